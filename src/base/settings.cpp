@@ -1,0 +1,165 @@
+#include "base/settings.h"
+
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <variant>
+#include <vector>
+
+#include "base/nearest.h"
+
+namespace tutti {
+
+namespace {
+
+using Member = std::variant<bool Settings::*, std::string Settings::*, std::size_t Settings::*, double Settings::*>;
+
+struct Row {
+  SettingDescription description;
+  Member member;
+};
+
+const std::array<Row, 16>& table() {
+  static const std::array<Row, 16> rows{{
+      {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
+      {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
+      {{"ALGORITHM", "string", "",
+        "Which algorithm a collective uses, e.g. \"bcast:xhc;allreduce:^share\" (^ excludes; host is the MPI's own)."},
+       &Settings::algorithm},
+      {{"MECHANISM", "string", "auto",
+        "How peers' memory is read: window, cma, staged; a list allows those only, ^name forbids one."},
+       &Settings::mechanism},
+      {{"HIERARCHY", "string", "auto",
+        "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket."},
+       &Settings::hierarchy},
+      {{"TOPOLOGY", "string", "",
+        "An hwloc synthetic description or an XML file to plan for instead of this machine."},
+       &Settings::topology},
+      {{"CHUNK", "string", "auto",
+        "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K."},
+       &Settings::chunk},
+      {{"WAIT", "auto|spin|yield|sleep", "auto", "How a rank waits; auto looks at ranks per core."}, &Settings::wait},
+      {{"EAGER_MAX", "bytes", "16K", "Up to this many bytes go through the shared slots (copy-in/copy-out)."},
+       &Settings::eager_max},
+      {{"FLAT_MAX", "count", "16", "Up to this many ranks, algorithms without a hierarchy are considered."},
+       &Settings::flat_max},
+      {{"WINDOW_MIN", "bytes", "16K", "Allocations of at least this size come from the window that peers can read."},
+       &Settings::window_min},
+      {{"WINDOW_SIZE", "bytes", "0", "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
+       &Settings::window_size},
+      {{"SEGMENT", "bytes", "8M", "Staged messages are cut into pieces of this size, which bounds the memory they need."},
+       &Settings::segment},
+      {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
+       &Settings::block},
+      {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},
+      {{"TIMEOUT", "seconds", "0", "After this long in one collective, report who waits for whom; 0: never."},
+       &Settings::timeout},
+  }};
+  return rows;
+}
+
+bool parse_bool(std::string_view text, bool& value) {
+  for (const char* yes : {"1", "yes", "true", "on"})
+    if (edit_distance(text, yes) == 0) return value = true, true;
+  for (const char* no : {"0", "no", "false", "off"})
+    if (edit_distance(text, no) == 0) return value = false, true;
+  return false;
+}
+
+std::vector<std::string> words(std::string_view type) {
+  std::vector<std::string> out;
+  while (!type.empty()) {
+    const auto bar = type.find('|');
+    out.emplace_back(type.substr(0, bar));
+    type = bar == std::string_view::npos ? std::string_view() : type.substr(bar + 1);
+  }
+  return out;
+}
+
+/// Stores `text` in the setting of `row`; on failure returns what would be right.
+std::string store(const Row& row, std::string_view text, Settings& settings) {
+  if (const auto* member = std::get_if<bool Settings::*>(&row.member))
+    return parse_bool(text, settings.*(*member)) ? "" : "0 or 1";
+  if (const auto* member = std::get_if<std::size_t Settings::*>(&row.member))
+    return parse_bytes(text, settings.*(*member)) ? "" : "a number such as 4096 or 64K";
+  if (const auto* member = std::get_if<double Settings::*>(&row.member)) {
+    double value = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || end != text.data() + text.size() || !(value >= 0)) return "a number of seconds";
+    settings.*(*member) = value;
+    return "";
+  }
+  if (row.description.type.find('|') != std::string_view::npos) {
+    const auto allowed = words(row.description.type);
+    const std::string best = nearest(text, allowed);
+    if (best != text) return best;
+  }
+  settings.*std::get<std::string Settings::*>(row.member) = std::string(text);
+  return "";
+}
+
+}  // namespace
+
+bool parse_bytes(std::string_view text, std::size_t& bytes) {
+  std::size_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end == text.data()) return false;
+  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  int shift = 0;
+  if (!unit.empty()) {
+    switch (std::toupper(static_cast<unsigned char>(unit[0]))) {
+      case 'K': shift = 10; break;
+      case 'M': shift = 20; break;
+      case 'G': shift = 30; break;
+      case 'T': shift = 40; break;
+      case 'B': break;
+      default: return false;
+    }
+    if (shift) unit.remove_prefix(1);
+    if (!unit.empty() && edit_distance(unit, "B") != 0 && edit_distance(unit, "iB") != 0) return false;
+  }
+  if (shift && value > (SIZE_MAX >> shift)) return false;
+  bytes = value << shift;
+  return true;
+}
+
+std::span<const SettingDescription> setting_descriptions() {
+  static const auto descriptions = [] {
+    std::array<SettingDescription, 16> out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
+    return out;
+  }();
+  return descriptions;
+}
+
+Settings Settings::from_environment(const char* const* environment, const Log& log) {
+  Settings settings;
+  constexpr std::string_view prefix = "TUTTI_";
+  for (; environment && *environment; ++environment) {
+    std::string_view entry(*environment);
+    if (entry.substr(0, prefix.size()) != prefix) continue;
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string name(entry.substr(prefix.size(), equals - prefix.size()));
+    const std::string value(entry.substr(equals + 1));
+    const Row* found = nullptr;
+    std::vector<std::string> names;
+    for (const Row& row : table()) {
+      names.emplace_back(row.description.name);
+      if (row.description.name == name) found = &row;
+    }
+    if (!found) {
+      log.warn("unknown setting TUTTI_%s; the nearest is TUTTI_%s", name.c_str(), nearest(name, names).c_str());
+      continue;
+    }
+    if (value.empty()) continue;
+    const std::string right = store(*found, value, settings);
+    if (!right.empty())
+      log.warn("TUTTI_%s=%s is not usable: expected %s; the default (%s) is used", name.c_str(), value.c_str(),
+               right.c_str(), std::string(found->description.fallback).c_str());
+  }
+  return settings;
+}
+
+}  // namespace tutti

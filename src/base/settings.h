@@ -1,0 +1,51 @@
+// Every setting of the library. The table in settings.cpp is the only place where a setting exists: parsing,
+// warnings, and the reference page (docs/settings.md) follow from it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+
+namespace tutti {
+
+/// The values, with their defaults. Sizes are in bytes, times in seconds.
+struct Settings {
+  bool enable = true;
+  bool verbose = false;
+  std::string algorithm;
+  std::string mechanism = "auto";
+  std::string hierarchy = "auto";
+  std::string topology;
+  std::string chunk = "auto";
+  std::string wait = "auto";
+  std::size_t eager_max = 16 * 1024;
+  std::size_t flat_max = 16;
+  std::size_t window_min = 16 * 1024;
+  std::size_t window_size = 0;
+  std::size_t segment = 8 << 20;
+  std::size_t block = 16 * 1024;
+  std::size_t spin = 2000;
+  double timeout = 0;
+
+  /// Reads every TUTTI_ variable of `environment` (null-terminated, as ::environ). An unknown name or a bad value
+  /// is one warning with the nearest right one, and the default stays.
+  static Settings from_environment(const char* const* environment, const Log& log);
+};
+
+/// One row of the table, for documentation.
+struct SettingDescription {
+  std::string_view name;      ///< without the TUTTI_ prefix
+  std::string_view type;      ///< "bool", "string", "bytes", "count", "seconds", or the allowed words a|b|c
+  std::string_view fallback;  ///< default, as the user would write it
+  std::string_view sentence;
+};
+
+std::span<const SettingDescription> setting_descriptions();
+
+/// Parses "64", "16K", "4M", "1G", with optional "B" or "iB". False if it is not a size.
+bool parse_bytes(std::string_view text, std::size_t& bytes);
+
+}  // namespace tutti
