@@ -1,0 +1,127 @@
+// How it works: the ranks are cut into ever finer parts, from the outermost level inwards, so that the parts nest even
+// where the machine's domains do not (a NUMA node over two sockets, an L3 over two NUMA nodes, unbound ranks). Then
+// groups are formed from the inside out, each level among the leaders that the one below has left.
+#include "topology/hierarchy.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+namespace tutti::topology {
+
+namespace {
+
+/// A partition of the ranks: the part of every rank, numbered densely from 0.
+struct Partition {
+  std::vector<int> part_of;
+  int parts = 0;
+};
+
+Partition all_together(std::size_t ranks) { return {std::vector<int>(ranks, 0), ranks ? 1 : 0}; }
+
+int domain_of(const Placement& placement, std::size_t rank, LevelKind kind) {
+  return placement.ranks[rank].domain[index_of(kind)];
+}
+
+/// Splits every part by the domains of one level; ranks without a domain stay together.
+Partition refine(const Partition& outer, const Placement& placement, LevelKind kind) {
+  std::vector<std::uint64_t> keys(outer.part_of.size());
+  for (std::size_t rank = 0; rank < keys.size(); ++rank)
+    keys[rank] = static_cast<std::uint64_t>(outer.part_of[rank]) << 32 |
+                 static_cast<std::uint32_t>(domain_of(placement, rank, kind) + 1);
+  std::vector<std::uint64_t> distinct = keys;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  Partition inner{std::vector<int>(keys.size()), static_cast<int>(distinct.size())};
+  for (std::size_t rank = 0; rank < keys.size(); ++rank)
+    inner.part_of[rank] =
+        static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), keys[rank]) - distinct.begin());
+  return inner;
+}
+
+/// The kinds without repetitions, outermost (fewest domains) first; of equals, the usually outer one first.
+std::vector<LevelKind> outermost_first(const Placement& placement, std::span<const LevelKind> kinds) {
+  std::vector<std::pair<int, LevelKind>> counted;
+  const Partition together = all_together(placement.ranks.size());
+  for (auto kind = all_level_kinds.rbegin(); kind != all_level_kinds.rend(); ++kind)
+    if (std::find(kinds.begin(), kinds.end(), *kind) != kinds.end())
+      counted.emplace_back(refine(together, placement, *kind).parts, *kind);
+  std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<LevelKind> out;
+  for (const auto& entry : counted) out.push_back(entry.second);
+  return out;
+}
+
+/// Groups those of `participants` (rising) that are in one part. Groups come in order of their lowest member; groups
+/// of one are among them.
+std::vector<Group> group_by_part(const Partition& partition, const std::vector<int>& participants, int root) {
+  std::vector<int> group_of_part(static_cast<std::size_t>(partition.parts), -1);
+  std::vector<Group> groups;
+  for (const int rank : participants) {
+    int& index = group_of_part[static_cast<std::size_t>(partition.part_of[static_cast<std::size_t>(rank)])];
+    if (index < 0) {
+      index = static_cast<int>(groups.size());
+      groups.push_back({rank, {}});
+    }
+    Group& group = groups[static_cast<std::size_t>(index)];
+    group.members.push_back(rank);
+    if (rank == root) group.leader = root;
+  }
+  return groups;
+}
+
+std::vector<int> leaders_of(const std::vector<Group>& groups) {
+  std::vector<int> leaders;
+  leaders.reserve(groups.size());
+  for (const Group& group : groups) leaders.push_back(group.leader);
+  std::sort(leaders.begin(), leaders.end());
+  return leaders;
+}
+
+Level make_level(std::optional<LevelKind> kind, std::vector<Group> groups, std::size_t ranks) {
+  std::erase_if(groups, [](const Group& group) { return group.members.size() < 2; });
+  Level level{kind, std::move(groups), std::vector<int>(ranks, -1)};
+  for (std::size_t i = 0; i < level.groups.size(); ++i)
+    for (const int rank : level.groups[i].members) level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
+  return level;
+}
+
+}  // namespace
+
+std::vector<LevelKind> choose_levels(const LevelSpec& spec, const Placement& placement) {
+  if (!spec.automatic) return spec.kinds;
+  constexpr std::array candidates{LevelKind::l3, LevelKind::numa, LevelKind::socket};
+  std::vector<LevelKind> chosen;
+  Partition current = all_together(placement.ranks.size());
+  for (const LevelKind kind : outermost_first(placement, candidates)) {
+    Partition finer = refine(current, placement, kind);
+    // Parts nest, so that as many parts means the same parts.
+    if (finer.parts == current.parts || finer.parts == static_cast<int>(placement.ranks.size())) continue;
+    chosen.insert(chosen.begin(), kind);
+    current = std::move(finer);
+  }
+  return chosen;
+}
+
+Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, int root) {
+  const std::size_t ranks = placement.ranks.size();
+  std::vector<std::pair<std::optional<LevelKind>, Partition>> outside_in;
+  outside_in.emplace_back(std::nullopt, all_together(ranks));
+  for (const LevelKind kind : outermost_first(placement, kinds))
+    outside_in.emplace_back(kind, refine(outside_in.back().second, placement, kind));
+
+  Hierarchy hierarchy{static_cast<int>(ranks), root, {}};
+  std::vector<int> participants(ranks);
+  std::iota(participants.begin(), participants.end(), 0);
+  for (auto entry = outside_in.rbegin(); entry != outside_in.rend() && participants.size() > 1; ++entry) {
+    std::vector<Group> groups = group_by_part(entry->second, participants, root);
+    if (groups.size() == participants.size()) continue;
+    // What joins everybody is the top, whatever its members share.
+    const auto kind = groups.size() == 1 ? std::nullopt : entry->first;
+    participants = leaders_of(groups);
+    hierarchy.levels.push_back(make_level(kind, std::move(groups), ranks));
+  }
+  return hierarchy;
+}
+
+}  // namespace tutti::topology

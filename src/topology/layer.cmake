@@ -1,0 +1,1 @@
+target_link_libraries(tutti_topology PRIVATE tutti_hwloc)

@@ -1,0 +1,226 @@
+// The one place that speaks to hwloc.
+#include <hwloc.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "topology/machine.h"
+
+namespace tutti::topology {
+
+namespace {
+
+struct Destroy {
+  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, Destroy>;
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// Empty if the file can be opened.
+std::string why_unreadable(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || access(path.c_str(), R_OK) != 0) return std::strerror(errno);
+  return S_ISREG(status.st_mode) ? "" : "not a regular file";
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  out += text;
+  out += '"';
+  return out;
+}
+
+bool looks_like_path(const std::string& description) {
+  return description.find('/') != std::string::npos || description.ends_with(".xml");
+}
+
+/// Discovery costs time at every start of every program: nothing that we do not use is looked for.
+void discover_little(hwloc_topology_t topology) {
+  hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  // Groups carry NUMA nodes that have no cache, socket or core of the same extent (as in "package:2 numa:4 core:8").
+  hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+  for (const hwloc_obj_type_t type :
+       {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE})
+    hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+
+  // Peers may be confined to other processing units than we are, and the machine is loaded for all of them.
+  unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+#if HWLOC_API_VERSION >= 0x00020500
+  flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
+#endif
+#if HWLOC_API_VERSION >= 0x00020800
+  flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+#endif
+  hwloc_topology_set_flags(topology, flags);
+#if HWLOC_API_VERSION >= 0x00020100
+  // The x86 back end moves the calling thread over every processing unit to ask each one in turn.
+  hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+#endif
+}
+
+Topology open_topology(std::string& error) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) {
+    error = "hwloc cannot start";
+    return nullptr;
+  }
+  discover_little(raw);
+  return Topology(raw);
+}
+
+bool finish(hwloc_topology_t topology) { return hwloc_topology_load(topology) == 0; }
+
+Topology load_native(std::string& error) {
+  Topology topology = open_topology(error);
+  if (!topology || finish(topology.get())) return topology;
+  error = std::string("hwloc cannot discover this machine: ") + std::strerror(errno);
+  return nullptr;
+}
+
+Topology load_file(const std::string& path, std::string& error) {
+  Topology topology = open_topology(error);
+  if (!topology) return nullptr;
+  if (const std::string problem = why_unreadable(path); !problem.empty()) {
+    error = "topology file " + quoted(path) + " cannot be read: " + problem;
+    return nullptr;
+  }
+  if (hwloc_topology_set_xml(topology.get(), path.c_str()) == 0 && finish(topology.get())) return topology;
+  error = "topology file " + quoted(path) + " is not an XML file that hwloc can read (write one with lstopo)";
+  return nullptr;
+}
+
+/// Whether the description says what its processing units are. Where it does not, hwloc takes whatever comes last for
+/// them: "core:8" would become eight units without a core. Untyped descriptions ("2 4 8") are hwloc's to complete.
+bool names_units(const std::string& description) {
+  std::string lower;
+  for (const char c : description) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower.find("pu:") != std::string::npos || lower.find(':') == std::string::npos;
+}
+
+Topology load_synthetic(const std::string& description, std::string& error) {
+  Topology topology = open_topology(error);
+  if (!topology) return nullptr;
+  const std::string full = names_units(description) ? description : description + " pu:1";
+  if (hwloc_topology_set_synthetic(topology.get(), full.c_str()) == 0 && finish(topology.get())) return topology;
+  error = "topology " + quoted(description) +
+          " is neither a file nor an hwloc synthetic description such as \"package:2 numa:4 core:8 pu:1\"";
+  return nullptr;
+}
+
+Topology load_topology(const std::string& description, std::string& error) {
+  if (description.empty()) return load_native(error);
+  if (is_file(description) || looks_like_path(description)) return load_file(description, error);
+  return load_synthetic(description, error);
+}
+
+std::optional<LevelKind> kind_of(hwloc_obj_type_t type) {
+  switch (type) {
+    case HWLOC_OBJ_L2CACHE: return LevelKind::l2;
+    case HWLOC_OBJ_L3CACHE: return LevelKind::l3;
+    case HWLOC_OBJ_PACKAGE: return LevelKind::socket;
+    default: return std::nullopt;
+  }
+}
+
+ProcessingUnit read_unit(hwloc_obj_t object) {
+  ProcessingUnit unit;
+  unit.os_index = static_cast<int>(object->os_index);
+  for (hwloc_obj_t ancestor = object->parent; ancestor; ancestor = ancestor->parent) {
+    if (ancestor->type == HWLOC_OBJ_CORE) unit.core = static_cast<int>(ancestor->logical_index);
+    if (const auto kind = kind_of(ancestor->type))
+      unit.domain[index_of(*kind)] = static_cast<int>(ancestor->logical_index);
+  }
+  return unit;
+}
+
+std::size_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
+  const hwloc_obj_t cache = hwloc_get_obj_by_type(topology, type, 0);
+  return cache ? static_cast<std::size_t>(cache->attr->cache.size) : 0;
+}
+
+}  // namespace
+
+/// Fills a Machine from a loaded topology.
+class MachineLoader {
+ public:
+  static Machine read(hwloc_topology_t topology) {
+    Machine machine;
+    hwloc_obj_t object = nullptr;
+    while ((object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, object)) != nullptr)
+      machine.units_.push_back(read_unit(object));
+    number_missing_cores(machine);
+    machine.index_units();
+    read_numa(topology, machine);
+    machine.index_units();
+    machine.l2_bytes_ = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
+    machine.l3_bytes_ = cache_bytes(topology, HWLOC_OBJ_L3CACHE);
+    return machine;
+  }
+
+  static void set_this_machine(Machine& machine, bool is) { machine.is_this_machine_ = is; }
+
+ private:
+  /// Where hwloc knows no cores, every unit is one.
+  static void number_missing_cores(Machine& machine) {
+    int next = 0;
+    for (const ProcessingUnit& unit : machine.units_) next = std::max(next, unit.core + 1);
+    for (ProcessingUnit& unit : machine.units_)
+      if (unit.core < 0) unit.core = next++;
+  }
+
+  /// NUMA nodes hang beside the tree, and a unit may be local to several (main and high-bandwidth memory, a node
+  /// of the whole machine): the one with fewest units says most about neighbourhood; of equals, the first.
+  static void read_numa(hwloc_topology_t topology, Machine& machine) {
+    constexpr std::size_t numa = index_of(LevelKind::numa);
+    std::vector<int> units_of_best(machine.units_.size(), std::numeric_limits<int>::max());
+    hwloc_obj_t node = nullptr;
+    while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
+      const int units_of_node = hwloc_bitmap_weight(node->cpuset);
+      for (int os_index = hwloc_bitmap_first(node->cpuset); os_index >= 0;
+           os_index = hwloc_bitmap_next(node->cpuset, os_index)) {
+        const int found = machine.find(os_index);
+        if (found < 0) continue;
+        const auto position = static_cast<std::size_t>(found);
+        if (units_of_node >= units_of_best[position]) continue;
+        units_of_best[position] = units_of_node;
+        machine.units_[position].domain[numa] = static_cast<int>(node->logical_index);
+      }
+    }
+    number_densely(machine, numa);
+  }
+
+  /// Nodes without units of their own (far memory) leave gaps in the numbers: close them.
+  static void number_densely(Machine& machine, std::size_t kind) {
+    std::map<int, int> dense;
+    for (ProcessingUnit& unit : machine.units_) {
+      int& domain = unit.domain[kind];
+      if (domain >= 0) domain = dense.emplace(domain, static_cast<int>(dense.size())).first->second;
+    }
+  }
+};
+
+std::optional<Machine> Machine::load(const std::string& description, std::string& error) {
+  const Topology topology = load_topology(description, error);
+  if (!topology) return std::nullopt;
+  Machine machine = MachineLoader::read(topology.get());
+  if (machine.units().empty()) {
+    error = "topology " + quoted(description) + " has no processing units";
+    return std::nullopt;
+  }
+  MachineLoader::set_this_machine(machine, description.empty() && hwloc_topology_is_thissystem(topology.get()));
+  return machine;
+}
+
+}  // namespace tutti::topology
