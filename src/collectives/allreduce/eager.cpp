@@ -1,0 +1,38 @@
+// Allreduce of small messages: all read all.
+//
+// Phase 1: every rank copies its contribution into its slot (the smallest into the flag's own line). Phase 2: every rank
+// combines all contributions in one pass, in rank order, so that all get the same bits.
+// Cost: one flag hop, n bytes copied, (p - 1) n read from others, p n reduced by each rank.
+// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks.
+
+#include "collectives/collectives.h"
+#include "collectives/common/eager_reduce.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  const std::uint64_t sequence = communicator.begin();
+  eager::send(communicator, sequence, arguments.send, arguments.bytes());
+  eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count,
+                     *arguments.combiner, "Allreduce");
+  communicator.complete(sequence);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_eager;
+const selection::Algorithm<AllreduceArguments> allreduce_eager{
+    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) {
+      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+    },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks, .rounds = 1, .copied_bytes = bytes,
+                             .remote_bytes = (shape.ranks - 1) * bytes, .reduced_bytes = shape.ranks * bytes};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,64 @@
+// Allreduce by shares, flat: every rank reduces its part of the index range for all.
+//
+// Phase 1: every rank exposes its send and receive buffers and waits for those of the others. Phase 2: it reduces its
+// share from all send buffers in one pass, in rank order, and stores every block into all receive buffers while the block
+// is in its cache. Phase 3: it waits until all have finished.
+// Cost: two flag hops; each rank reads n and writes n bytes whatever p is: n/p from each buffer and into each.
+// Requires: at most TUTTI_FLAT_MAX ranks. The idea of shares is XBRC's (as described in XHC, section V.C) and XHC's own
+// (section IV.B, step 2a); storing straight into all receive buffers takes the place of the broadcast.
+
+#include "collectives/collectives.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, true,
+                                                    arguments.count, *arguments.combiner, false);
+  post(operation, buffers.source, buffers.destination);
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+    // Own buffer first, where the block is made; then the others, each rank beginning with another one.
+    destinations[(rank - self + ranks) % ranks] = {rank, posted_destination(operation, rank)};
+  }
+  communicator.seen_all(operation.sequence());
+
+  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
+                               static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
+  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), destinations,
+               static_cast<std::size_t>(ranks));
+  operation.publish(operation.own().done.flag[0]);
+  for (int rank = 0; rank < ranks; ++rank)
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_share;
+const selection::Algorithm<AllreduceArguments> allreduce_share{
+    "share", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2, .copied_bytes = bytes / shape.ranks,
+                             .remote_bytes = 2 * others * bytes, .reduced_bytes = bytes, .exposures = 2.0};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,69 @@
+// Allreduce along the hierarchy: a reduction to an internal root and a broadcast that overlaps with it, both pipelined
+// (XHC, section IV.B).
+//
+// Phase 1: every rank exposes its buffers. Phase 2: groups reduce into their leaders' buffers (see xhc_reduce.h). Phase 3,
+// at the same time: each rank copies final chunks from its parent's buffer and hands them on to its children.
+// Cost: three flag hops a level, then n bytes from each member of the largest group divided among its workers, and n bytes.
+// Requires: an operator that commutes.
+
+#include "collectives/collectives.h"
+#include "collectives/common/xhc_reduce.h"
+
+namespace tutti {
+
+namespace {
+
+constexpr int internal_root = 0;
+
+/// Phase 3 on a rank that is not the root.
+Task hand_down(Operation& operation, const XhcReduction& reduction) {
+  Communicator& communicator = operation.communicator();
+  const topology::RankPlan& plan = *reduction.plan;
+  const int parent = plan.parent;
+  const std::size_t chunk = communicator.chunk_bytes(plan.parent_level);
+  for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
+    const std::size_t end = std::min(at + chunk, reduction.bytes);
+    co_await operation.has(operation.slot(parent).ready.flag[FlagUse::result], grains_needed(end), parent);
+    communicator.peer(parent).copy_from(posted_destination(operation, parent), at,
+                                        reduction.buffers.destination.local + at, end - at);
+    if (plan.child_count > 0)
+      operation.publish(operation.own().ready.flag[FlagUse::result], grains_complete(end, reduction.bytes));
+  }
+}
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, true, arguments.count,
+                                            *arguments.combiner, internal_root);
+  if (communicator.rank() == internal_root)
+    co_await xhc_reduce(operation, reduction, &operation.own().ready.flag[FlagUse::result]);
+  else
+    operation.both(xhc_reduce(operation, reduction, nullptr), hand_down(operation, reduction));
+  collect_result(reduction.buffers);
+  // Final data everywhere above means that nobody reads contributions any more; children may still read our result.
+  operation.publish(operation.own().done.flag[0]);
+  if (reduction.buffers.destination.in_the_ring) co_return;
+  for (const auto& children : reduction.plan->children)
+    for (const int child : children) co_await operation.has(operation.slot(child).done.flag[0], 0, child);
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_xhc;
+const selection::Algorithm<AllreduceArguments> allreduce_xhc{
+    "xhc", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double levels = shape.levels;
+      return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels, .rounds = 3 * levels,
+                             .copied_bytes = shape.bytes <= shape.eager_max ? 2 * bytes : 0,
+                             .remote_bytes = 2.2 * bytes, .reduced_bytes = 1.2 * bytes, .exposures = 2};
+    },
+    run};
+
+}  // namespace tutti

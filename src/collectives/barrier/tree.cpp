@@ -1,0 +1,40 @@
+// Barrier along the hierarchy.
+//
+// Phase 1, upwards: a rank waits for its children of every level, then sets its own flag. Phase 2, downwards: the root
+// releases its children, each releases its own.
+// Cost: two flag hops a level. Messages between sockets and NUMA nodes are as few as the hierarchy has groups.
+// Requires: nothing. XHC, sections III.A and III.E.
+
+#include "collectives/collectives.h"
+#include "engine/task.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation) {
+  const topology::RankPlan& plan = operation.communicator().plan(0);
+  for (const auto& children : plan.children)
+    for (const int child : children) co_await operation.has(operation.slot(child).post.flag, 0, child);
+  operation.publish(operation.own().post.flag);
+  if (plan.parent >= 0)
+    co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
+  operation.publish(operation.own().done.flag[0]);
+}
+
+void run(Communicator& communicator, const BarrierArguments&) {
+  Operation operation(communicator, "Barrier");
+  operation.run(body(operation));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BarrierArguments> barrier_tree;
+const selection::Algorithm<BarrierArguments> barrier_tree{
+    "tree", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      return selection::Cost{.hops = 2.0 * shape.levels, .rounds = 2.0 * shape.levels};
+    },
+    run};
+
+}  // namespace tutti

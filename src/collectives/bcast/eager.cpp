@@ -1,0 +1,49 @@
+// Bcast of small messages, flat, copy-in/copy-out.
+//
+// Phase 1: the root copies the payload into its slot (the smallest into the flag's own line). Phase 2: everybody copies
+// it out. No acknowledgement: the ring of slots lets the root go on.
+// Cost: one flag hop, 2 n bytes copied; p - 1 ranks read the root's lines.
+// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
+
+#include "collectives/collectives.h"
+#include "collectives/common/eager.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  const std::uint64_t sequence = communicator.begin();
+  if (communicator.rank() == arguments.root) {
+    eager::send(communicator, sequence, arguments.buffer, arguments.bytes);
+  } else if (eager::fits_inline(arguments.bytes)) {
+    std::memcpy(arguments.buffer,
+                eager::receive(communicator, sequence, arguments.root, arguments.bytes, arguments.bytes, "Bcast"),
+                arguments.bytes);
+  } else {
+    for (std::size_t at = 0; at < arguments.bytes; at += grain_bytes) {
+      const std::size_t end = at + grain_bytes < arguments.bytes ? at + grain_bytes : arguments.bytes;
+      const std::byte* data =
+          eager::receive(communicator, sequence, arguments.root, arguments.bytes, end, "Bcast");
+      std::memcpy(arguments.buffer + at, data + at, end - at);
+    }
+  }
+  communicator.complete(sequence);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_eager;
+const selection::Algorithm<BcastArguments> bcast_eager{
+    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) {
+      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+    },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .copied_bytes = bytes,
+                             .remote_bytes = bytes};
+    },
+    run};
+
+}  // namespace tutti

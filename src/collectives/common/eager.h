@@ -1,0 +1,44 @@
+// Small payloads: copied into the sender's slot and out of it again (copy-in/copy-out, XHC section III.D). The smallest
+// travel in the flag's own line. The ring of slots frees the sender at once, so nobody acknowledges.
+#pragma once
+
+#include <cstring>
+
+#include "engine/communicator.h"
+
+namespace tutti::eager {
+
+inline bool fits_inline(std::size_t bytes) { return bytes <= Post::inline_bytes; }
+
+/// Sends `bytes` (1 .. slot_bytes) of this rank to whoever reads its slot, grain by grain so that copying in overlaps
+/// with copying out. The flag's progress is grains + 1, so that it also tells arrival (0) from data.
+inline void send(Communicator& communicator, std::uint64_t sequence, const void* source, std::size_t bytes) {
+  Post& post = communicator.slot(communicator.rank(), sequence).post;
+  if (fits_inline(bytes)) {
+    std::memcpy(post.payload, source, bytes);
+    post.flag.set(sync::stamp(sequence, 1));
+    communicator.published();
+    return;
+  }
+  std::byte* data = communicator.slot_data(communicator.rank(), sequence);
+  for (std::size_t at = 0; at < bytes; at += grain_bytes) {
+    const std::size_t end = at + grain_bytes < bytes ? at + grain_bytes : bytes;
+    std::memcpy(data + at, static_cast<const std::byte*>(source) + at, end - at);
+    post.flag.set(sync::stamp(sequence, grains_complete(end, bytes)));
+  }
+  communicator.published();
+}
+
+/// Waits until `rank` has sent the bytes up to `end`, and returns where its payload begins.
+inline const std::byte* receive(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t bytes,
+                                std::size_t end, const char* collective) {
+  const Post& post = communicator.slot(rank, sequence).post;
+  const sync::Stamp target = sync::stamp(sequence, fits_inline(bytes) ? 1 : grains_needed(end));
+  if (!post.flag.has(target)) {
+    const sync::WaitReason reason{collective, communicator.identity(), sequence, communicator.node_rank(rank)};
+    sync::wait(*communicator.node().waiter, reason, [&] { return post.flag.has(target); });
+  }
+  return fits_inline(bytes) ? post.payload : communicator.slot_data(rank, sequence);
+}
+
+}  // namespace tutti::eager

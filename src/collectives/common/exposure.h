@@ -1,0 +1,37 @@
+// How an algorithm makes a buffer of its rank reachable: as it is where peers can reach it, else through a copy.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/task.h"
+#include "memory/region.h"
+
+namespace tutti {
+
+/// A buffer as peers see it, and where the same bytes are for its owner.
+struct Exposure {
+  memory::Region region;
+  std::byte* local = nullptr;
+  bool copied = false;      ///< `local` is not the user's buffer: copy in before, or out after
+  bool in_the_ring = false; ///< in the operation's slot: the owner need not wait until the peers have read it
+};
+
+/// Which of the two staging buffers of a communicator is taken if one is needed.
+enum class Side { source = 0, destination = 1 };
+
+/// Exposes `buffer`. prefer_slot: copy through the operation's slot although peers could reach the buffer itself.
+/// A buffer that peers cannot reach goes through the slot if it fits, else through a staging buffer of the arena.
+/// Nothing is copied here.
+Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot = false);
+
+/// Puts the regions into this rank's post and sets its flag to `progress`.
+void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
+
+inline memory::Region posted_source(Operation& operation, int rank) {
+  return memory::Region::from_bits(operation.slot(rank).post.regions.source);
+}
+inline memory::Region posted_destination(Operation& operation, int rank) {
+  return memory::Region::from_bits(operation.slot(rank).post.regions.destination);
+}
+
+}  // namespace tutti

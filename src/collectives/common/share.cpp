@@ -1,0 +1,62 @@
+#include "collectives/common/share.h"
+
+#include <cstring>
+
+namespace tutti {
+
+ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
+                                  std::size_t count, const Combiner& combiner, bool prefer_slot) {
+  const std::size_t bytes = count * combiner.element_bytes;
+  ReductionBuffers buffers{&combiner, count, {}, {}, receive};
+  buffers.source = expose(operation, const_cast<std::byte*>(send), bytes, Side::source, prefer_slot);
+  if (wants_result) {
+    // A source that was copied leaves its copy to be overwritten: one more copy of the same bytes is not needed.
+    if (send == receive || buffers.source.copied)
+      buffers.destination = buffers.source;
+    else
+      buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
+  }
+  if (buffers.source.copied) std::memcpy(buffers.source.local, send, bytes);
+  return buffers;
+}
+
+void collect_result(const ReductionBuffers& buffers) {
+  if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
+    std::memcpy(buffers.user_destination, buffers.destination.local,
+                buffers.count * buffers.combiner->element_bytes);
+}
+
+void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count) {
+  const std::size_t element = combiner.element_bytes;
+  const std::size_t line = elements_in_line(element);
+  std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
+  block = (block + line - 1) / line * line;
+  // Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
+  const auto scratch = [&](std::size_t i) {
+    return communicator.scratch((source_count + 1) * block * element) + i * block * element;
+  };
+  const void** pointers = communicator.sources();
+  for (std::size_t at = range.begin; at < range.end; at += block) {
+    const std::size_t elements = std::min(block, range.end - at);
+    const std::size_t offset = at * element;
+    const std::size_t bytes = elements * element;
+    for (std::size_t i = 0; i < source_count; ++i) {
+      const memory::Peer& peer = communicator.peer(sources[i].rank);
+      if (const std::byte* pointer = peer.pointer(sources[i].region, offset)) {
+        pointers[i] = pointer;
+      } else {
+        peer.copy_from(sources[i].region, offset, scratch(i), bytes);
+        pointers[i] = scratch(i);
+      }
+    }
+    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, offset);
+    const bool elsewhere = result == nullptr;
+    if (elsewhere) result = scratch(source_count);
+    combiner(result, pointers, source_count, elements);
+    for (std::size_t i = elsewhere ? 0 : 1; i < destination_count; ++i)
+      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes);
+  }
+}
+
+}  // namespace tutti

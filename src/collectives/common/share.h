@@ -1,0 +1,40 @@
+// The shared half of Reduce and Allreduce by shares: each rank reduces one index range of all buffers.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/exposure.h"
+#include "collectives/common/partition.h"
+
+namespace tutti {
+
+/// One rank's view of the buffers of a reduction.
+struct ReductionBuffers {
+  const Combiner* combiner = nullptr;
+  std::size_t count = 0;
+  Exposure source;       ///< this rank's contribution
+  Exposure destination;  ///< where this rank wants results; region kind none if it wants none
+  std::byte* user_destination = nullptr;
+};
+
+/// Exposes both buffers and copies the contribution in if it has to go through a slot or staging buffer.
+/// In place, and where both are copied, source and destination are the same memory. `wants_result`: this rank gets results.
+ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
+                                  std::size_t count, const Combiner& combiner, bool prefer_slot);
+
+/// Copies results out if they arrived elsewhere than in the user's buffer.
+void collect_result(const ReductionBuffers& buffers);
+
+/// A rank whose buffer takes part: the region is seen by `peer`.
+struct RemoteBuffer {
+  int rank = 0;
+  memory::Region region;
+};
+
+/// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
+/// one of `destinations` while it is in the cache. `own` is this rank's destination if it is among them, else null.
+/// Sources that can only be copied come through private memory.
+void reduce_range(Communicator& communicator, const Combiner& combiner, Range range,
+                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                  std::size_t destination_count);
+
+}  // namespace tutti

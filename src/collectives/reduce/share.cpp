@@ -1,0 +1,64 @@
+// Reduce by shares, flat: every rank reduces its part of the index range into the root's buffer.
+//
+// Phase 1: every rank exposes its send buffer, the root its receive buffer too; all wait for all. Phase 2: each reduces
+// its share from all send buffers in one pass, in rank order, straight into the root's buffer. Phase 3: all wait until
+// all have finished reading.
+// Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
+// Requires: at most TUTTI_FLAT_MAX ranks. XBRC as described in XHC, section V.C.
+
+#include "collectives/collectives.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const bool is_root = self == arguments.root;
+  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
+                                                    arguments.count, *arguments.combiner, false);
+  post(operation, buffers.source, buffers.destination);
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+  }
+  communicator.seen_all(operation.sequence());
+
+  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
+  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
+                               static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
+  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), &destination, 1);
+  operation.publish(operation.own().done.flag[0]);
+  // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
+  if (is_root || !buffers.source.in_the_ring)
+    for (int rank = 0; rank < ranks; ++rank)
+      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const ReduceArguments& arguments) {
+  Operation operation(communicator, "Reduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceArguments> reduce_share;
+const selection::Algorithm<ReduceArguments> reduce_share{
+    "share", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2,
+                             .remote_bytes = others * bytes + bytes / shape.ranks, .reduced_bytes = bytes,
+                             .exposures = 2};
+    },
+    run};
+
+}  // namespace tutti

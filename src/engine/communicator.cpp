@@ -1,0 +1,123 @@
+#include "engine/communicator.h"
+
+#include <algorithm>
+#include <new>
+
+namespace tutti {
+
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+std::size_t slot_bytes_of(const Settings& settings) { return round_up(settings.eager_max, page_bytes); }
+
+/// "64K" or "16K,64K": one chunk a level, the last one for all that follow. Empty if malformed.
+std::vector<std::size_t> parse_chunks(std::string_view text) {
+  std::vector<std::size_t> chunks;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    std::size_t bytes = 0;
+    if (!parse_bytes(text.substr(0, comma), bytes) || bytes == 0) return {};
+    chunks.push_back(round_up(bytes, grain_bytes));
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return chunks;
+}
+
+/// Where nothing else is said: large enough that a chunk costs many flag hops, small enough for the second-level cache.
+constexpr std::size_t default_chunk_bytes = 128 * 1024;
+
+}  // namespace
+
+std::size_t shared_bytes(const Settings& settings) {
+  return sizeof(Shared) + ring_slots * slot_bytes_of(settings);
+}
+
+Communicator::Communicator(Node& node, CommunicatorLayout layout)
+    : node_(node),
+      rank_(layout.rank),
+      size_(static_cast<int>(layout.node_ranks.size())),
+      identity_(layout.identity),
+      node_ranks_(std::move(layout.node_ranks)),
+      own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
+      slot_bytes_(slot_bytes_of(node.settings)),
+      sources_(static_cast<std::size_t>(size_)),
+      placement_(topology::subset(node.placement, node_ranks_)),
+      plans_(static_cast<std::size_t>(size_)) {
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    const memory::Peer& peer = node.peers[static_cast<std::size_t>(node_ranks_[i])];
+    peers_.push_back(&peer);
+    shared_.push_back(reinterpret_cast<Shared*>(peer.arena + layout.offsets[i]));
+  }
+  std::string error;
+  const auto spec = topology::parse_levels(node.settings.hierarchy, error);
+  levels_ = topology::choose_levels(spec.value_or(topology::LevelSpec{true, {}}), placement_);
+  depth_ = std::max<int>(1, static_cast<int>(topology::build(placement_, levels_, 0).levels.size()));
+  if (node.settings.chunk != "auto") chunk_of_level_ = parse_chunks(node.settings.chunk);
+  if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
+}
+
+Communicator::~Communicator() {
+  for (const Staging& staging : staging_)
+    if (staging.bytes) node_.arena->release(staging.offset);
+  node_.arena->release(own_offset_);
+}
+
+memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
+  return {memory::Kind::arena, static_cast<std::uint64_t>(in_own_arena - node_.arena->base())};
+}
+
+memory::Region Communicator::slot_region(std::uint64_t sequence) const {
+  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + (sequence % ring_slots) * slot_bytes_};
+}
+
+std::uint64_t Communicator::begin() {
+  const std::uint64_t sequence = ++sequence_;
+  // The slot was last used ring_slots operations ago: everybody must have left that one.
+  if (sequence > ring_slots && all_completed_ < sequence - ring_slots) wait_for_slot(sequence - ring_slots);
+  return sequence;
+}
+
+void Communicator::wait_for_slot(std::uint64_t oldest) {
+  std::uint64_t lowest = sequence_ - 1;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const sync::Flag& completed = shared_[static_cast<std::size_t>(rank)]->completed.flag[0];
+    if (!completed.has(sync::stamp(oldest))) {
+      const sync::WaitReason reason{current_collective, identity_, sequence_, node_rank(rank)};
+      sync::wait(*node_.waiter, reason, [&] { return completed.has(sync::stamp(oldest)); });
+    }
+    lowest = std::min(lowest, completed.get() >> sync::progress_bits);
+  }
+  all_completed_ = lowest;
+}
+
+std::byte* Communicator::staging(int which, std::size_t bytes) {
+  Staging& staging = staging_[static_cast<std::size_t>(which)];
+  if (staging.bytes < bytes) {
+    if (staging.bytes) node_.arena->release(staging.offset);
+    staging = {};
+    const auto offset = node_.arena->allocate(bytes);
+    if (!offset) throw std::bad_alloc();
+    staging = {*offset, bytes};
+  }
+  return node_.arena->base() + staging.offset;
+}
+
+const topology::RankPlan& Communicator::plan(int root) {
+  auto& plan = plans_[static_cast<std::size_t>(root)];
+  if (!plan)
+    plan = std::make_unique<topology::RankPlan>(
+        topology::plan(topology::build(placement_, levels_, root), rank_));
+  return *plan;
+}
+
+std::size_t Communicator::chunk_bytes(int level) const {
+  const auto i = std::min(static_cast<std::size_t>(level), chunk_of_level_.size() - 1);
+  return chunk_of_level_[i];
+}
+
+}  // namespace tutti

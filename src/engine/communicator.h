@@ -1,0 +1,170 @@
+// The state of one communicator: what its ranks share (flags and slots in their arenas), and what each keeps for itself.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/node.h"
+#include "sync/flag.h"
+#include "topology/tree.h"
+
+namespace tutti {
+
+/// Operations that may be in flight: a rank can be this many ahead of the slowest one.
+inline constexpr std::uint64_t ring_slots = 8;
+
+/// What a rank tells the others at the start of an operation, in one line: its stamp and either the payload itself or
+/// where the payload is.
+struct alignas(sync::line_bytes) Post {
+  static constexpr std::size_t inline_bytes = sync::line_bytes - sizeof(sync::Flag);
+  sync::Flag flag;
+  union {
+    std::byte payload[inline_bytes];
+    struct {
+      std::uint64_t source;       ///< Region bits of what peers read
+      std::uint64_t destination;  ///< Region bits of what peers write
+    } regions;
+  };
+};
+static_assert(sizeof(Post) == sync::line_bytes);
+
+/// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
+struct Slot {
+  Post post;
+  sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains
+  sync::FlagLine reduced;  ///< how much of its share this rank has reduced, in grains
+  sync::FlagLine done;     ///< [0]: this rank has finished reading and writing what belongs to others
+};
+
+/// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1).
+struct FlagUse {
+  static constexpr int result = 14;       ///< grains of the final result that this rank's destination holds
+  static constexpr int first_level = 15;  ///< which level is the first in which this rank takes part
+};
+inline constexpr int levels_max = 14;
+
+/// Progress of the flags is counted in grains, so that it fits beside the sequence number.
+inline constexpr std::size_t grain_bytes = 4096;
+inline constexpr std::size_t operation_bytes_max = grain_bytes * sync::progress_max / 2;
+
+/// Grains whose end is at or before byte `end` of `total`; the last grain may be short.
+constexpr std::uint64_t grains_complete(std::size_t end, std::size_t total) {
+  return end >= total ? (total + grain_bytes - 1) / grain_bytes : end / grain_bytes;
+}
+/// Grains that must be complete before the bytes up to `end` can be read.
+constexpr std::uint64_t grains_needed(std::size_t end) { return (end + grain_bytes - 1) / grain_bytes; }
+
+/// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
+struct Shared {
+  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here
+  std::array<Slot, ring_slots> slots;
+  // Then ring_slots data areas of Communicator::slot_bytes() each.
+};
+
+/// Bytes of a rank's shared part for `settings`.
+std::size_t shared_bytes(const Settings& settings);
+
+/// How a communicator is made: every member allocates its part, tells the others the offset, then builds.
+struct CommunicatorLayout {
+  int rank = 0;
+  std::uint64_t identity = 0;              ///< for messages; equal on all members
+  std::vector<int> node_ranks;             ///< node-local rank of each member
+  std::vector<std::uint64_t> offsets;      ///< of each member's Shared in its arena
+};
+
+class Communicator {
+ public:
+  Communicator(Node& node, CommunicatorLayout layout);
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  Node& node() { return node_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::uint64_t identity() const { return identity_; }
+  const memory::Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
+  int node_rank(int rank) const { return node_ranks_[static_cast<std::size_t>(rank)]; }
+  const topology::Placement& placement() const { return placement_; }
+
+  std::size_t slot_bytes() const { return slot_bytes_; }
+  Slot& slot(int rank, std::uint64_t sequence) {
+    return shared_[static_cast<std::size_t>(rank)]->slots[sequence % ring_slots];
+  }
+  /// The data area of a slot, and as a region that peers can reach.
+  std::byte* slot_data(int rank, std::uint64_t sequence) {
+    return reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(rank)] + 1) +
+           (sequence % ring_slots) * slot_bytes_;
+  }
+  memory::Region slot_region(std::uint64_t sequence) const;
+
+  /// Starts the next operation: its sequence number, once this rank's slot is free again.
+  std::uint64_t begin();
+  /// All members were seen in operation `sequence`, hence have finished the ones before.
+  void seen_all(std::uint64_t sequence) {
+    if (sequence - 1 > all_completed_) all_completed_ = sequence - 1;
+  }
+  /// This rank has finished operation `sequence`.
+  void complete(std::uint64_t sequence) {
+    shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
+    published();
+  }
+  /// To be called after a flag was set: wakes ranks that sleep.
+  void published() {
+    if (node_.waiter->sleepers_possible) node_.waiter->wake(node_ranks_.data(), size_);
+  }
+  std::uint64_t sequence() const { return sequence_; }
+
+  /// A buffer of at least `bytes` in this rank's arena, kept for the life of the communicator. Two of them (0, 1).
+  /// Throws std::bad_alloc if the arena is full.
+  std::byte* staging(int which, std::size_t bytes);
+  /// Private memory for blocks that are copied before they are reduced; kept for the life of the communicator.
+  std::byte* scratch(std::size_t bytes) {
+    if (scratch_.size() < bytes) scratch_.resize(bytes);
+    return scratch_.data();
+  }
+  /// One pointer a member, for the sources of a reduction.
+  const void** sources() { return sources_.data(); }
+  memory::Region arena_region(const std::byte* in_own_arena) const;
+
+  /// Part of the operation at this rank for `root`, by the hierarchy of the settings; built once a root.
+  const topology::RankPlan& plan(int root);
+  /// Levels of the hierarchy; 1 if it is flat.
+  int depth() const { return depth_; }
+  /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
+  std::size_t chunk_bytes(int level) const;
+
+  /// For reports: which collective runs.
+  const char* current_collective = "";
+
+ private:
+  void wait_for_slot(std::uint64_t oldest);
+
+  Node& node_;
+  int rank_;
+  int size_;
+  std::uint64_t identity_;
+  std::vector<int> node_ranks_;
+  std::vector<const memory::Peer*> peers_;
+  std::vector<Shared*> shared_;
+  std::uint64_t own_offset_;
+  std::size_t slot_bytes_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t all_completed_ = 0;
+  struct Staging {
+    std::size_t offset = 0, bytes = 0;
+  };
+  std::array<Staging, 2> staging_{};
+  std::vector<std::byte> scratch_;
+  std::vector<const void*> sources_;
+  topology::Placement placement_;
+  std::vector<topology::LevelKind> levels_;
+  int depth_ = 1;
+  std::vector<std::unique_ptr<topology::RankPlan>> plans_;
+  std::vector<std::size_t> chunk_of_level_;
+};
+
+}  // namespace tutti

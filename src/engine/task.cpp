@@ -1,0 +1,47 @@
+#include "engine/task.h"
+
+namespace tutti {
+
+void* Operation::allocate_frame(std::size_t bytes) {
+  bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+  if (frame_used_ + bytes <= frame_bytes) {
+    void* frame = frames_ + frame_used_;
+    frame_used_ += bytes;
+    return frame;
+  }
+  return more_frames_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+}
+
+bool Operation::progress() {
+  bool moved = false;
+  for (std::size_t i = 0; i < parked_.size();) {
+    if (!parked_[i].flag->has(parked_[i].target)) {
+      ++i;
+      continue;
+    }
+    const auto handle = parked_[i].handle;
+    parked_[i] = parked_.back();
+    parked_.pop_back();
+    handle.resume();  // may park again
+    moved = true;
+  }
+  return moved;
+}
+
+void Operation::both(Task first, Task second) {
+  ++roles_;
+  first.resume();
+  second.resume();
+  while (!(first.finished() && second.finished())) {
+    // Nothing of ours can move: wait for any of the parked flags.
+    if (progress()) continue;
+    const int peer = parked_.empty() ? communicator_.rank() : parked_.front().peer;
+    sync::WaitReason reason{collective_, communicator_.identity(), sequence_, communicator_.node_rank(peer)};
+    sync::wait(*communicator_.node().waiter, reason, [this] { return progress(); });
+  }
+  --roles_;
+  first.rethrow();
+  second.rethrow();
+}
+
+}  // namespace tutti

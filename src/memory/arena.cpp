@@ -1,0 +1,91 @@
+#include "memory/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+namespace tutti::memory {
+
+namespace {
+constexpr std::size_t page_bytes = 4096;
+}
+
+std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) {
+  capacity = (capacity + page_bytes - 1) & ~(page_bytes - 1);
+  const int descriptor = memfd_create("tutti-arena", MFD_CLOEXEC);
+  if (descriptor < 0) {
+    reason = std::string("memfd_create: ") + std::strerror(errno);
+    return nullptr;
+  }
+  if (ftruncate(descriptor, static_cast<off_t>(capacity)) != 0) {
+    reason = std::string("ftruncate of the arena: ") + std::strerror(errno);
+    close(descriptor);
+    return nullptr;
+  }
+  void* base = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  if (base == MAP_FAILED) {
+    reason = std::string("mmap of the arena: ") + std::strerror(errno);
+    close(descriptor);
+    return nullptr;
+  }
+  // A forked child takes no part in collectives: what it does not have, it cannot write.
+  madvise(base, capacity, MADV_DONTFORK);
+  return std::unique_ptr<Arena>(new Arena(descriptor, static_cast<std::byte*>(base), capacity));
+}
+
+Arena::Arena(int descriptor, std::byte* base, std::size_t capacity)
+    : descriptor_(descriptor), base_(base), capacity_(capacity) {
+  free_[0] = capacity;
+}
+
+Arena::~Arena() {
+  munmap(base_, capacity_);
+  close(descriptor_);
+}
+
+std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
+  bytes = (bytes + page_bytes - 1) & ~(page_bytes - 1);
+  const std::lock_guard lock(mutex_);
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if (it->second < bytes) continue;
+    const std::size_t offset = it->first;
+    const std::size_t rest = it->second - bytes;
+    free_.erase(it);
+    if (rest) free_[offset + bytes] = rest;
+    used_[offset] = bytes;
+    return offset;
+  }
+  return std::nullopt;
+}
+
+void Arena::release(std::size_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto it = used_.find(offset);
+  if (it == used_.end()) return;
+  const std::size_t bytes = it->second;
+  used_.erase(it);
+  // Holes read as zero, which is what `allocate` promises, and give the memory back.
+  if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(bytes)) != 0)
+    std::memset(base_ + offset, 0, bytes);
+  auto at = free_.emplace(offset, bytes).first;
+  if (at != free_.begin()) {
+    const auto before = std::prev(at);
+    if (before->first + before->second == at->first) {
+      before->second += at->second;
+      free_.erase(at);
+      at = before;
+    }
+  }
+  const auto after = std::next(at);
+  if (after != free_.end() && at->first + at->second == after->first) {
+    at->second += after->second;
+    free_.erase(after);
+  }
+}
+
+}  // namespace tutti::memory

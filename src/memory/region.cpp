@@ -1,0 +1,58 @@
+#include "memory/region.h"
+
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace tutti::memory {
+
+namespace {
+
+/// Moves all bytes with one of the two system calls; they may move fewer at a time.
+template <class Transfer>
+void transfer(Transfer call, pid_t process, std::uint64_t remote, std::byte* local, std::size_t bytes) {
+  while (bytes > 0) {
+    iovec here{local, bytes};
+    iovec there{reinterpret_cast<void*>(remote), bytes};
+    const ssize_t moved = call(process, &here, 1, &there, 1, 0);
+    if (moved <= 0) {
+      if (moved < 0 && errno == EINTR) continue;
+      throw std::runtime_error("cross-memory attach of process " + std::to_string(process) + ": " +
+                               (moved < 0 ? std::strerror(errno) : "nothing moved"));
+    }
+    local += moved;
+    remote += static_cast<std::uint64_t>(moved);
+    bytes -= static_cast<std::size_t>(moved);
+  }
+}
+
+}  // namespace
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::window: return "window";
+    case Kind::arena: return "staged";
+    case Kind::cma: return "cma";
+    case Kind::direct: return "direct";
+    default: return "none";
+  }
+}
+
+void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes) const {
+  if (const std::byte* source = pointer(region, offset))
+    std::memcpy(destination, source, bytes);
+  else
+    transfer(process_vm_readv, process, region.offset() + offset, static_cast<std::byte*>(destination), bytes);
+}
+
+void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes) const {
+  if (std::byte* destination = pointer(region, offset))
+    std::memcpy(destination, source, bytes);
+  else
+    transfer(process_vm_writev, process, region.offset() + offset,
+             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);
+}
+
+}  // namespace tutti::memory

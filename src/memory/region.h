@@ -1,0 +1,63 @@
+// How one rank reaches another's bytes. The owner exposes a buffer as a Region, which travels in a flag's line; a peer
+// turns it into a pointer, or copies from and to it.
+//
+//   before access   the owner exposed the region in this operation and its flag was seen
+//   after access    the reader has said so (done flag) before the owner lets the buffer go
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tutti::memory {
+
+/// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
+/// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process.
+enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct };
+
+const char* name_of(Kind kind);
+
+/// 8 bytes, as published: kind in the high byte, offset or address in the rest.
+class Region {
+ public:
+  constexpr Region() = default;
+  Region(Kind kind, std::uint64_t offset_or_address)
+      : bits_((static_cast<std::uint64_t>(kind) << 56) | (offset_or_address & address_mask)) {}
+  static Region from_bits(std::uint64_t bits) {
+    Region region;
+    region.bits_ = bits;
+    return region;
+  }
+  std::uint64_t bits() const { return bits_; }
+  Kind kind() const { return static_cast<Kind>(bits_ >> 56); }
+  std::uint64_t offset() const { return bits_ & address_mask; }
+  bool loads_and_stores() const { return kind() != Kind::cma && kind() != Kind::none; }
+
+ private:
+  static constexpr std::uint64_t address_mask = (std::uint64_t{1} << 56) - 1;
+  std::uint64_t bits_ = 0;
+};
+
+/// A rank of the node as seen from here.
+struct Peer {
+  pid_t process = 0;
+  std::byte* arena = nullptr;   ///< its arena, mapped in this process
+  std::byte* window = nullptr;  ///< its window, mapped in this process; null if there is none
+
+  /// Where `offset` bytes into the region is mapped here; null if the region can only be copied.
+  std::byte* pointer(Region region, std::size_t offset) const {
+    switch (region.kind()) {
+      case Kind::window: return window + region.offset() + offset;
+      case Kind::arena: return arena + region.offset() + offset;
+      case Kind::direct: return reinterpret_cast<std::byte*>(region.offset()) + offset;
+      default: return nullptr;
+    }
+  }
+  /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.
+  void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes) const;
+  void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes) const;
+};
+
+}  // namespace tutti::memory

@@ -1,0 +1,94 @@
+#include "sync/waiter.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace tutti::sync {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto check_interval = 20ms;
+/// Rounds of yielding before a rank sleeps. A round is a scheduling turn of the others on the core when the core is
+/// shared, so a wait in a running collective ends well before; what remains are long waits for a computing rank.
+constexpr std::uint64_t yields_before_sleep = 300;
+constexpr std::uint64_t yields_between_host_turns = 8;
+constexpr auto longest_sleep = 2ms;
+
+class DefaultWaiter final : public Waiter {
+ public:
+  explicit DefaultWaiter(WaitOptions options) : options_(std::move(options)) {
+    spin = options_.spin;
+    sleepers_possible = options_.mode == WaitOptions::Mode::sleep && !options_.doorbells.empty();
+  }
+
+  void idle(WaitState& state) override {
+    const std::uint64_t round = state.rounds++;
+    const bool spinning = options_.mode == WaitOptions::Mode::spin;
+    if (options_.host_progress && (spinning || round % yields_between_host_turns == yields_between_host_turns - 1))
+      options_.host_progress();
+    if (spinning)
+      for (int i = 0; i < 32; ++i) cpu_relax();
+    if (round % 64 == 63) look_around(state);
+    if (sleepers_possible && round >= yields_before_sleep)
+      sleep(state);
+    else
+      sched_yield();
+  }
+
+  void wake(const int* peers, int count) override {
+    // Pairs with the fence in sleep(): either the sleeper sees the flag, or we see that it sleeps.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (int i = 0; i < count; ++i) {
+      if (peers[i] == options_.rank) continue;
+      auto& word = options_.doorbells[static_cast<std::size_t>(peers[i])]->sleeping;
+      if (word.load(std::memory_order_relaxed) == 0) continue;
+      word.store(0, std::memory_order_relaxed);
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    }
+  }
+
+ private:
+  void look_around(WaitState& state) {
+    const auto now = std::chrono::steady_clock::now();
+    if (state.start == decltype(now){}) {
+      state.start = now;
+      state.next_check = now + check_interval;
+    }
+    if (now < state.next_check) return;
+    state.next_check = now + check_interval;
+    if (options_.check_peers) options_.check_peers();
+    if (options_.report_after.count() > 0 && !state.reported && now - state.start >= options_.report_after) {
+      state.reported = true;
+      if (options_.report) options_.report(state.reason);
+    }
+  }
+
+  void sleep(WaitState& state) {
+    auto& word = options_.doorbells[static_cast<std::size_t>(options_.rank)]->sleeping;
+    word.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!(*state.ready)()) {
+      // Bounded: the host MPI may need us although no flag moves.
+      const timespec limit{0, std::chrono::nanoseconds(longest_sleep).count()};
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 1, &limit, nullptr, 0);
+    }
+    word.store(0, std::memory_order_relaxed);
+    look_around(state);
+    if (options_.host_progress) options_.host_progress();
+  }
+
+  WaitOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Waiter> make_waiter(WaitOptions options) {
+  return std::make_unique<DefaultWaiter>(std::move(options));
+}
+
+}  // namespace tutti::sync

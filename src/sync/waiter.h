@@ -1,0 +1,91 @@
+// How a rank waits for a flag. One replaceable object: the default spins, gives the host MPI a turn, yields and
+// finally sleeps; a simulator or ranks as coroutines of one thread put another in its place.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sync/flag.h"
+
+namespace tutti::sync {
+
+inline void cpu_relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// What one wait is about; kept by the caller, read when a wait is reported.
+struct WaitReason {
+  const char* collective = "";
+  std::uint64_t communicator = 0;
+  std::uint64_t sequence = 0;
+  int peer = -1;  ///< node-local rank that is waited for
+};
+
+/// State of one wait, from the first unsuccessful polls to its end.
+struct WaitState {
+  const WaitReason& reason;
+  const std::function<bool()>* ready = nullptr;  ///< re-checked before sleeping
+  std::uint64_t rounds = 0;
+  bool reported = false;
+  std::chrono::steady_clock::time_point start{};
+  std::chrono::steady_clock::time_point next_check{};
+};
+
+/// The policy. `spin` polls come first and are inlined at the place of the wait; then `idle` is called between polls.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  /// Called after unsuccessful polls; may yield, sleep, run the host's progress, or throw if a peer is dead.
+  virtual void idle(WaitState& state) = 0;
+  /// Called after a flag was set when ranks may sleep: wakes those of `peers` that do.
+  virtual void wake(const int* peers, int count) = 0;
+
+  unsigned spin = 2000;
+  bool sleepers_possible = false;  ///< publishers must call `wake`
+};
+
+/// Waits until poll() is true.
+template <class Poll>
+inline void wait(Waiter& waiter, const WaitReason& reason, Poll&& poll) {
+  for (unsigned i = 0; i < waiter.spin; ++i) {
+    if (poll()) return;
+    cpu_relax();
+  }
+  if (poll()) return;
+  const std::function<bool()> ready = [&poll] { return poll(); };
+  WaitState state{reason};
+  state.ready = &ready;
+  while (!poll()) waiter.idle(state);
+}
+
+/// The word on which a rank sleeps. Written by its rank and by whoever wakes it: the one exception to single-writer
+/// flags, off the path of a collective unless somebody sleeps.
+struct alignas(line_bytes) Doorbell {
+  std::atomic<std::uint32_t> sleeping{0};
+};
+
+/// What the default policy needs to know and to call; functions may be empty.
+struct WaitOptions {
+  enum class Mode { spin, yield, sleep };
+  Mode mode = Mode::spin;             ///< what follows the spinning; `sleep` when there are more ranks than cores
+  unsigned spin = 2000;               ///< polls before the first idle round
+  std::chrono::nanoseconds report_after{0};
+  std::vector<Doorbell*> doorbells;   ///< by node-local rank; may be empty for modes other than sleep
+  int rank = 0;                       ///< own node-local rank
+  std::function<void()> host_progress;
+  std::function<void()> check_peers;  ///< called every 20 ms of waiting; ends the process or throws if one is dead
+  std::function<void(const WaitReason&)> report;
+};
+
+std::unique_ptr<Waiter> make_waiter(WaitOptions options);
+
+}  // namespace tutti::sync

@@ -1,0 +1,221 @@
+// Every algorithm x reach x ranks x size gives the right bytes on every rank, and leaves the rest alone.
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+namespace {
+
+constexpr std::size_t chunk = 8192;
+
+/// Zero-sized calls never reach the core. Around the inline limit, grain, chunk, eager limit and segment.
+const std::vector<std::size_t> sizes{1,         Post::inline_bytes, Post::inline_bytes + 1, 4095,  4096, 4097,
+                                     chunk - 1, chunk + 8,          16 * 1024,              16385, 3 * chunk + 5,
+                                     100001};
+
+World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::string& algorithm) {
+  World world;
+  world.ranks = ranks;
+  world.reach = reach;
+  world.algorithm = algorithm;
+  world.settings.hierarchy = hierarchy;
+  world.settings.chunk = "8K";
+  world.settings.segment = 64 * 1024;
+  world.settings.flat_max = 64;
+  return world;
+}
+
+const std::vector<std::string> hierarchies{"flat", "l3+numa+socket"};
+
+std::byte pattern(std::size_t i, int salt) { return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt)); }
+
+class Sweep : public testing::TestWithParam<Reach> {};
+
+TEST_P(Sweep, BcastDeliversTheRootsBytes) {
+  for (const auto* algorithm : algorithms_of<BcastArguments>())
+    for (const int ranks : rank_counts())
+      for (const auto& hierarchy : hierarchies)
+        run_ranks(world_of(ranks, GetParam(), hierarchy, std::string("bcast:") + algorithm->name),
+                  [&](int rank, Collectives& collectives) {
+                    int salt = 0;
+                    for (const std::size_t bytes : sizes)
+                      for (const int root : {0, ranks - 1, ranks / 2}) {
+                        ++salt;
+                        std::vector<std::byte> buffer(bytes + 1, std::byte{0x5a});
+                        if (rank == root)
+                          for (std::size_t i = 0; i < bytes; ++i) buffer[i] = pattern(i, salt);
+                        ASSERT_TRUE(collectives.bcast({buffer.data(), bytes, root}));
+                        for (std::size_t i = 0; i < bytes; ++i)
+                          ASSERT_EQ(buffer[i], pattern(i, salt))
+                              << algorithm->name << " ranks " << ranks << " bytes " << bytes << " root " << root
+                              << " at " << i << " rank " << rank;
+                        ASSERT_EQ(buffer[bytes], std::byte{0x5a});
+                        buffer.assign(bytes, std::byte{0});  // nobody may still be reading
+                      }
+                  });
+}
+
+/// Elements of `element` bytes, made of unsigned bytes that are added: any element size, exact results.
+void add_bytes(void* context, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    unsigned sum = 0;
+    for (std::size_t s = 0; s < count; ++s) sum += std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]);
+    static_cast<std::byte*>(destination)[i] = static_cast<std::byte>(sum);
+  }
+}
+
+template <class Arguments>
+void sweep_reduction(Reach reach, const char* collective,
+                     const std::function<bool(Collectives&, const ReduceArguments&)>& call, bool everywhere) {
+  for (const auto* algorithm : algorithms_of<Arguments>())
+    for (const int ranks : rank_counts())
+      for (const auto& hierarchy : hierarchies)
+        run_ranks(world_of(ranks, reach, hierarchy, std::string(collective) + ":" + algorithm->name),
+                  [&](int rank, Collectives& collectives) {
+                    int salt = 0;
+                    for (std::size_t element : {std::size_t{1}, std::size_t{8}, std::size_t{12}})
+                      for (const std::size_t size : sizes)
+                        for (const bool in_place : {false, true}) {
+                          const std::size_t count = size / element + 1;
+                          const std::size_t bytes = count * element;
+                          const int root = ++salt % ranks;
+                          Combiner combiner;
+                          combiner.element_bytes = element;
+                          combiner.function = add_bytes;
+                          combiner.context = &element;
+                          std::vector<std::byte> send(bytes), receive(bytes + 1, std::byte{0x5a});
+                          for (std::size_t i = 0; i < bytes; ++i) send[i] = pattern(i, salt + rank);
+                          const bool mine = everywhere || rank == root;
+                          if (in_place && mine) std::copy(send.begin(), send.end(), receive.begin());
+                          ReduceArguments arguments;
+                          arguments.send = in_place && mine ? receive.data() : send.data();
+                          arguments.receive = mine ? receive.data() : nullptr;
+                          arguments.count = count;
+                          arguments.combiner = &combiner;
+                          arguments.root = root;
+                          ASSERT_TRUE(call(collectives, arguments));
+                          if (mine) {
+                            for (std::size_t i = 0; i < bytes; ++i) {
+                              unsigned sum = 0;
+                              for (int r = 0; r < ranks; ++r) sum += std::to_integer<unsigned>(pattern(i, salt + r));
+                              ASSERT_EQ(receive[i], static_cast<std::byte>(sum))
+                                  << algorithm->name << " ranks " << ranks << " bytes " << bytes << " element "
+                                  << element << " root " << root << " in place " << in_place << " at " << i;
+                            }
+                          }
+                          ASSERT_EQ(receive[bytes], std::byte{0x5a});
+                          if (!in_place)
+                            for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(send[i], pattern(i, salt + rank));
+                          send.assign(bytes, std::byte{0});
+                        }
+                  });
+}
+
+TEST_P(Sweep, ReduceGivesTheRootTheSum) {
+  sweep_reduction<ReduceArguments>(
+      GetParam(), "reduce",
+      [](Collectives& collectives, const ReduceArguments& arguments) { return collectives.reduce(arguments); },
+      false);
+}
+
+TEST_P(Sweep, AllreduceGivesEveryRankTheSum) {
+  sweep_reduction<AllreduceArguments>(
+      GetParam(), "allreduce",
+      [](Collectives& collectives, const ReduceArguments& arguments) {
+        return collectives.allreduce({arguments.send, arguments.receive, arguments.count, arguments.combiner});
+      },
+      true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, Sweep, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
+  for (const auto* algorithm : algorithms_of<BarrierArguments>())
+    for (const int ranks : rank_counts())
+      for (const auto& hierarchy : hierarchies) {
+        std::vector<std::atomic<int>> arrived(static_cast<std::size_t>(ranks));
+        run_ranks(world_of(ranks, Reach::direct, hierarchy, std::string("barrier:") + algorithm->name),
+                  [&](int rank, Collectives& collectives) {
+                    for (int round = 1; round <= 50; ++round) {
+                      arrived[static_cast<std::size_t>(rank)].store(round, std::memory_order_relaxed);
+                      ASSERT_TRUE(collectives.barrier());
+                      for (const auto& other : arrived) ASSERT_GE(other.load(std::memory_order_relaxed), round);
+                    }
+                  });
+      }
+}
+
+/// A matrix product: associative, not commutative.
+struct Matrix {
+  std::uint32_t a, b, c, d;
+};
+void multiply(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    Matrix product = static_cast<const Matrix*>(sources[0])[i];
+    for (std::size_t s = 1; s < count; ++s) {
+      const Matrix right = static_cast<const Matrix*>(sources[s])[i];
+      product = {product.a * right.a + product.b * right.c, product.a * right.b + product.b * right.d,
+                 product.c * right.a + product.d * right.c, product.c * right.b + product.d * right.d};
+    }
+    static_cast<Matrix*>(destination)[i] = product;
+  }
+}
+
+TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
+  for (const int ranks : rank_counts())
+    run_ranks(world_of(ranks, Reach::direct, "l3+numa+socket", ""), [&](int rank, Collectives& collectives) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{5000}}) {
+        Combiner combiner;
+        combiner.element_bytes = sizeof(Matrix);
+        combiner.commutative = false;
+        combiner.function = multiply;
+        const auto of = [](int r) { return Matrix{1u + static_cast<unsigned>(r), 2, 3, 5u * static_cast<unsigned>(r)}; };
+        std::vector<Matrix> send(count, of(rank)), receive(count);
+        ASSERT_TRUE(collectives.allreduce({reinterpret_cast<std::byte*>(send.data()),
+                                           reinterpret_cast<std::byte*>(receive.data()), count, &combiner}));
+        std::vector<Matrix> all;
+        std::vector<const void*> sources;
+        for (int r = 0; r < ranks; ++r) all.push_back(of(r));
+        for (const auto& matrix : all) sources.push_back(&matrix);
+        Matrix expected;
+        multiply(nullptr, &expected, sources.data(), sources.size(), 1);
+        for (const Matrix& each : receive) {
+          ASSERT_EQ(each.a, expected.a);
+          ASSERT_EQ(each.d, expected.d);
+        }
+      }
+    });
+}
+
+TEST(Order, OperationsOfDifferentKindFollowEachOtherWithoutASynchronisation) {
+  for (const int ranks : rank_counts())
+    run_ranks(world_of(ranks, Reach::direct, "numa", ""), [&](int rank, Collectives& collectives) {
+      for (int i = 0; i < 500; ++i) {
+        int value = rank == i % ranks ? i : -1;
+        ASSERT_TRUE(collectives.bcast({reinterpret_cast<std::byte*>(&value), sizeof value, i % ranks}));
+        ASSERT_EQ(value, i);
+        std::size_t element = 4;
+        Combiner combiner;
+        combiner.element_bytes = 4;
+        combiner.function = add_bytes;
+        combiner.context = &element;
+        unsigned char one[4] = {1, 0, 0, 0}, sum[4] = {};
+        ReduceArguments arguments{reinterpret_cast<std::byte*>(one), reinterpret_cast<std::byte*>(sum), 1, &combiner,
+                                  i % ranks};
+        ASSERT_TRUE(collectives.reduce(arguments));
+        if (rank == i % ranks) {
+          ASSERT_EQ(sum[0], ranks);
+        }
+        if (i % 7 == 0) {
+          ASSERT_TRUE(collectives.barrier());
+        }
+      }
+    });
+}
+
+}  // namespace
+}  // namespace tutti::test

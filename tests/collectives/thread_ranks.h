@@ -1,0 +1,88 @@
+// Ranks as threads of one process: every algorithm runs without MPI, so that the sanitizers see all of it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collectives/collectives.h"
+#include "topology/machine.h"
+
+namespace tutti::test {
+
+/// How ranks reach each other's buffers in a test.
+enum class Reach { direct, cma, staged };
+
+inline const char* name_of(Reach reach) {
+  return reach == Reach::direct ? "direct" : reach == Reach::cma ? "cma" : "staged";
+}
+
+struct World {
+  int ranks = 2;
+  Reach reach = Reach::direct;
+  Settings settings;
+  std::string machine = "package:2 numa:2 l3:2 core:4 pu:1";
+  std::string algorithm;  ///< TUTTI_ALGORITHM
+};
+
+/// Runs `body(rank, collectives)` on every rank of `world`, each a thread with a node of its own.
+inline void run_ranks(const World& world, const std::function<void(int, Collectives&)>& body) {
+  const auto count = static_cast<std::size_t>(world.ranks);
+  std::string error;
+  const auto machine = topology::Machine::load(world.machine, error);
+  ASSERT_TRUE(machine) << error;
+  const std::vector<topology::CpuSet> unknown(count);
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<memory::Peer> peers(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto node = std::make_unique<Node>();
+    node->rank = static_cast<int>(i);
+    node->size = world.ranks;
+    node->settings = world.settings;
+    node->arena = memory::Arena::create(std::size_t{256} << 20, error);
+    ASSERT_TRUE(node->arena) << error;
+    node->ranks_are_threads = true;
+    node->window_shared = world.reach == Reach::direct;
+    node->cma = world.reach == Reach::cma;
+    node->placement = topology::place(*machine, unknown);
+    sync::WaitOptions options;
+    options.mode = sync::WaitOptions::Mode::yield;
+    options.spin = 10;
+    node->waiter = sync::make_waiter(options);
+    peers[i] = {getpid(), node->arena->base(), nullptr};
+    nodes.push_back(std::move(node));
+  }
+  CommunicatorLayout layout;
+  for (std::size_t i = 0; i < count; ++i) {
+    nodes[i]->peers = peers;
+    layout.node_ranks.push_back(static_cast<int>(i));
+    layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings)));
+  }
+  const auto known = known_algorithms();
+  const auto choice = selection::UserChoice::parse(world.algorithm, known, Log());
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::vector<std::unique_ptr<Collectives>> collectives;
+  for (std::size_t i = 0; i < count; ++i) {
+    CommunicatorLayout mine = layout;
+    mine.rank = static_cast<int>(i);
+    communicators.push_back(std::make_unique<Communicator>(*nodes[i], mine));
+    collectives.push_back(std::make_unique<Collectives>(*communicators.back(), choice));
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i)
+    threads.emplace_back([&, i] { body(static_cast<int>(i), *collectives[i]); });
+  for (auto& thread : threads) thread.join();
+}
+
+/// The rank counts of a sweep; all of 1..9, 12, 16, 17 with TUTTI_TEST_SWEEP=full.
+inline std::vector<int> rank_counts() {
+  const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
+  if (sweep && std::string(sweep) == "full") return {2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17};
+  return {2, 3, 5, 8, 17};
+}
+
+}  // namespace tutti::test
