@@ -44,6 +44,8 @@ std::map<CpuSet, int> count_masks(std::span<const CpuSet> affinity_of_rank) {
 
 /// Ranks that cannot run outside `mask`, per unit of it.
 double crowding_of(const CpuSet& mask, const std::map<CpuSet, int>& ranks_of_mask) {
+  // Where each rank is bound to one unit there are as many masks as ranks; only equal masks lie in those.
+  if (mask.count() == 1) return ranks_of_mask.at(mask);
   int confined = 0;
   for (const auto& [other, ranks] : ranks_of_mask)
     if (!other.empty() && other.is_subset_of(mask)) confined += ranks;

@@ -1,0 +1,184 @@
+// tutti-topo: prints, as JSON, a machine, where ranks would sit on it, the hierarchy they would form, and how far its
+// messages go. `tutti topo` draws what this prints. Exit status: 0, or 2 with one line on standard error.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "topology/mapping.h"
+#include "topology/tree.h"
+
+namespace {
+
+using nlohmann::ordered_json;
+using namespace tutti::topology;
+
+constexpr int max_ranks = 1 << 16;
+
+struct Options {
+  std::string topology;
+  std::string hierarchy = "auto";
+  std::string mapping = "core";
+  int ranks = 0;  ///< 0: one a core
+  int root = 0;
+};
+
+/// What is wrong with the options, for the user.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+ordered_json or_null(int id) { return id < 0 ? ordered_json(nullptr) : ordered_json(id); }
+
+ordered_json json_of_domains(const Domains& domains) {
+  ordered_json out = ordered_json::object();
+  for (const LevelKind kind : all_level_kinds) out[std::string(name_of(kind))] = or_null(domains[index_of(kind)]);
+  return out;
+}
+
+ordered_json json_of_machine(const Machine& machine, const std::string& description) {
+  ordered_json domains = ordered_json::object();
+  for (const LevelKind kind : all_level_kinds) domains[std::string(name_of(kind))] = machine.domain_count(kind);
+  ordered_json units = ordered_json::array();
+  for (const ProcessingUnit& unit : machine.units()) {
+    ordered_json entry{{"os_index", unit.os_index}, {"core", unit.core}};
+    entry.update(json_of_domains(unit.domain));
+    units.push_back(entry);
+  }
+  return {{"description", description},
+          {"is_this_machine", machine.is_this_machine()},
+          {"unit_count", machine.unit_count()},
+          {"core_count", machine.core_count()},
+          {"domain_counts", domains},
+          {"l2_bytes", machine.l2_bytes()},
+          {"l3_bytes", machine.l3_bytes()},
+          {"units", units}};
+}
+
+ordered_json json_of_ranks(const Machine& machine, const Placement& placement, const Hierarchy& hierarchy) {
+  ordered_json ranks = ordered_json::array();
+  for (int rank = 0; rank < hierarchy.rank_count; ++rank) {
+    const RankPlace& place = placement.ranks[static_cast<std::size_t>(rank)];
+    const RankPlan mine = plan(hierarchy, rank);
+    const int os_index = place.unit < 0 ? -1 : machine.units()[static_cast<std::size_t>(place.unit)].os_index;
+    ordered_json entry{{"rank", rank}, {"os_index", or_null(os_index)}, {"core", or_null(place.core)}};
+    entry.update(json_of_domains(place.domain));
+    entry["parent"] = or_null(mine.parent);
+    entry["parent_level"] = or_null(mine.parent_level);
+    entry["child_count"] = mine.child_count;
+    ranks.push_back(entry);
+  }
+  return ranks;
+}
+
+ordered_json json_of_levels(const Hierarchy& hierarchy) {
+  ordered_json levels = ordered_json::array();
+  for (const Level& level : hierarchy.levels) {
+    ordered_json groups = ordered_json::array();
+    for (const Group& group : level.groups) groups.push_back({{"leader", group.leader}, {"members", group.members}});
+    levels.push_back({{"name", level.kind ? std::string(name_of(*level.kind)) : "top"}, {"groups", groups}});
+  }
+  return levels;
+}
+
+/// What the user asked for and did not get, with the reason.
+ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hierarchy& hierarchy) {
+  ordered_json notes = ordered_json::array();
+  for (const LevelKind kind : spec.kinds) {
+    const std::string name(name_of(kind));
+    const bool used = std::any_of(hierarchy.levels.begin(), hierarchy.levels.end(),
+                                  [&](const Level& level) { return level.kind == kind; });
+    if (used) continue;
+    notes.push_back(machine.domain_count(kind) == 0 ? "level " + name + " is left out: this machine has none"
+                                                    : "level " + name + " is left out: it does not group these ranks "
+                                                      "differently from the other levels");
+  }
+  return notes;
+}
+
+/// Value of a step that explains failure in `error`.
+template <typename Value>
+Value require(std::optional<Value> value, const std::string& error) {
+  if (!value) throw UsageError(error);
+  return *std::move(value);
+}
+
+int checked_rank_count(const Options& options, const Machine& machine) {
+  if (options.ranks < 0 || options.ranks > max_ranks)
+    throw UsageError("--ranks " + std::to_string(options.ranks) + " is not between 1 and " + std::to_string(max_ranks));
+  return options.ranks == 0 ? machine.core_count() : options.ranks;
+}
+
+ordered_json describe(const Options& options) {
+  std::string error;
+  // Each step has a line of its own: `error` must be filled before it is passed on.
+  const auto spec_or = parse_levels(options.hierarchy, error);
+  const LevelSpec spec = require(spec_or, error);
+  const auto mapping_or = parse_mapping(options.mapping, error);
+  const Mapping mapping = require(mapping_or, error);
+  const auto machine_or = Machine::load(options.topology, error);
+  const Machine machine = require(machine_or, error);
+  const int ranks = checked_rank_count(options, machine);
+  if (options.root < 0 || options.root >= ranks)
+    throw UsageError("--root " + std::to_string(options.root) + " is not one of the ranks 0 to " +
+                     std::to_string(ranks - 1));
+
+  const Placement placement = place_by_affinity(machine, map_ranks(machine, ranks, mapping));
+  const std::vector<LevelKind> kinds = choose_levels(spec, placement);
+  const Hierarchy hierarchy = build(placement, kinds, options.root);
+  const MessageCounts counts = message_counts(hierarchy, placement);
+  return {{"machine", json_of_machine(machine, options.topology)},
+          {"requested_hierarchy", to_string(spec)},
+          {"hierarchy", to_string({false, kinds})},
+          {"mapping", options.mapping},
+          {"rank_count", ranks},
+          {"root", options.root},
+          {"cores_available", placement.cores_available},
+          {"ranks_per_core", placement.ranks_per_core},
+          {"oversubscribed", placement.oversubscribed()},
+          {"ranks", json_of_ranks(machine, placement, hierarchy)},
+          {"levels", json_of_levels(hierarchy)},
+          {"message_counts",
+           {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}}},
+          {"notes", notes_on(spec, machine, hierarchy)}};
+}
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--topology", options.topology,
+                 "hwloc synthetic description or XML file; without it, this machine");
+  app.add_option("--hierarchy", options.hierarchy, "auto, flat, or l2, l3, numa, socket joined by +")
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "how many ranks; without it, one a core");
+  app.add_option("--root", options.root, "the rank that a broadcast starts from")->capture_default_str();
+  app.add_option("--map", options.mapping, "how ranks sit on the machine: core, numa, socket, unbound")
+      ->capture_default_str();
+}
+
+int fail(const std::string& message) {
+  std::cerr << "tutti-topo: " << message << '\n';
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Prints a machine, its ranks and their hierarchy as JSON.", "tutti-topo");
+  add_options(app, options);
+  try {
+    app.parse(argc, argv);
+    std::cout << describe(options).dump(1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+    return 0;
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& problem) {
+    return fail(problem.what());
+  } catch (const UsageError& problem) {
+    return fail(problem.what());
+  }
+}
