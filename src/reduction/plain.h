@@ -1,0 +1,126 @@
+// Reductions in plain C++, for what has no vector kernel and for processors without the instructions of one. Internal.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace tutti::reduction::plain {
+
+/// A Kernel for elements of any trivially copyable type. Operation::apply(a, b) is one step.
+///
+/// The result of a few hundred bytes at a time is built in a local array: the compiler knows that it overlaps nothing, so it
+/// can vectorise the loops, and the destination may be any of the sources.
+template <class Operation, class Element>
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+  static_assert(std::is_trivially_copyable_v<Element>);
+  constexpr std::size_t block_elements = 1024 / sizeof(Element);
+  Element result[block_elements];
+  Element next[block_elements];
+  for (std::size_t begin = 0; begin < element_count; begin += block_elements) {
+    const std::size_t elements = std::min(block_elements, element_count - begin);
+    const std::size_t offset = begin * sizeof(Element);
+    const std::size_t bytes = elements * sizeof(Element);
+    std::memcpy(result, static_cast<const char*>(sources[0]) + offset, bytes);
+    for (std::size_t source = 1; source < source_count; ++source) {
+      std::memcpy(next, static_cast<const char*>(sources[source]) + offset, bytes);
+      for (std::size_t i = 0; i < elements; ++i) result[i] = Operation::apply(result[i], next[i]);
+    }
+    std::memcpy(static_cast<char*>(destination) + offset, result, bytes);
+  }
+}
+
+template <class T>
+struct Complex {
+  T real;
+  T imaginary;
+};
+
+// Integers come here unsigned, so that they wrap. Unsigned types narrower than int are promoted to int, whose product could
+// overflow; hence the factor 1u.
+
+struct Sum {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a + b);
+  }
+  template <class T>
+  static Complex<T> apply(Complex<T> a, Complex<T> b) {
+    return {a.real + b.real, a.imaginary + b.imaginary};
+  }
+};
+
+struct Product {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(1u * a * b);
+    } else {
+      return a * b;
+    }
+  }
+  template <class T>
+  static Complex<T> apply(Complex<T> a, Complex<T> b) {
+    return {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+  }
+};
+
+struct Max {
+  template <class T>
+  static T apply(T a, T b) {
+    return a > b ? a : b;
+  }
+};
+
+struct Min {
+  template <class T>
+  static T apply(T a, T b) {
+    return a < b ? a : b;
+  }
+};
+
+struct BitAnd {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+
+struct BitOr {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+
+struct BitXor {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+
+struct LogicalAnd {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a != 0) & (b != 0));
+  }
+};
+
+struct LogicalOr {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a != 0) | (b != 0));
+  }
+};
+
+struct LogicalXor {
+  template <class T>
+  static T apply(T a, T b) {
+    return static_cast<T>((a != 0) != (b != 0));
+  }
+};
+
+}  // namespace tutti::reduction::plain

@@ -1,0 +1,134 @@
+// The loops of the vector kernels, compiled once a target: no include guard in the usual sense, see Highway's
+// foreach_target.h. Internal.
+#if defined(TUTTI_REDUCTION_VECTOR_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TUTTI_REDUCTION_VECTOR_INL_H
+#undef TUTTI_REDUCTION_VECTOR_INL_H
+#else
+#define TUTTI_REDUCTION_VECTOR_INL_H
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "reduction/plain.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::reduction::HWY_NAMESPACE {
+
+#if TUTTI_VECTOR_TARGET
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Memory is read and written as bytes: nothing is said about the alignment of an element, nor about its type.
+
+template <class D>
+HWY_INLINE hn::Vec<D> load(D d, const void* source, std::size_t offset_bytes) {
+  const hn::Repartition<std::uint8_t, D> bytes;
+  return hn::BitCast(d, hn::LoadU(bytes, static_cast<const std::uint8_t*>(source) + offset_bytes));
+}
+
+template <class D>
+HWY_INLINE void store(D d, hn::Vec<D> vector, void* destination, std::size_t offset_bytes) {
+  const hn::Repartition<std::uint8_t, D> bytes;
+  hn::StoreU(hn::BitCast(bytes, vector), bytes, static_cast<std::uint8_t*>(destination) + offset_bytes);
+}
+
+// One array of one call: bytes from `begin` up to `end` of each source are to be reduced.
+struct Call {
+  void* destination;
+  const void* const* sources;
+  std::size_t source_count;
+  std::size_t end_bytes;
+};
+
+// One vector of the result. All sources are read before anything is written, here and below: the destination may be one.
+template <class Operation, class D>
+HWY_INLINE void reduce_vector(D d, const Call& call, std::size_t offset) {
+  auto result = load(d, call.sources[0], offset);
+  for (std::size_t source = 1; source < call.source_count; ++source) {
+    result = Operation::apply(d, result, load(d, call.sources[source], offset));
+  }
+  store(d, result, call.destination, offset);
+}
+
+// What is shorter than a vector: half a vector if that much is left, then a quarter, and so on. These are the same
+// operations as in the loops above it, so that where an element stands does not change its bits.
+template <class Operation, class T, std::size_t kLanes>
+HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
+  const hn::CappedTag<T, kLanes> d;
+  const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
+  if (call.end_bytes - offset >= vector_bytes) {
+    reduce_vector<Operation>(d, call, offset);
+    offset += vector_bytes;
+  }
+  if constexpr (kLanes > Operation::smallest_vector_lanes) {
+    if (offset != call.end_bytes) reduce_rest<Operation, T, kLanes / 2>(call, offset);
+  }
+}
+
+// Four vectors a turn, in registers, of each of the sources in turn. With kSources the number of sources is known to the
+// compiler and their addresses stay in registers; 0: any number. Returns how many bytes are done.
+template <class Operation, class T, std::size_t kSources>
+HWY_INLINE std::size_t reduce_vectors(const Call& call) {
+  const hn::ScalableTag<T> d;
+  const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
+  constexpr std::size_t kLocal = kSources == 0 ? 1 : kSources;
+  const void* local[kLocal];
+  for (std::size_t source = 0; source < kSources; ++source) local[source] = call.sources[source];
+  const void* const* sources = kSources == 0 ? call.sources : local;
+  const std::size_t source_count = kSources == 0 ? call.source_count : kSources;
+
+  std::size_t offset = 0;
+  for (; call.end_bytes - offset >= 4 * vector_bytes; offset += 4 * vector_bytes) {
+    auto result0 = load(d, sources[0], offset);
+    auto result1 = load(d, sources[0], offset + vector_bytes);
+    auto result2 = load(d, sources[0], offset + 2 * vector_bytes);
+    auto result3 = load(d, sources[0], offset + 3 * vector_bytes);
+    for (std::size_t source = 1; source < source_count; ++source) {
+      result0 = Operation::apply(d, result0, load(d, sources[source], offset));
+      result1 = Operation::apply(d, result1, load(d, sources[source], offset + vector_bytes));
+      result2 = Operation::apply(d, result2, load(d, sources[source], offset + 2 * vector_bytes));
+      result3 = Operation::apply(d, result3, load(d, sources[source], offset + 3 * vector_bytes));
+    }
+    store(d, result0, call.destination, offset);
+    store(d, result1, call.destination, offset + vector_bytes);
+    store(d, result2, call.destination, offset + 2 * vector_bytes);
+    store(d, result3, call.destination, offset + 3 * vector_bytes);
+  }
+  for (; call.end_bytes - offset >= vector_bytes; offset += vector_bytes) {
+    reduce_vector<Operation>(d, call, offset);
+  }
+  return offset;
+}
+
+// All the whole vectors of a call; returns how many bytes are done. Apart from `reduce`, which so needs no stack for a few
+// elements.
+template <class Operation, class T>
+HWY_NOINLINE std::size_t reduce_all_vectors(const Call& call) {
+  switch (call.source_count) {
+    case 2: return reduce_vectors<Operation, T, 2>(call);
+    case 3: return reduce_vectors<Operation, T, 3>(call);
+    case 4: return reduce_vectors<Operation, T, 4>(call);
+    default: return reduce_vectors<Operation, T, 0>(call);
+  }
+}
+
+// The Kernel. An element is kLanesPerElement values of type T.
+template <class Operation, class T, std::size_t kLanesPerElement>
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+  const hn::ScalableTag<T> d;
+  constexpr std::size_t kHalf = hn::MaxLanes(hn::ScalableTag<T>()) / 2;
+  const Call call{destination, sources, source_count, element_count * kLanesPerElement * sizeof(T)};
+  const std::size_t done = call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
+  if constexpr (kHalf >= Operation::smallest_vector_lanes) {
+    if (done != call.end_bytes) reduce_rest<Operation, T, kHalf>(call, done);
+  }
+}
+
+#endif  // TUTTI_VECTOR_TARGET
+
+}  // namespace tutti::reduction::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard per target
