@@ -39,7 +39,7 @@ struct Samples {
 class Cell {
  public:
   Cell(const Bench& bench, Kind kind, std::size_t bytes)
-      : bench_(bench), kind_(kind), shape_{kind == Kind::kBarrier ? 0 : bytes}, start_line_(bench.node_memory) {
+      : bench_(bench), kind_(kind), shape_{kind == Kind::kBarrier ? 0 : bytes} {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     if (kind == Kind::kBarrier) return;
@@ -85,7 +85,6 @@ class Cell {
   const Bench& bench_;
   Kind kind_;
   Shape shape_;
-  StartLine start_line_;
   int rank_ = 0;
   int ranks_ = 1;
   int root_ = 0;
@@ -125,7 +124,7 @@ void Cell::perform(Side side) {
 }
 
 void Cell::wait_for_start() {
-  start_line_.wait();
+  bench_.start_line.wait();
   if (bench_.options.skew_us <= 0) return;
   std::uniform_real_distribution<double> lateness_ns(0, bench_.options.skew_us * 1000);
   double mine_ns = 0;

@@ -26,7 +26,7 @@ struct CellResult {
 struct Bench {
   const Options& options;
   const Clock& clock;
-  NodeMemory* node_memory;  ///< null if there is none
+  StartLine& start_line;
   bool measure_tutti;
 };
 

@@ -49,7 +49,7 @@ class NodeMemory {
 /// Lets all ranks start a call at the same moment: the host's barrier alone lets some go earlier than others.
 class StartLine {
  public:
-  /// memory: may be null; then, and with more ranks than processors, only the host's barrier is used, for a rank that
+  /// One object for the whole program: what it has written in the memory goes on. memory: may be null; then, and with more ranks than processors, only the host's barrier is used, for a rank that
   /// polls would keep another from its processor.
   explicit StartLine(NodeMemory* memory);
 
