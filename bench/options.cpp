@@ -1,0 +1,89 @@
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <sstream>
+
+namespace tutti::bench {
+
+namespace {
+
+void check(const Options& options, int ranks) {
+  if (options.minimum_bytes == 0 || options.minimum_bytes % 4 != 0)
+    throw CLI::ValidationError("--min", "must be a positive multiple of 4 bytes, the size of one MPI_FLOAT");
+  if (options.maximum_bytes < options.minimum_bytes) throw CLI::ValidationError("--max", "is less than --min");
+  if (options.factor < 2) throw CLI::ValidationError("--factor", "must be at least 2");
+  if (options.root < 0 || options.root >= ranks)
+    throw CLI::ValidationError("--root", "must be a rank of this job (0.." + std::to_string(ranks - 1) + ") or rotate");
+}
+
+}  // namespace
+
+int parse_options(int argc, char** argv, int ranks, Options& options, std::string& message) {
+  CLI::App app{
+      "Measures collectives of the MPI (PMPI_) and of Tutti (MPI_) side by side in one process, call by call in "
+      "random order. The time of a call is that of its slowest rank; medians are printed.",
+      "tutti-bench"};
+  const std::vector<std::string> known{"barrier", "bcast", "reduce", "allreduce"};
+  const std::map<std::string, Buffers> buffer_words{
+      {"changed", Buffers::kChanged}, {"unchanged", Buffers::kUnchanged}, {"fresh", Buffers::kFresh}};
+  const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
+  options.collectives = known;
+  std::string root = "0";
+  app.add_option("--collective", options.collectives, "Which collectives, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(known))
+      ->capture_default_str();
+  app.add_option("--min", options.minimum_bytes, "Smallest message in bytes")->capture_default_str();
+  app.add_option("--max", options.maximum_bytes, "Largest message in bytes")->capture_default_str();
+  app.add_option("--factor", options.factor, "From one size to the next")->capture_default_str();
+  app.add_option("--root", root, "A rank, or rotate: another root each call")->capture_default_str();
+  app.add_flag("--in-place", options.in_place, "MPI_IN_PLACE in reduce (at the root) and allreduce");
+  app.add_option("--buffers", options.buffers,
+                 "changed: every rank that sends rewrites its data before each call; unchanged: it does not (which "
+                 "measures the caches; data that a call in place overwrote is still restored); fresh: the next of a "
+                 "pool of buffers, rewritten and then flushed from the caches")
+      ->transform(CLI::CheckedTransformer(buffer_words))
+      ->option_text("changed|unchanged|fresh [changed]");
+  app.add_option("--host-memory", options.host_private_memory,
+                 "same: the host's own collective is measured on the same malloc'ed buffers as Tutti's; private: on "
+                 "anonymous memory that an interposed malloc has no part in")
+      ->transform(CLI::CheckedTransformer(memory_words))
+      ->option_text("same|private [same]");
+  app.add_option("--skew-us", options.skew_us,
+                 "Each rank arrives up to so many microseconds late, at random; the time is then from the last "
+                 "arrival to the last departure")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--seconds-per-cell", options.seconds_per_cell, "Time to spend on each collective and size")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--minimum-repeats", options.minimum_repeats, "At least so many calls of each")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--floor", options.floor,
+               "Also time, between ranks 0 and 1, one flag and one copy through shared memory: what cannot be beaten");
+  app.add_option("--json-lines", options.json_lines, "One JSON object a line into this file; - is standard output");
+  try {
+    app.parse(argc, argv);
+    options.rotate_root = root == "rotate";
+    if (!options.rotate_root && !CLI::detail::lexical_cast(root, options.root))
+      throw CLI::ValidationError("--root", "must be a rank or the word rotate");
+    check(options, ranks);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    const int status = app.exit(error, out, out);
+    message = out.str();
+    return status;
+  }
+  return -1;
+}
+
+std::vector<std::size_t> sizes_of(const Options& options) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = options.minimum_bytes; bytes <= options.maximum_bytes; bytes *= options.factor)
+    sizes.push_back(bytes);
+  return sizes;
+}
+
+}  // namespace tutti::bench

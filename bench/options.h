@@ -1,0 +1,37 @@
+// What the benchmark was asked to do.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tutti::bench {
+
+/// What happens to the buffers before each call; see `tutti-bench --help`.
+enum class Buffers { kChanged, kUnchanged, kFresh };
+
+struct Options {
+  std::vector<std::string> collectives;
+  std::size_t minimum_bytes = 4;
+  std::size_t maximum_bytes = 16 << 20;
+  std::size_t factor = 4;
+  bool rotate_root = false;
+  int root = 0;
+  bool in_place = false;
+  Buffers buffers = Buffers::kChanged;
+  bool host_private_memory = false;
+  double skew_us = 0;
+  double seconds_per_cell = 0.3;
+  std::size_t minimum_repeats = 20;
+  bool floor = false;
+  std::string json_lines;  ///< file name, "-" for standard output, empty for a table
+};
+
+/// Parses the command line. Returns a negative number if the program should go on; otherwise its exit status, with
+/// `message` holding what to print (help or what was wrong).
+int parse_options(int argc, char** argv, int ranks, Options& options, std::string& message);
+
+/// The sizes to measure: from the minimum to the maximum by the factor.
+std::vector<std::size_t> sizes_of(const Options& options);
+
+}  // namespace tutti::bench

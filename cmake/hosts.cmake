@@ -1,0 +1,60 @@
+# The host MPIs that programs and interposed libraries are built for.
+#
+# For each host that is found there is an INTERFACE target with its headers, its library and its run path:
+#   mpi_mpich, mpi_openmpi, mpi_intel   from the prefixes ${TUTTI_MPI_ROOT}/{mpich,openmpi,intel}
+#   mpi_abi                             the MPI 5 standard ABI (libmpi_abi), as the MPICH prefix ships it
+#   mpi_openmpi_debian                  the system's Open MPI (the package libopenmpi-dev)
+# TUTTI_HOSTS lists the names (mpich openmpi intel abi openmpi-debian) that were found, TUTTI_MISSING_HOSTS the others.
+
+set(TUTTI_HOSTS "")
+set(TUTTI_MISSING_HOSTS "")
+
+# _tutti_host(name INCLUDE <header folder> LIBRARY_FOLDER <folder> LIBRARIES <file names, best first> DEFINITIONS ...)
+# The library is named by its file with a version: the one without may be a linker script, which CMake does not read.
+function(_tutti_host name)
+  cmake_parse_arguments(ARG "" "INCLUDE;LIBRARY_FOLDER" "LIBRARIES;DEFINITIONS" ${ARGN})
+  set(library "")
+  foreach(candidate ${ARG_LIBRARIES})
+    if(NOT library AND EXISTS ${ARG_LIBRARY_FOLDER}/${candidate})
+      set(library ${ARG_LIBRARY_FOLDER}/${candidate})
+    endif()
+  endforeach()
+  if(NOT library OR NOT EXISTS ${ARG_INCLUDE}/mpi.h)
+    message(STATUS "Host MPI ${name}: not found (looked for ${ARG_INCLUDE}/mpi.h), skipped")
+    set(TUTTI_MISSING_HOSTS ${TUTTI_MISSING_HOSTS} ${name} PARENT_SCOPE)
+    return()
+  endif()
+  string(REPLACE "-" "_" target mpi_${name})
+  add_library(${target} INTERFACE)
+  target_include_directories(${target} SYSTEM INTERFACE ${ARG_INCLUDE})
+  # The C++ bindings of MPI-2 are not used, and their headers do not compile as C++20.
+  target_compile_definitions(${target} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX TUTTI_HOST="${name}"
+                                                 ${ARG_DEFINITIONS})
+  target_link_libraries(${target} INTERFACE ${library} Threads::Threads)
+  target_link_options(${target} INTERFACE -Wl,-rpath,${ARG_LIBRARY_FOLDER})
+  set(TUTTI_HOSTS ${TUTTI_HOSTS} ${name} PARENT_SCOPE)
+  message(STATUS "Host MPI ${name}: ${library}")
+endfunction()
+
+_tutti_host(mpich INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+            LIBRARIES libmpi.so.12 libmpi.so)
+_tutti_host(openmpi INCLUDE ${TUTTI_MPI_ROOT}/openmpi/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/openmpi/lib
+            LIBRARIES libmpi.so.40 libmpi.so)
+_tutti_host(intel INCLUDE ${TUTTI_MPI_ROOT}/intel/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/intel/lib
+            LIBRARIES libmpi.so.12 libmpi.so)
+# MPICH's mpi.h is the standard ABI's header when MPI_ABI is defined, which is what its mpicc_abi does.
+_tutti_host(abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+            LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
+_tutti_host(openmpi-debian INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
+            LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
+
+# tutti_mpi_program(name sources... [LINK libraries...]): builds the ordinary MPI program name-<host> for every host.
+function(tutti_mpi_program name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  foreach(host ${TUTTI_HOSTS})
+    string(REPLACE "-" "_" target mpi_${host})
+    add_executable(${name}-${host} ${ARG_UNPARSED_ARGUMENTS})
+    target_link_libraries(${name}-${host} PRIVATE ${target} ${ARG_LINK})
+    tutti_warnings(${name}-${host})
+  endforeach()
+endfunction()
