@@ -12,12 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto check_interval = 20ms;
+/// Shorter than a launcher needs to notice a dead rank and to kill the others, so that ours is the first word.
+constexpr auto check_interval = 200us;
 /// Rounds of yielding before a rank sleeps. A round is a scheduling turn of the others on the core when the core is
 /// shared, so a wait in a running collective ends well before; what remains are long waits for a computing rank.
 constexpr std::uint64_t yields_before_sleep = 300;
 constexpr std::uint64_t yields_between_host_turns = 8;
-constexpr auto longest_sleep = 2ms;
+constexpr auto longest_sleep = 1ms;
 
 class DefaultWaiter final : public Waiter {
  public:
@@ -61,7 +62,7 @@ class DefaultWaiter final : public Waiter {
     }
     if (now < state.next_check) return;
     state.next_check = now + check_interval;
-    if (options_.check_peers) options_.check_peers();
+    if (options_.check_peers) options_.check_peers(state.reason);
     if (options_.report_after.count() > 0 && !state.reported && now - state.start >= options_.report_after) {
       state.reported = true;
       if (options_.report) options_.report(state.reason);

@@ -82,7 +82,7 @@ struct WaitOptions {
   std::vector<Doorbell*> doorbells;   ///< by node-local rank; may be empty for modes other than sleep
   int rank = 0;                       ///< own node-local rank
   std::function<void()> host_progress;
-  std::function<void()> check_peers;  ///< called every 20 ms of waiting; ends the process or throws if one is dead
+  std::function<void(const WaitReason&)> check_peers;  ///< called now and then; ends the job if a peer is dead
   std::function<void(const WaitReason&)> report;
 };
 

@@ -1,0 +1,49 @@
+// The host MPI, found at run time: the library is preloaded into processes that may have no MPI at all, or load it later
+// (Python), so nothing of it is referred to at link time.
+#pragma once
+
+#include "mpi/mpi_header.h"
+
+// Every function of the host that the library calls. PMPI_ is the host's own; for the interposed ones `next` is the
+// definition that comes after ours, so that other tools still see the call.
+#define TUTTI_HOST_FUNCTIONS(X)                                                                                   \
+  X(Abort) X(Allgather) X(Allreduce) X(Barrier) X(Bcast) X(Comm_create_keyval) X(Comm_get_attr) X(Comm_rank)      \
+  X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative) X(Pack) X(Unpack)                  \
+  X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent) X(Type_get_true_extent)            \
+  X(Type_size) X(Type_free) X(Finalized) X(Get_library_version) X(Reduce) X(Initialized)
+
+#define TUTTI_INTERPOSED_FUNCTIONS(X) \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)
+
+#if TUTTI_HAS_LARGE_COUNTS
+#define TUTTI_INTERPOSED_LARGE(X) X(Bcast_c) X(Reduce_c) X(Allreduce_c)
+#else
+#define TUTTI_INTERPOSED_LARGE(X)
+#endif
+
+namespace tutti::mpi {
+
+struct Host {
+#define TUTTI_MEMBER(name) decltype(&::PMPI_##name) name = nullptr;
+  TUTTI_HOST_FUNCTIONS(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
+};
+
+struct Next {
+#define TUTTI_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
+  TUTTI_INTERPOSED_FUNCTIONS(TUTTI_MEMBER)
+  TUTTI_INTERPOSED_LARGE(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
+};
+
+/// Filled by resolve(); the members of functions that this host lacks stay null.
+extern Host host;
+extern Next next;
+
+/// Finds the host MPI in this process. Called at the head of every interposed function that may come first. Ends the
+/// process with a message if there is none, since the call could not go anywhere.
+void resolve();
+/// The address of a symbol of the host, or null: for handles that are objects (Open MPI).
+void* host_symbol(const char* name);
+
+}  // namespace tutti::mpi

@@ -1,0 +1,26 @@
+// Start-up: which ranks share the node, their memory mapped, each way of reaching it tried, the outcome agreed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/collectives.h"
+#include "mpi/host.h"
+
+namespace tutti::mpi {
+
+/// What belongs to the whole job: made in MPI_Init, kept until the process ends (peers may still look at it).
+struct Job {
+  Node node;
+  selection::UserChoice choice;
+  std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
+  bool active = false;              ///< false: every call goes to the host
+  std::string why_inactive;
+};
+
+/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init.
+std::unique_ptr<Job> start_job();
+
+}  // namespace tutti::mpi

@@ -1,0 +1,18 @@
+# tutti_openmpi_symbols(mpi.h output): Open MPI's handles are addresses of its objects. A preloaded library must not refer
+# to them at link time, so each name becomes a pointer that is looked up at run time.
+function(tutti_openmpi_symbols header output)
+  file(STRINGS ${header} lines REGEX "extern struct ompi_predefined_[a-z]+_t ompi_[a-z0-9_]+;")
+  set(declarations "")
+  set(macros "")
+  set(lookups "")
+  foreach(line ${lines})
+    string(REGEX MATCH "struct (ompi_predefined_[a-z]+_t) (ompi_[a-z0-9_]+)" found "${line}")
+    set(type ${CMAKE_MATCH_1})
+    set(name ${CMAKE_MATCH_2})
+    string(APPEND declarations "inline ${type}* symbol_${name} = nullptr\;\n")
+    string(APPEND lookups "  symbol_${name} = static_cast<${type}*>(host_symbol(\"${name}\"))\;\n")
+    string(APPEND macros "#define ${name} (*::tutti::mpi::symbol_${name})\n")
+  endforeach()
+  set(text "// Generated from mpi.h.\n#pragma once\nnamespace tutti::mpi {\nvoid* host_symbol(const char* name)\;\n${declarations}inline void resolve_openmpi_symbols() {\n${lookups}}\n}  // namespace tutti::mpi\n${macros}")
+  file(GENERATE OUTPUT ${output} CONTENT "${text}")
+endfunction()
