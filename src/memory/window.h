@@ -6,15 +6,12 @@
 // ends, nothing is left behind.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace tutti::memory {
-
-class WindowHeap;
 
 struct WindowOptions {
   /// Address space of the window; 0: the size of the physical memory. Rounded up to 32 MiB. What the limits of the
@@ -36,7 +33,7 @@ struct WindowStatistics {
 class Window {
  public:
   /// Makes and maps a window. On failure returns nullptr and says in `reason` what was tried and what happened; the
-  /// program goes on without a window. At most 32 windows may exist at a time in one process (one, but for tests).
+  /// program goes on without a window. At most 64 windows exist at a time in one process.
   static std::unique_ptr<Window> create(const WindowOptions& options, std::string& reason);
   /// Unmaps the window: nobody may use its memory any more.
   ~Window();
@@ -89,15 +86,22 @@ class Window {
   /// Before fork(), in the parent; every call is followed by fork_in_parent or fork_in_child. Forks of several threads
   /// queue here.
   void fork_prepare() noexcept;
-  /// After fork() in the parent, also when it failed: waits until the child has its own copy.
-  void fork_in_parent() noexcept;
+  /// After fork() in the parent, also when it failed: waits until the child has its own copy. False if it gets none.
+  bool fork_in_parent() noexcept;
   /// First thing in the child: replaces the window by private memory with the contents as of the fork, at the same
   /// addresses. From then on `allocate` refuses, and `release`, `reallocate` and `usable_size` work.
   void fork_in_child() noexcept;
 
  private:
   Window(int descriptor, std::byte* base, std::size_t capacity);
+  struct Heap;
   struct ForkState;
+  bool is_ours(int descriptor) const noexcept;
+  bool purge(void* address, std::size_t bytes) noexcept;
+  void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
+  void release_in_child(void* block) noexcept;
+  bool copy_into_child() noexcept;
+
 
   int descriptor_;
   std::byte* base_;
@@ -105,7 +109,7 @@ class Window {
   std::uint64_t device_ = 0;  ///< with inode_: whether descriptor_ still is our file
   std::uint64_t inode_ = 0;
   Child child_ = Child::owner;
-  std::unique_ptr<WindowHeap> heap_;
+  std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;
 };
 
