@@ -46,9 +46,8 @@ std::size_t allowed_by_limits() {
   return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4);
 }
 
-/// Free memory worth keeping for reuse: this core's share of a thirty-second of the memory, at least what the C library's
-/// own malloc keeps at most (64 MiB).
-std::size_t retention() {
+/// The default of WindowOptions::retain_bytes.
+std::size_t usual_retention() {
   const auto processors = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   return std::clamp(physical_memory() / 32 / processors, 64 * mebibyte, 1024 * mebibyte);
 }
@@ -120,7 +119,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   }
   fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
   if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
-  std::unique_ptr<Window> window(new Window(descriptor, base, bytes));
+  std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
   // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
   if (!keep_from_children(base, bytes)) {
     reason = std::string("the window cannot be kept from children: ") + std::strerror(errno);
@@ -136,7 +135,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   return window;
 }
 
-Window::Window(int descriptor, std::byte* base, std::size_t capacity)
+Window::Window(int descriptor, std::byte* base, std::size_t capacity, std::size_t retain_bytes)
     : descriptor_(descriptor),
       base_(base),
       capacity_(capacity),
@@ -146,7 +145,7 @@ Window::Window(int descriptor, std::byte* base, std::size_t capacity)
   fstat(descriptor, &status);
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  heap_->retain_at_most = retention();
+  heap_->retain_at_most = retain_bytes ? retain_bytes : usual_retention();
 }
 
 Window::~Window() {
@@ -226,7 +225,8 @@ void* Window::reallocate(void* block, std::size_t bytes) noexcept {
   if (bytes <= usable && bytes >= usable / 2) return block;
   // A block that has grown large will grow again: address space for that costs nothing until it is touched.
   const bool grows = bytes > usable;
-  void* moved = grows && usable >= mebibyte ? allocate(bytes + bytes / 2) : nullptr;
+  constexpr std::size_t large = 128 * 1024;
+  void* moved = grows && usable >= large ? allocate(bytes + bytes / 2) : nullptr;
   if (!moved) moved = allocate(bytes);
   if (!moved) return grows ? nullptr : block;
   std::memcpy(moved, block, std::min(bytes, usable));

@@ -18,6 +18,9 @@ struct WindowOptions {
   /// process (RLIMIT_AS, RLIMIT_FSIZE) or the kernel forbid is halved until it fits, down to `least_bytes`.
   std::size_t bytes = 0;
   std::size_t least_bytes = std::size_t{1} << 30;
+  /// Free memory that is kept for reuse before it is given back; 0: this core's share of a thirty-second of the memory, within
+  /// 64 MiB (what the C library's own malloc keeps at most) and 1 GiB.
+  std::size_t retain_bytes = 0;
   /// Ask for huge pages; without effect where the kernel does not give them to shared memory.
   bool huge_pages = true;
 };
@@ -93,7 +96,7 @@ class Window {
   void fork_in_child() noexcept;
 
  private:
-  Window(int descriptor, std::byte* base, std::size_t capacity);
+  Window(int descriptor, std::byte* base, std::size_t capacity, std::size_t retain_bytes);
   struct Heap;
   struct ForkState;
   bool is_ours(int descriptor) const noexcept;
