@@ -1,0 +1,262 @@
+#include "memory/window.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "memory/window_state.h"
+
+namespace tutti::memory {
+
+namespace {
+
+constexpr std::size_t unit = TUTTI_WINDOW_HEAP_UNIT;
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// The functions that programs call in place of malloc's must not change errno when they succeed or free.
+class KeepErrno {
+ public:
+  KeepErrno() : saved_(errno) {}
+  ~KeepErrno() { errno = saved_; }
+
+ private:
+  int saved_;
+};
+
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t limit_of(__rlimit_resource resource) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  return limit.rlim_cur;
+}
+
+/// The most that the limits of the process leave for a window. Setting the size of a file beyond RLIMIT_FSIZE would be
+/// answered with a signal that ends the program; and the program needs address space of its own, as do the peers' windows.
+std::size_t allowed_by_limits() {
+  const std::size_t addresses = limit_of(RLIMIT_AS);
+  return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4);
+}
+
+/// The default of WindowOptions::retain_bytes.
+std::size_t usual_retention() {
+  const auto processors = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return std::clamp(physical_memory() / 32 / processors, 64 * mebibyte, 1024 * mebibyte);
+}
+
+int make_memfd() {
+  constexpr unsigned no_execute = 0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
+  int descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING | no_execute);
+  if (descriptor < 0) descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor < 0) return -1;
+  // Out of the way of programs that expect their first file to be number 3 or close all low numbers.
+  const std::size_t files = limit_of(RLIMIT_NOFILE);
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
+  if (high < 0) return descriptor;
+  close(descriptor);
+  return high;
+}
+
+/// Maps the file shared at a multiple of `unit`; nullptr if there is no room.
+std::byte* map_aligned(int descriptor, std::size_t bytes) {
+  void* const reserved =
+      mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const std::size_t before = (unit - reinterpret_cast<std::uintptr_t>(begin) % unit) % unit;
+  std::byte* const base = begin + before;
+  void* const mapped =
+      mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    munmap(reserved, bytes + unit);
+    errno = error;
+    return nullptr;
+  }
+  if (before) munmap(begin, before);
+  if (before < unit) munmap(base + bytes, unit - before);
+  return base;
+}
+
+std::string in_mebibytes(std::size_t bytes) { return std::to_string(bytes / mebibyte) + " MiB"; }
+
+}  // namespace
+
+std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string& reason) {
+  const KeepErrno keep;
+  const std::size_t asked = options.bytes ? options.bytes : physical_memory();
+  std::size_t bytes = (std::min(asked, SIZE_MAX / 4) + unit - 1) / unit * unit;
+  const std::size_t least = std::min(bytes, std::max(options.least_bytes, unit));
+  bytes = std::min(bytes, allowed_by_limits() / unit * unit);
+  if (bytes < least) {
+    reason = "the limits of the process (ulimit -v, ulimit -f) leave " + in_mebibytes(bytes) + " for a window, less than " +
+             in_mebibytes(least);
+    return nullptr;
+  }
+  const int descriptor = make_memfd();
+  if (descriptor < 0) {
+    reason = std::string("memfd_create failed: ") + std::strerror(errno);
+    return nullptr;
+  }
+  std::byte* base = nullptr;
+  for (; bytes >= least; bytes = bytes / 2 / unit * unit) {
+    if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) continue;
+    base = map_aligned(descriptor, bytes);
+    if (base) break;
+  }
+  if (!base) {
+    reason = "no window of " + in_mebibytes(least) + " or more could be mapped: " + std::strerror(errno);
+    close(descriptor);
+    return nullptr;
+  }
+  fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
+  if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
+  std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
+  // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
+  if (!keep_from_children(base, bytes)) {
+    reason = std::string("the window cannot be kept from children: ") + std::strerror(errno);
+    return nullptr;
+  }
+  window->heap_->blocks = tutti_window_heap_create(
+      base, bytes, [](void* address, std::size_t size, void* self) { return static_cast<Window*>(self)->purge(address, size); },
+      window.get());
+  if (!window->heap_->blocks) {
+    reason = "there is no memory for the allocator's bookkeeping, or there are 64 windows already";
+    return nullptr;
+  }
+  return window;
+}
+
+Window::Window(int descriptor, std::byte* base, std::size_t capacity, std::size_t retain_bytes)
+    : descriptor_(descriptor),
+      base_(base),
+      capacity_(capacity),
+      heap_(std::make_unique<Heap>()),
+      fork_(std::make_unique<ForkState>()) {
+  struct stat status {};
+  fstat(descriptor, &status);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  heap_->retain_at_most = retain_bytes ? retain_bytes : usual_retention();
+}
+
+Window::~Window() {
+  heap_.reset();
+  munmap(base_, capacity_);
+  if (is_ours(descriptor_)) close(descriptor_);
+}
+
+bool Window::is_ours(int descriptor) const noexcept {
+  struct stat status {};
+  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+int Window::descriptor() const noexcept {
+  const KeepErrno keep;
+  return is_ours(descriptor_) ? descriptor_ : -1;
+}
+
+bool Window::purge(void* address, std::size_t bytes) noexcept {
+  return bytes == 0 || madvise(address, bytes, MADV_REMOVE) == 0;
+}
+
+void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept {
+  if (child_ != Child::owner) return nullptr;
+  const KeepErrno keep;
+  const std::lock_guard guard(heap_->lock);
+  void* const block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, zero);
+  if (!block) {
+    heap_->statistics.refusals++;
+    return nullptr;
+  }
+  heap_->statistics.allocations++;
+  const std::size_t usable = tutti_window_heap_usable_size(block);
+  heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
+  heap_->retained -= std::min(heap_->retained, usable);
+  return block;
+}
+
+void* Window::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  return allocate_block(bytes, alignment, false);
+}
+
+void* Window::allocate_zeroed(std::size_t bytes, std::size_t alignment) noexcept {
+  return allocate_block(bytes, alignment, true);
+}
+
+void Window::release(void* block) noexcept {
+  if (!block) return;
+  const KeepErrno keep;
+  if (child_ != Child::owner) return release_in_child(block);
+  const std::size_t usable = tutti_window_heap_usable_size(block);
+  const bool keep_pages = usable <= heap_->retain_at_most;
+  if (!keep_pages) {
+    // While the block is still ours, and outside the lock: it may take long.
+    const std::uintptr_t page = 4096;
+    const auto begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(block) + usable) / page * page;
+    if (begin < end) purge(reinterpret_cast<void*>(begin), end - begin);
+  }
+  const std::lock_guard guard(heap_->lock);
+  heap_->statistics.releases++;
+  tutti_window_heap_release(heap_->blocks, block);
+  if (!keep_pages) return;
+  heap_->retained += usable;
+  if (heap_->retained <= heap_->retain_at_most) return;
+  heap_->retained = 0;
+  tutti_window_heap_trim(heap_->blocks);
+}
+
+std::size_t Window::usable_size(const void* block) const noexcept {
+  return child_ == Child::nothing ? 0 : tutti_window_heap_usable_size(block);
+}
+
+void* Window::reallocate(void* block, std::size_t bytes) noexcept {
+  if (child_ != Child::owner) return nullptr;
+  const std::size_t usable = usable_size(block);
+  if (bytes <= usable && bytes >= usable / 2) return block;
+  // A block that has grown large will grow again: address space for that costs nothing until it is touched.
+  const bool grows = bytes > usable;
+  constexpr std::size_t large = 128 * 1024;
+  void* moved = grows && usable >= large ? allocate(bytes + bytes / 2) : nullptr;
+  if (!moved) moved = allocate(bytes);
+  if (!moved) return grows ? nullptr : block;
+  std::memcpy(moved, block, std::min(bytes, usable));
+  release(block);
+  return moved;
+}
+
+void Window::trim() noexcept {
+  if (child_ != Child::owner) return;
+  const KeepErrno keep;
+  const std::lock_guard guard(heap_->lock);
+  heap_->retained = 0;
+  tutti_window_heap_trim(heap_->blocks);
+}
+
+WindowStatistics Window::statistics() const noexcept {
+  const KeepErrno keep;
+  WindowStatistics statistics;
+  if (child_ == Child::owner) {
+    const std::lock_guard guard(heap_->lock);
+    statistics = heap_->statistics;
+  }
+  struct stat status {};
+  if (is_ours(descriptor_) && fstat(descriptor_, &status) == 0)
+    statistics.resident_bytes = static_cast<std::size_t>(status.st_blocks) * 512;
+  return statistics;
+}
+
+bool keep_from_children(void* address, std::size_t bytes) noexcept {
+  return madvise(address, bytes, MADV_DONTFORK) == 0;
+}
+
+}  // namespace tutti::memory

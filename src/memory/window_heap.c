@@ -1,0 +1,225 @@
+// mimalloc 2.0.9 compiled as one unit with the few functions of window_heap.h, which need its internals.
+//
+// What is changed, all of it by macros before its sources are included:
+// - one "thread" for all: calls for a heap are serialised by the caller, so that every release is a local one;
+// - no constructor, no exit handler, no thread key, no environment: nothing of it runs before the first heap is made;
+// - no symbol is visible outside the library it is linked into, so that a program's own mimalloc is left alone.
+// mimalloc itself never gives memory of the range back (it believes the range cannot be decommitted): giving back means
+// punching a hole in a file, which costs more than its decommit; the caller decides when, see tutti_window_heap_trim.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "window_heap.h"
+
+// Everything from the system that mimalloc includes comes first, untouched by the macros below.
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#define visibility(ignored) unused
+#define constructor unused
+#define atexit(function) ((void)(function))
+#define pthread_key_create(key, destructor) ((void)(key), (void)(destructor))
+#define pthread_setspecific(key, value) ((void)(key), (void)(value))
+#define environ tutti_no_environment
+static char* no_variables[1] = {NULL};
+__attribute__((visibility("hidden"))) char** tutti_no_environment = no_variables;
+
+#include "mimalloc.h"
+#include "mimalloc-internal.h"
+
+// The one identity under which all calls are made; not 0, which means "abandoned", and no odd value is a thread's.
+#define _mi_thread_id() ((mi_threadid_t)1)
+#define mi_get_default_heap() (_mi_heap_main_get())
+
+#include "static.c"
+
+#undef environ
+
+struct tutti_window_heap {
+  mi_heap_t heap;
+  mi_tld_t tld;
+  mi_arena_t* arena;
+  size_t arena_index;
+  size_t arena_bytes;  // of the arena's bookkeeping
+  tutti_window_heap_purge purge;
+  void* context;
+};
+
+_Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
+_Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header states mimalloc's largest alignment");
+
+// Guards the table of arenas, which mimalloc itself only ever appends to.
+static pthread_mutex_t arenas_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void start_mimalloc(void) {
+  if (_mi_process_is_initialized) return;
+  mi_option_set(mi_option_use_numa_nodes, 1);  // no look at /sys: the pages are placed by first touch anyway
+  mi_option_set(mi_option_allow_decommit, 0);
+  mi_option_set(mi_option_limit_os_alloc, 0);
+  os_preloading = false;
+  mi_process_init();
+}
+
+// mi_manage_os_memory_ex, but over a slot that a destroyed heap has left when there is one.
+static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size_t* index) {
+  const size_t blocks = bytes / MI_ARENA_BLOCK_SIZE;
+  const size_t fields = _mi_divide_up(blocks, MI_BITMAP_FIELD_BITS);
+  const size_t size = sizeof(mi_arena_t) + 2 * fields * sizeof(mi_bitmap_field_t);
+  mi_arena_t* arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (arena == MAP_FAILED) return NULL;
+  arena->exclusive = true;
+  arena->block_count = blocks;
+  arena->field_count = fields;
+  arena->start = base;
+  arena->numa_node = -1;
+  arena->is_zero_init = true;
+  arena->allow_decommit = false;
+  arena->blocks_dirty = &arena->blocks_inuse[fields];
+  arena->blocks_committed = NULL;
+  const size_t beyond = fields * MI_BITMAP_FIELD_BITS - blocks;
+  if (beyond > 0)
+    _mi_bitmap_claim(arena->blocks_inuse, fields, beyond,
+                     mi_bitmap_index_create(fields - 1, MI_BITMAP_FIELD_BITS - beyond), NULL);
+  const size_t count = mi_atomic_load_acquire(&mi_arena_count);
+  size_t slot = 0;
+  while (slot < count && mi_atomic_load_ptr_acquire(mi_arena_t, &mi_arenas[slot]) != NULL) slot++;
+  if (slot == MI_MAX_ARENAS) {
+    munmap(arena, size);
+    return NULL;
+  }
+  arena->id = mi_arena_id_create(slot);
+  mi_atomic_store_ptr_release(mi_arena_t, &mi_arenas[slot], arena);
+  if (slot == count) mi_atomic_increment_acq_rel(&mi_arena_count);
+  *bookkeeping = size;
+  *index = slot;
+  return arena;
+}
+
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context) {
+  tutti_window_heap* heap = mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (heap == MAP_FAILED) return NULL;
+  pthread_mutex_lock(&arenas_lock);
+  start_mimalloc();
+  heap->arena = add_arena(base, bytes, &heap->arena_bytes, &heap->arena_index);
+  pthread_mutex_unlock(&arenas_lock);
+  if (heap->arena == NULL) {
+    munmap(heap, sizeof *heap);
+    return NULL;
+  }
+  // As _mi_heap_init does for a thread's heap.
+  memcpy(&heap->heap, &_mi_heap_empty, sizeof heap->heap);
+  memcpy(&heap->tld, &tld_empty, sizeof heap->tld);
+  heap->tld.segments.stats = &heap->tld.stats;
+  heap->tld.segments.os = &heap->tld.os;
+  heap->tld.os.stats = &heap->tld.stats;
+  heap->tld.heaps = &heap->heap;
+  heap->heap.tld = &heap->tld;
+  heap->heap.thread_id = _mi_thread_id();
+  heap->heap.arena_id = heap->arena->id;
+  heap->heap.cookie = 1;
+  heap->heap.no_reclaim = true;  // nothing is ever abandoned, and other heaps' memory is not ours
+  heap->purge = purge;
+  heap->context = context;
+  return heap;
+}
+
+void tutti_window_heap_destroy(tutti_window_heap* heap) {
+  pthread_mutex_lock(&arenas_lock);
+  // Segments of ours that wait in mimalloc's cache must not be handed to a later heap in our slot.
+  for (;;) {
+    mi_commit_mask_t committed, decommitted;
+    bool large = false, pinned = false, zero = false;
+    size_t memid = 0;
+    if (_mi_segment_cache_pop(MI_SEGMENT_SIZE, &committed, &decommitted, &large, &pinned, &zero, heap->arena->id,
+                              &memid, &heap->tld.os) == NULL)
+      break;
+  }
+  for (size_t block = 0; block < heap->arena->block_count; block++)
+    _mi_segment_map_freed_at((mi_segment_t*)((uint8_t*)heap->arena->start + block * MI_SEGMENT_SIZE));
+  mi_atomic_store_ptr_release(mi_arena_t, &mi_arenas[heap->arena_index], NULL);
+  pthread_mutex_unlock(&arenas_lock);
+  munmap(heap->arena, heap->arena_bytes);
+  munmap(heap, sizeof *heap);
+}
+
+static void purge(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
+  if (begin < end) heap->purge(begin, (size_t)(end - begin), heap->context);
+}
+
+// Zeroes a large block: whole pages by purging them, the rest by hand.
+static void zero_by_purging(const tutti_window_heap* heap, uint8_t* begin, size_t bytes) {
+  const size_t page = _mi_os_page_size();
+  uint8_t* const end = begin + bytes;
+  uint8_t* const first = (uint8_t*)_mi_align_up((uintptr_t)begin, page);
+  uint8_t* const last = (uint8_t*)_mi_align_down((uintptr_t)end, page);
+  memset(begin, 0, (size_t)(first - begin));
+  if (!heap->purge(first, (size_t)(last - first), heap->context)) memset(first, 0, (size_t)(last - first));
+  memset(last, 0, (size_t)(end - last));
+}
+
+void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero) {
+  if (bytes > PTRDIFF_MAX / 2 || alignment > MI_ALIGNMENT_MAX) return NULL;
+  // A block with segments of its own is zeroed by purging: clearing it would make memory of what may never be touched.
+  const bool huge = bytes > MI_LARGE_OBJ_SIZE_MAX;
+  const bool clear = zero && !huge;
+  void* block;
+  if (alignment <= MI_MAX_ALIGN_SIZE)
+    block = clear ? mi_heap_zalloc(&heap->heap, bytes) : mi_heap_malloc(&heap->heap, bytes);
+  else
+    block = clear ? mi_heap_zalloc_aligned(&heap->heap, bytes, alignment)
+                  : mi_heap_malloc_aligned(&heap->heap, bytes, alignment);
+  if (block != NULL && zero && huge) zero_by_purging(heap, block, bytes);
+  return block;
+}
+
+void tutti_window_heap_release(tutti_window_heap* heap, void* block) {
+  (void)heap;  // the block knows its heap
+  mi_free(block);
+}
+
+size_t tutti_window_heap_usable_size(const void* block) { return mi_usable_size(block); }
+
+static bool in_use(const mi_arena_t* arena, size_t block) {
+  const mi_bitmap_field_t* field = &arena->blocks_inuse[block / MI_BITMAP_FIELD_BITS];
+  return (mi_atomic_load_relaxed(field) >> (block % MI_BITMAP_FIELD_BITS)) & 1;
+}
+
+// Free spans of a segment whose other spans hold live blocks.
+static void trim_segment(const tutti_window_heap* heap, mi_segment_t* segment) {
+  const mi_slice_t* const end = mi_segment_slices_end(segment);
+  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end; slice += slice->slice_count)
+    if (slice->xblock_size == 0)
+      purge(heap, mi_slice_start(slice), (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
+}
+
+void tutti_window_heap_trim(tutti_window_heap* heap) {
+  // Empties retired pages and mimalloc's cache of segments: what is in use after it has live blocks.
+  mi_heap_collect(&heap->heap, true);
+  const mi_arena_t* const arena = heap->arena;
+  uint8_t* const start = arena->start;
+  for (size_t block = 0; block < arena->block_count;) {
+    size_t next = block;
+    while (next < arena->block_count && !in_use(arena, next)) next++;
+    purge(heap, start + block * MI_SEGMENT_SIZE, start + next * MI_SEGMENT_SIZE);
+    if (next == arena->block_count) break;
+    mi_segment_t* const segment = (mi_segment_t*)(start + next * MI_SEGMENT_SIZE);
+    if (segment->kind == MI_SEGMENT_NORMAL) trim_segment(heap, segment);
+    block = next + mi_block_count_of_size(mi_segment_size(segment));
+  }
+}

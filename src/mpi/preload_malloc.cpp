@@ -1,0 +1,234 @@
+// The interposed malloc family. Requests of at least TUTTI_WINDOW_MIN bytes of a rank come from its window; all
+// others, and all of processes that are no ranks, go to the next definition in link order, so that another preloaded
+// allocator keeps its place. What was allocated is told apart by its address.
+//
+// The functions run before any constructor and after any destructor, so that all state here is constant-initialised.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "mpi/process_window.h"
+
+#define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using tutti::memory::Window;
+namespace serving = tutti::memory::serving;
+
+/// The next definitions in link order.
+struct Next {
+  void* (*malloc)(std::size_t);
+  void (*free)(void*);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  std::size_t (*malloc_usable_size)(void*);
+};
+
+constinit Next next_functions{};
+constinit std::atomic<bool> next_known{false};
+/// While the next definitions are looked up, which is at the first call of all, when there is one thread.
+constinit bool looking_up = false;
+
+/// dlsym may itself allocate before it has found anything: that comes from here and is never taken back.
+constexpr std::size_t bootstrap_bytes = 32 * 1024;
+alignas(16) constinit std::byte bootstrap[bootstrap_bytes]{};
+constinit std::size_t bootstrap_used = 0;
+
+bool from_bootstrap(const void* block) {
+  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(bootstrap) < bootstrap_bytes;
+}
+
+/// Zeroed memory, preceded by its size in a 16-byte header.
+void* bootstrap_allocate(std::size_t bytes) {
+  if (bytes > bootstrap_bytes) return nullptr;
+  const std::size_t needed = (bytes + 31) / 16 * 16;
+  if (needed > bootstrap_bytes - bootstrap_used) return nullptr;
+  std::byte* const header = bootstrap + bootstrap_used;
+  bootstrap_used += needed;
+  std::memcpy(header, &bytes, sizeof bytes);
+  return header + 16;
+}
+
+std::size_t bootstrap_size(const void* block) {
+  std::size_t bytes = 0;
+  std::memcpy(&bytes, static_cast<const std::byte*>(block) - 16, sizeof bytes);
+  return bytes;
+}
+
+template <class Function>
+void look_up(Function*& function, const char* name) {
+  void* const found = dlsym(RTLD_NEXT, name);
+  std::memcpy(&function, &found, sizeof found);
+}
+
+[[gnu::noinline]] void look_up_all() {
+  looking_up = true;
+  look_up(next_functions.malloc, "malloc");
+  look_up(next_functions.free, "free");
+  look_up(next_functions.calloc, "calloc");
+  look_up(next_functions.realloc, "realloc");
+  look_up(next_functions.memalign, "memalign");
+  look_up(next_functions.aligned_alloc, "aligned_alloc");
+  look_up(next_functions.posix_memalign, "posix_memalign");
+  look_up(next_functions.valloc, "valloc");
+  look_up(next_functions.pvalloc, "pvalloc");
+  look_up(next_functions.malloc_usable_size, "malloc_usable_size");
+  looking_up = false;
+  next_known.store(true, std::memory_order_release);
+}
+
+/// nullptr while the next definitions are being looked up.
+const Next* next() {
+  if (!next_known.load(std::memory_order_acquire)) {
+    if (looking_up) return nullptr;
+    look_up_all();
+  }
+  return &next_functions;
+}
+
+void* plain_malloc(std::size_t bytes) {
+  const Next* const n = next();
+  return n ? n->malloc(bytes) : bootstrap_allocate(bytes);
+}
+
+/// A block of the window, or nullptr: too small, no window, or no room.
+inline void* from_window(std::size_t bytes, std::size_t alignment, bool zero) {
+  if (bytes < serving::from_bytes.load(std::memory_order_relaxed)) [[likely]]
+    return nullptr;
+  Window* const window = serving::window_for_request();
+  if (!window) return nullptr;
+  return zero ? window->allocate_zeroed(bytes, alignment) : window->allocate(bytes, alignment);
+}
+
+void* no_memory() {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+/// Moves a block to new memory of the other kind and releases the old with `release`. nullptr if `to` is.
+template <class Release>
+void* move_block(void* to, void* from, std::size_t bytes, Release release) {
+  if (!to) return nullptr;
+  std::memcpy(to, from, bytes);
+  release(from);
+  return to;
+}
+
+void* reallocate_from_window(void* block, std::size_t bytes) {
+  Window* const window = serving::owner();
+  if (bytes == 0) {
+    window->release(block);
+    return nullptr;
+  }
+  const bool stays = bytes >= serving::from_bytes.load(std::memory_order_relaxed);
+  if (stays)
+    if (void* const same_kind = window->reallocate(block, bytes)) return same_kind;
+  const std::size_t usable = window->usable_size(block);
+  if (usable == 0) return no_memory();  // a child without a copy of the window
+  void* const moved =
+      move_block(plain_malloc(bytes), block, std::min(bytes, usable), [&](void* old) { window->release(old); });
+  return moved ? moved : bytes <= usable ? block : no_memory();
+}
+
+void* reallocate_from_bootstrap(void* block, std::size_t bytes) {
+  return move_block(plain_malloc(bytes), block, std::min(bytes, bootstrap_size(block)), [](void*) {});
+}
+
+}  // namespace
+
+TUTTI_EXPORT void* malloc(std::size_t bytes) noexcept {
+  if (void* const block = from_window(bytes, 16, false)) return block;
+  return plain_malloc(bytes);
+}
+
+TUTTI_EXPORT void free(void* block) noexcept {
+  if (!block) return;
+  if (serving::owns(block)) return serving::owner()->release(block);
+  if (from_bootstrap(block)) return;
+  if (const Next* const n = next()) n->free(block);
+}
+
+TUTTI_EXPORT void cfree(void* block) noexcept { free(block); }
+
+TUTTI_EXPORT void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, bytes_each, &bytes)) return no_memory();
+  if (void* const block = from_window(bytes, 16, true)) return block;
+  const Next* const n = next();
+  return n ? n->calloc(count, bytes_each) : bootstrap_allocate(bytes);
+}
+
+TUTTI_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+  if (!block) return malloc(bytes);
+  if (serving::owns(block)) return reallocate_from_window(block, bytes);
+  if (from_bootstrap(block)) return reallocate_from_bootstrap(block, bytes);
+  const Next* const n = next();
+  if (!n) return nullptr;
+  if (n->malloc_usable_size)
+    if (void* const moved = from_window(bytes, 16, false))
+      return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), n->free);
+  return n->realloc(block, bytes);
+}
+
+TUTTI_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes_each) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, bytes_each, &bytes)) return no_memory();
+  return realloc(block, bytes);
+}
+
+TUTTI_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  if (std::has_single_bit(alignment))
+    if (void* const block = from_window(bytes, alignment, false)) return block;
+  const Next* const n = next();
+  return n && n->memalign ? n->memalign(alignment, bytes) : no_memory();
+}
+
+TUTTI_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  if (std::has_single_bit(alignment))
+    if (void* const block = from_window(bytes, alignment, false)) return block;
+  const Next* const n = next();
+  return n && n->aligned_alloc ? n->aligned_alloc(alignment, bytes) : no_memory();
+}
+
+TUTTI_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
+  if (std::has_single_bit(alignment) && alignment % sizeof(void*) == 0)
+    if (void* const block = from_window(bytes, alignment, false)) {
+      *result = block;
+      return 0;
+    }
+  const Next* const n = next();
+  return n && n->posix_memalign ? n->posix_memalign(result, alignment, bytes) : ENOMEM;
+}
+
+TUTTI_EXPORT void* valloc(std::size_t bytes) noexcept {
+  if (void* const block = from_window(bytes, 4096, false)) return block;
+  const Next* const n = next();
+  return n && n->valloc ? n->valloc(bytes) : no_memory();
+}
+
+TUTTI_EXPORT void* pvalloc(std::size_t bytes) noexcept {
+  if (bytes <= SIZE_MAX / 2)
+    if (void* const block = from_window((bytes + 4095) / 4096 * 4096, 4096, false)) return block;
+  const Next* const n = next();
+  return n && n->pvalloc ? n->pvalloc(bytes) : no_memory();
+}
+
+TUTTI_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+  if (!block) return 0;
+  if (serving::owns(block)) return serving::owner()->usable_size(block);
+  if (from_bootstrap(block)) return bootstrap_size(block);
+  const Next* const n = next();
+  return n && n->malloc_usable_size ? n->malloc_usable_size(block) : 0;
+}

@@ -1,0 +1,215 @@
+#include "mpi/process_window.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/log.h"
+#include "base/settings.h"
+
+namespace tutti::memory {
+
+namespace serving {
+
+constinit std::atomic<std::size_t> from_bytes{16 * 1024};
+constinit std::atomic<std::uintptr_t> begin{0};
+constinit std::atomic<std::size_t> bytes{0};
+
+}  // namespace serving
+
+namespace {
+
+enum class State {
+  undecided,  ///< nobody has looked at the environment yet
+  dormant,    ///< not started by an allocation, since this does not look like a rank; MPI_Init may start it
+  starting,   ///< allocations meanwhile come from the program's own malloc
+  ready,
+  off,
+};
+
+// Constant-initialised and never destroyed: malloc is called before every constructor and after every destructor.
+constinit std::atomic<State> state{State::undecided};
+constinit Window* window = nullptr;
+constinit std::atomic<bool> fork_handlers{false};
+constinit std::atomic<bool> warned{false};
+/// The window that fork_prepare was called for in this thread; another thread may start one during a fork.
+__attribute__((tls_model("initial-exec"))) constinit thread_local Window* forking = nullptr;
+
+/// A setting of ours; nullptr if unset or empty.
+const char* setting(const char* name) {
+  const char* const text = getenv(name);
+  return text && *text ? text : nullptr;
+}
+
+std::size_t bytes_setting(const char* name, std::size_t fallback) {
+  std::size_t value = 0;
+  const char* const text = setting(name);
+  return text && parse_bytes(text, value) ? value : fallback;
+}
+
+bool switched_off() {
+  if (bytes_setting("TUTTI_WINDOW_SIZE", 0) == 1) return true;
+  const char* const enable = setting("TUTTI_ENABLE");
+  if (!enable) return false;
+  for (const char* no : {"0", "no", "false", "off"})
+    if (strcasecmp(enable, no) == 0) return true;
+  return false;
+}
+
+/// Whether a launcher says that this process is a rank of an MPI job.
+bool launched_as_rank() {
+  for (const char* name : {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                           "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
+    if (getenv(name)) return true;
+  return false;
+}
+
+/// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
+std::size_t local_ranks() {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE",
+                           "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+    const char* const text = getenv(name);
+    const long value = text ? std::atol(text) : 0;
+    if (value > 0) return static_cast<std::size_t>(value);
+  }
+  return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+}
+
+/// Whether the program's calls of malloc and free arrive here: not if it defines them itself, or loaded us too late.
+bool calls_arrive_here() {
+  Dl_info ours{}, theirs{};
+  if (!dladdr(reinterpret_cast<void*>(&launched_as_rank), &ours)) return false;
+  for (const char* name : {"malloc", "free", "realloc", "aligned_alloc"}) {
+    void* const definition = dlsym(RTLD_DEFAULT, name);
+    if (!definition || !dladdr(definition, &theirs) || theirs.dli_fbase != ours.dli_fbase) return false;
+  }
+  return true;
+}
+
+void before_fork() {
+  forking = process_window();
+  if (forking) forking->fork_prepare();
+}
+
+void after_fork_in_parent() {
+  if (!forking) return;
+  if (!forking->fork_in_parent() && !warned.exchange(true))
+    Log().warn("a child was forked without a copy of this rank's large arrays (%zu MiB), since there is no memory for it: "
+               "it may exec, but not touch them; TUTTI_WINDOW_SIZE=1 switches the window off",
+               forking->statistics().resident_bytes >> 20);
+  forking = nullptr;
+}
+
+void after_fork_in_child() {
+  if (state.load(std::memory_order_relaxed) != State::undecided) state.store(State::off, std::memory_order_relaxed);
+  serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
+  if (forking) forking->fork_in_child();
+  forking = nullptr;
+}
+
+void install_fork_handlers() {
+  if (!fork_handlers.exchange(true)) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/// As early as possible: handlers in the child run in the order of registration, and those of others may touch the window.
+__attribute__((constructor(101))) void at_load() {
+  install_fork_handlers();
+  serving::window_for_request();
+}
+
+/// Makes the window; the caller has moved the state to `starting`.
+Window* start(const WindowOptions& options, std::string& reason) {
+  if (switched_off()) {
+    reason = "the window is switched off (TUTTI_ENABLE, TUTTI_WINDOW_SIZE)";
+    return nullptr;
+  }
+  install_fork_handlers();
+  Window* const made = Window::create(options, reason).release();
+  if (!made) return nullptr;
+  window = made;
+  const bool serve = calls_arrive_here();
+  if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
+  serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
+  serving::bytes.store(made->capacity(), std::memory_order_release);
+  constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
+  serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 16 * 1024)) : SIZE_MAX,
+                            std::memory_order_relaxed);
+  return made;
+}
+
+Window* start_from(State expected, const WindowOptions& options, std::string& reason) {
+  if (!state.compare_exchange_strong(expected, State::starting, std::memory_order_acq_rel)) return nullptr;
+  Window* const made = start(options, reason);
+  if (!made) serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
+  state.store(made ? State::ready : State::off, std::memory_order_release);
+  return made;
+}
+
+}  // namespace
+
+namespace serving {
+
+Window* window_for_request() noexcept {
+  const State now = state.load(std::memory_order_acquire);
+  if (now == State::ready) return window;
+  if (now != State::undecided || !environ) return nullptr;
+  if (!launched_as_rank() || switched_off()) {
+    State expected = State::undecided;
+    from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
+    state.compare_exchange_strong(expected, State::dormant, std::memory_order_acq_rel);
+    return nullptr;
+  }
+  std::string reason;
+  return start_from(State::undecided, process_window_options(), reason);
+}
+
+Window* owner() noexcept { return window; }
+
+}  // namespace serving
+
+Window* process_window() noexcept {
+  return state.load(std::memory_order_acquire) == State::ready ? window : nullptr;
+}
+
+Window* start_process_window(const WindowOptions& options, std::string& reason) {
+  for (;;) {
+    switch (state.load(std::memory_order_acquire)) {
+      case State::ready:
+        return window;
+      case State::off:
+        reason = "the window could not be started, or this is the child of a rank";
+        return nullptr;
+      case State::starting:
+        sched_yield();
+        break;
+      case State::undecided:
+        if (Window* const made = start_from(State::undecided, options, reason)) return made;
+        break;
+      case State::dormant:
+        if (Window* const made = start_from(State::dormant, options, reason)) return made;
+        break;
+    }
+    if (!reason.empty()) return nullptr;
+  }
+}
+
+WindowOptions process_window_options() noexcept {
+  // A quarter of the 47 bits that a process has on common machines, shared by the windows of all local ranks.
+  constexpr std::size_t all_windows = std::size_t{1} << 45;
+  WindowOptions options;
+  options.bytes = bytes_setting("TUTTI_WINDOW_SIZE", 0);
+  if (options.bytes == 0) {
+    const auto physical =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    options.bytes = std::min(physical, all_windows / local_ranks());
+  }
+  return options;
+}
+
+}  // namespace tutti::memory

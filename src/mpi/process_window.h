@@ -1,0 +1,50 @@
+// The window of this process, from which the interposed malloc serves large requests (see preload_malloc.cpp).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "memory/window.h"
+
+namespace tutti::memory {
+
+/// The window of this process, or nullptr: not started yet, switched off, impossible, or this is a forked child of a
+/// rank. It lives until the process ends.
+Window* process_window() noexcept;
+
+/// Starts the window now, for instance at MPI_Init, unless it is there already (then it is returned as it is, whatever the
+/// options). nullptr and the reason if it cannot be: the user switched it off (TUTTI_ENABLE=0, TUTTI_WINDOW_SIZE=1), this is
+/// the child of a rank, or the system refuses. A reason together with a window is a restriction worth a line, such as a
+/// program that brings its own malloc: then only MPI_Alloc_mem can use the window.
+Window* start_process_window(const WindowOptions& options, std::string& reason);
+
+/// Options for this process's window: TUTTI_WINDOW_SIZE, and a size that leaves address space for every local rank to
+/// map the windows of all others. Nothing is printed about a bad value.
+WindowOptions process_window_options() noexcept;
+
+/// What the interposed functions look at in every call. Not for others.
+namespace serving {
+
+/// Requests of at least this many bytes come from the window; SIZE_MAX: none.
+extern std::atomic<std::size_t> from_bytes;
+/// The range of the window, also in a forked child; no bytes before there is one.
+extern std::atomic<std::uintptr_t> begin;
+extern std::atomic<std::size_t> bytes;
+
+/// Whether the block came from the window. `bytes` is read first: it is written last.
+inline bool owns(const void* block) noexcept {
+  const std::size_t size = bytes.load(std::memory_order_acquire);
+  return reinterpret_cast<std::uintptr_t>(block) - begin.load(std::memory_order_relaxed) < size;
+}
+
+/// The window for a large request, started now if this process is a rank and it is the first one; or nullptr.
+Window* window_for_request() noexcept;
+
+/// The window that `owns` spoke of, in a child too.
+Window* owner() noexcept;
+
+}  // namespace serving
+
+}  // namespace tutti::memory

@@ -1,0 +1,346 @@
+#include "memory/window.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace tutti::memory {
+namespace {
+
+constexpr std::size_t kibibyte = 1024;
+constexpr std::size_t mebibyte = 1024 * kibibyte;
+
+std::unique_ptr<Window> make_window(std::size_t bytes, std::size_t retain_bytes = 0) {
+  WindowOptions options;
+  options.bytes = bytes;
+  options.retain_bytes = retain_bytes;
+  std::string reason;
+  auto window = Window::create(options, reason);
+  EXPECT_TRUE(window) << reason;
+  return window;
+}
+
+/// A block filled with bytes that follow from a seed, so that a foreign write anywhere in it is noticed.
+struct Block {
+  std::uint64_t* data = nullptr;
+  std::size_t words = 0;
+  std::uint64_t seed = 0;
+
+  void fill(std::size_t from = 0) {
+    for (std::size_t i = from; i < words; ++i) data[i] = seed + i;
+  }
+  bool intact(std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i)
+      if (data[i] != seed + i) return false;
+    return true;
+  }
+};
+
+bool all_zero(const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  return std::all_of(at, at + bytes, [](unsigned char c) { return c == 0; });
+}
+
+TEST(Window, CapacityIsTheSizeAskedForRoundedToTheUnit) {
+  const auto window = make_window(40 * mebibyte);
+  EXPECT_EQ(window->capacity(), 64 * mebibyte);
+  EXPECT_EQ(lseek(window->descriptor(), 0, SEEK_END), static_cast<off_t>(64 * mebibyte));
+  EXPECT_NE(fcntl(window->descriptor(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(Window, BlocksLieInTheWindowAndAreAligned) {
+  const auto window = make_window(1024 * mebibyte);
+  for (std::size_t alignment = 16; alignment <= 16 * mebibyte; alignment *= 2)
+    for (const std::size_t bytes : {std::size_t{1}, 16 * kibibyte, 100 * kibibyte + 3, 3 * mebibyte, 20 * mebibyte + 1}) {
+      void* const block = window->allocate(bytes, alignment);
+      ASSERT_TRUE(block) << bytes << " at " << alignment;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
+      EXPECT_TRUE(window->contains(block));
+      EXPECT_TRUE(window->contains(static_cast<char*>(block) + bytes - 1));
+      EXPECT_GE(window->usable_size(block), bytes);
+      EXPECT_EQ(window->base() + window->offset_of(block), block);
+      std::memset(block, 0xA5, window->usable_size(block));
+      window->release(block);
+    }
+  EXPECT_FALSE(window->allocate(16, 32 * mebibyte));
+  int on_stack = 0;
+  EXPECT_FALSE(window->contains(&on_stack));
+  EXPECT_FALSE(window->contains(nullptr));
+  EXPECT_FALSE(window->contains(window->base() + window->capacity()));
+}
+
+TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
+  const auto window = make_window(1024 * mebibyte);
+  for (const std::size_t bytes : {20 * kibibyte, 300 * kibibyte, 5 * mebibyte, 33 * mebibyte + 5, 120 * mebibyte}) {
+    for (int round = 0; round < 3; ++round) {
+      void* const dirty = window->allocate(bytes);
+      ASSERT_TRUE(dirty);
+      std::memset(dirty, 0xFF, bytes);
+      window->release(dirty);
+      void* const zeroed = window->allocate_zeroed(bytes, 64);
+      ASSERT_TRUE(zeroed);
+      EXPECT_TRUE(all_zero(zeroed, bytes)) << bytes;
+      std::memset(zeroed, 0xFF, bytes);
+      window->release(zeroed);
+    }
+  }
+}
+
+TEST(Window, ExhaustionIsNullAndLeavesTheRestUsable) {
+  const auto window = make_window(128 * mebibyte);
+  EXPECT_FALSE(window->allocate(200 * mebibyte));
+  EXPECT_FALSE(window->allocate(SIZE_MAX - 100));
+  EXPECT_FALSE(window->allocate(SIZE_MAX / 2));
+  std::vector<void*> blocks;
+  errno = 0;
+  while (void* const block = window->allocate(mebibyte)) blocks.push_back(block);
+  EXPECT_EQ(errno, 0);
+  EXPECT_GT(blocks.size(), 100u);
+  EXPECT_GE(window->statistics().refusals, 4u);
+  for (void* const block : blocks) window->release(block);
+  void* const again = window->allocate(60 * mebibyte);
+  EXPECT_TRUE(again) << "what was released can be used for something larger";
+  window->release(again);
+}
+
+TEST(Window, AThreadsBlocksOutliveItAndItsMemoryIsReused) {
+  const auto window = make_window(64 * mebibyte);
+  // Each round needs more than half of the window: it fits only if the round before has been given back completely.
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> blocks;
+    std::thread([&] {
+      for (int i = 0; i < 18; ++i) blocks.push_back(window->allocate(2 * mebibyte));
+    }).join();
+    for (void* const block : blocks) {
+      ASSERT_TRUE(block) << "round " << round;
+      std::memset(block, round, 100);
+      window->release(block);
+    }
+  }
+}
+
+TEST(Window, ReallocateKeepsTheContentsAndStaysInPlaceWhenItCan) {
+  const auto window = make_window(2048 * mebibyte);
+  Block block{static_cast<std::uint64_t*>(window->allocate(16 * kibibyte)), 2 * kibibyte, 7};
+  block.fill();
+  for (std::size_t bytes = 16 * kibibyte; bytes < 100 * mebibyte; bytes += bytes / 3) {
+    const std::size_t kept = block.words;
+    block.data = static_cast<std::uint64_t*>(window->reallocate(block.data, bytes));
+    ASSERT_TRUE(block.data);
+    EXPECT_TRUE(block.intact(kept));
+    block.words = bytes / 8;
+    block.fill(kept);
+  }
+  const std::uint64_t copies = window->statistics().releases;
+  EXPECT_LT(copies, 20u) << "growing step by step must not copy each time";
+  block.data = static_cast<std::uint64_t*>(window->reallocate(block.data, 20 * kibibyte));
+  EXPECT_TRUE(block.intact(20 * kibibyte / 8));
+  EXPECT_LT(window->usable_size(block.data), mebibyte) << "a block that shrinks a lot does not keep its room";
+  window->release(block.data);
+}
+
+TEST(Window, ThreadsHammeringNeverSeeEachOthersBytes) {
+  const auto window = make_window(1024 * mebibyte);
+  std::mutex exchange_lock;
+  std::vector<Block> exchange;  // blocks that another thread will release
+  std::atomic<int> damaged{0};
+  const auto work = [&](unsigned thread) {
+    std::mt19937 random(thread);
+    std::vector<Block> mine;
+    for (int step = 0; step < 1500; ++step) {
+      const unsigned action = random() % 8;
+      if (action < 4 || mine.empty()) {
+        const std::size_t words = (std::size_t{1} << (8 + random() % 10)) + random() % 999;
+        const bool zeroed = random() % 4 == 0;
+        const std::size_t alignment = std::size_t{16} << (random() % 9);
+        void* const data = zeroed ? window->allocate_zeroed(words * 8, alignment) : window->allocate(words * 8, alignment);
+        if (!data) continue;
+        if (zeroed && !all_zero(data, words * 8)) damaged++;
+        mine.push_back({static_cast<std::uint64_t*>(data), words, random()});
+        mine.back().fill();
+        continue;
+      }
+      const std::size_t which = random() % mine.size();
+      Block block = mine[which];
+      if (!block.intact(block.words)) damaged++;
+      if (action == 4) {
+        const std::size_t words = 1 + random() % 200000;
+        void* const moved = window->reallocate(block.data, words * 8);
+        if (!moved) continue;
+        block.data = static_cast<std::uint64_t*>(moved);
+        if (!block.intact(std::min(words, block.words))) damaged++;
+        block.words = words;
+        block.fill();
+        mine[which] = block;
+        continue;
+      }
+      mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(which));
+      if (action == 5) {
+        const std::lock_guard guard(exchange_lock);
+        exchange.push_back(block);
+        block = exchange.front();
+        exchange.erase(exchange.begin());
+        if (!block.intact(block.words)) damaged++;
+      }
+      window->release(block.data);
+    }
+    for (const Block& block : mine) {
+      if (!block.intact(block.words)) damaged++;
+      window->release(block.data);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) threads.emplace_back(work, t + 1);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(damaged, 0);
+  for (const Block& block : exchange) window->release(block.data);
+  const auto statistics = window->statistics();
+  EXPECT_EQ(statistics.allocations, statistics.releases);
+  window->trim();
+  EXPECT_LT(window->statistics().resident_bytes, mebibyte);
+}
+
+TEST(Window, LargeFreesAndTrimGiveMemoryBackAndSmallOnesAreKept) {
+  const auto window = make_window(1024 * mebibyte, 64 * mebibyte);
+  const std::size_t before = window->statistics().resident_bytes;
+  void* const kept = window->allocate(20 * mebibyte);
+  std::memset(kept, 1, 20 * mebibyte);
+  window->release(kept);
+  EXPECT_GE(window->statistics().resident_bytes, before + 20 * mebibyte) << "kept for the next time";
+  void* const neighbour = window->allocate(100 * kibibyte);
+  std::memset(neighbour, 2, 100 * kibibyte);
+  window->trim();
+  EXPECT_LT(window->statistics().resident_bytes, before + 2 * mebibyte);
+  EXPECT_EQ(static_cast<char*>(neighbour)[99 * kibibyte], 2) << "live blocks are not touched";
+
+  void* const large = window->allocate(80 * mebibyte);
+  for (std::size_t at = 0; at < 80 * mebibyte; at += 4096) static_cast<char*>(large)[at] = 1;
+  EXPECT_GE(window->statistics().resident_bytes, 80 * mebibyte);
+  window->release(large);
+  EXPECT_LT(window->statistics().resident_bytes, before + 2 * mebibyte) << "more than is worth keeping goes back at once";
+  window->release(neighbour);
+}
+
+TEST(Window, ManySmallFreesGiveMemoryBackToo) {
+  const auto window = make_window(1024 * mebibyte, 64 * mebibyte);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 150; ++i) {
+    blocks.push_back(window->allocate(mebibyte));
+    for (std::size_t at = 0; at < mebibyte; at += 4096) static_cast<char*>(blocks.back())[at] = 1;
+  }
+  EXPECT_GE(window->statistics().resident_bytes, 150 * mebibyte);
+  for (void* const block : blocks) window->release(block);
+  EXPECT_LE(window->statistics().resident_bytes, 70 * mebibyte);
+}
+
+TEST(Window, UntouchedMemoryCostsNothing) {
+  const auto window = make_window(std::size_t{64} << 30);
+  void* const sparse = window->allocate_zeroed(std::size_t{20} << 30);
+  ASSERT_TRUE(sparse);
+  static_cast<char*>(sparse)[std::size_t{15} << 30] = 1;
+  EXPECT_LT(window->statistics().resident_bytes, mebibyte);
+  window->release(sparse);
+}
+
+TEST(Window, AnotherMappingOfTheDescriptorSeesTheSameBytes) {
+  const auto window = make_window(64 * mebibyte);
+  auto* const peer = static_cast<char*>(
+      mmap(nullptr, window->capacity(), PROT_READ, MAP_SHARED, window->descriptor(), 0));
+  ASSERT_NE(peer, MAP_FAILED);
+  auto* const block = static_cast<char*>(window->allocate(mebibyte));
+  std::strcpy(block + 500000, "seen");
+  EXPECT_STREQ(peer + window->offset_of(block) + 500000, "seen");
+  EXPECT_NE(ftruncate(window->descriptor(), 4096), 0) << "nobody can take the pages from under a peer";
+  munmap(peer, window->capacity());
+}
+
+TEST(Window, WindowsComeAndGoAndStayApart) {
+  const auto other = make_window(32 * mebibyte);
+  void* const others = other->allocate(mebibyte);
+  std::memset(others, 3, mebibyte);
+  for (int i = 0; i < 200; ++i) {
+    const auto window = make_window(32 * mebibyte);
+    ASSERT_TRUE(window);
+    void* const block = window->allocate_zeroed(mebibyte);
+    ASSERT_TRUE(block);
+    ASSERT_TRUE(window->contains(block));
+    ASSERT_FALSE(other->contains(block));
+    ASSERT_TRUE(all_zero(block, mebibyte));
+    std::memset(block, i + 1, mebibyte);
+    if (i % 2) window->release(block);
+  }
+  EXPECT_EQ(static_cast<char*>(others)[12345], 3);
+}
+
+TEST(Window, ADescriptorThatTheProgramClosedIsNotMistakenForTheWindow) {
+  const auto window = make_window(32 * mebibyte);
+  const int descriptor = window->descriptor();
+  close(descriptor);
+  EXPECT_EQ(window->descriptor(), -1);
+  ASSERT_EQ(dup2(STDERR_FILENO, descriptor), descriptor);
+  EXPECT_EQ(window->descriptor(), -1);
+  void* const block = window->allocate(mebibyte);
+  EXPECT_TRUE(block);
+  window->release(block);
+  window->trim();
+  close(descriptor);
+}
+
+TEST(Window, AForkedChildHasItsOwnCopyAndCannotAllocate) {
+  const auto window = make_window(256 * mebibyte);
+  auto* const block = static_cast<std::uint64_t*>(window->allocate(40 * mebibyte));
+  auto* const untouched = static_cast<char*>(window->allocate(mebibyte));
+  Block mine{block, 5 * mebibyte, 11};
+  mine.fill();
+  window->fork_prepare();
+  const pid_t child = fork();
+  if (child == 0) {
+    window->fork_in_child();
+    bool good = window->child() == Window::Child::snapshot && mine.intact(mine.words) && window->descriptor() == -1 &&
+                !window->allocate(mebibyte) && window->usable_size(block) >= 40 * mebibyte && untouched[77] == 0;
+    mine.seed = 99;
+    mine.fill();
+    untouched[77] = 5;
+    good = good && mine.intact(mine.words);
+    window->release(block);
+    _exit(good ? 0 : 1);
+  }
+  EXPECT_TRUE(window->fork_in_parent());
+  ASSERT_GT(child, 0);
+  mine.seed = 12;
+  mine.fill();
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(mine.intact(mine.words));
+  EXPECT_EQ(untouched[77], 0);
+}
+
+TEST(Window, AChildMadeBehindOurBackHasNoWindow) {
+  const auto window = make_window(64 * mebibyte);
+  auto* const block = static_cast<volatile char*>(window->allocate(mebibyte));
+  block[0] = 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    // Reading through a system call fails instead of ending the process noisily.
+    const ssize_t written = write(STDERR_FILENO, const_cast<char*>(block), 1);
+    _exit(written < 0 && errno == EFAULT ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace tutti::memory
