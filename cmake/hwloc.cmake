@@ -12,7 +12,7 @@ find_library(TUTTI_HWLOC_STATIC NAMES libhwloc.a)
 mark_as_advanced(TUTTI_HWLOC_INCLUDE TUTTI_HWLOC_SHARED TUTTI_HWLOC_STATIC)
 
 set(tutti_hwloc_replaced
-  dlopen getenv
+  dlopen getenv stderr stdout program_invocation_name
   udev_new udev_unref udev_device_new_from_subsystem_sysname udev_device_get_property_value udev_device_unref)
 
 # tutti_hwloc_private(result): builds the copy, and sets `result` to its path if a program can be linked with it.

@@ -61,6 +61,7 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
 }
 
 Communicator::~Communicator() {
+  if (keep_shared_) return;
   for (const Staging& staging : staging_)
     if (staging.bytes) node_.arena->release(staging.offset);
   node_.arena->release(own_offset_);

@@ -137,6 +137,9 @@ class Communicator {
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
   std::size_t chunk_bytes(int level) const;
 
+  /// Peers may still look at this rank's shared part when this object goes: it stays allocated.
+  void keep_shared_memory() { keep_shared_ = true; }
+
   /// For reports: which collective runs.
   const char* current_collective = "";
 
@@ -163,6 +166,7 @@ class Communicator {
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;
+  bool keep_shared_ = false;
   std::vector<std::unique_ptr<topology::RankPlan>> plans_;
   std::vector<std::size_t> chunk_of_level_;
 };

@@ -12,9 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "memory/window.h"
 #include "mpi/descriptors.h"
-#include "mpi/preload_malloc.h"
+#include "mpi/process_window.h"
 #include "topology/machine.h"
 
 extern char** environ;
@@ -167,7 +166,7 @@ unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& soc
   int need_sockets = missing.empty() ? 0 : 1;
   int any_needs = 0;
   host.Allreduce(&need_sockets, &any_needs, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (any_needs && socket.usable()) {
+  if (any_needs && socket.usable() && node.arena) {
     std::vector<pid_t> others;
     for (std::size_t i = 0; i < here.cards.size(); ++i)
       if (static_cast<int>(i) != here.self) others.push_back(here.cards[i].process);
@@ -187,7 +186,7 @@ unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& soc
     memory::Peer& peer = node.peers[i];
     peer.process = card.process;
     if (static_cast<int>(i) == here.self) {
-      peer.arena = node.arena->base();
+      peer.arena = node.arena ? node.arena->base() : nullptr;
       peer.window = window ? window->base() : nullptr;
     } else {
       if (opened[i].first >= 0) peer.arena = map_shared(opened[i].first, card.arena_bytes);
@@ -347,7 +346,7 @@ std::unique_ptr<Job> start_job() {
   const unsigned allowed = allowed_ways(node.settings.mechanism, node.log);
   memory::Window* window = nullptr;
   std::string window_reason = "switched off";
-  if (allowed & way_window) window = memory::start_process_window(window_reason);
+  if (allowed & way_window) window = memory::start_process_window(memory::process_window_options(), window_reason);
   DescriptorSocket socket;
 
   Card card{};
@@ -377,7 +376,7 @@ std::unique_ptr<Job> start_job() {
   } else {
     window = nullptr;
   }
-  const auto& affinity = topology::affinity_of_this_thread().words();
+  const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
 
   std::vector<Card> all(static_cast<std::size_t>(world_size));
@@ -387,7 +386,7 @@ std::unique_ptr<Job> start_job() {
   node.size = static_cast<int>(here.cards.size());
   node.peers.resize(here.cards.size());
   if (here.self == 0 && header) publish_machine(node, header);
-  unsigned ways = node.arena ? map_and_probe(node, here, socket, window, magic) & allowed : 0u;
+  unsigned ways = map_and_probe(node, here, socket, window, magic) & allowed;
   unsigned agreed = 0;
   host.Allreduce(&ways, &agreed, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
   if (probe) window->release(probe);

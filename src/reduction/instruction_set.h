@@ -41,7 +41,7 @@ Finders sum_finders() noexcept;
 Finders product_finders() noexcept;
 Finders extremum_finders() noexcept;
 Finders bitwise_finders() noexcept;
-Kernel logical_kernel(Operator operation, Type type) noexcept;
+Finders logical_finders() noexcept;
 Kernel location_kernel(Operator operation, Type type) noexcept;
 Kernel extended_kernel(Operator operation, Type type) noexcept;
 

@@ -14,7 +14,6 @@ constexpr InstructionSet by_preference[] = {InstructionSet::baseline, Instructio
                                             InstructionSet::sve2};
 
 Kernel scalar_kernel(Operator operation, Type type) noexcept {
-  if (Kernel found = logical_kernel(operation, type)) return found;
   if (Kernel found = location_kernel(operation, type)) return found;
   return extended_kernel(operation, type);
 }
@@ -28,6 +27,9 @@ Finder vector_finder(InstructionSet set, Operator operation) noexcept {
     case Operator::band:
     case Operator::bor:
     case Operator::bxor: return bitwise_finders().built_for(set);
+    case Operator::land:
+    case Operator::lor:
+    case Operator::lxor: return logical_finders().built_for(set);
     default: return nullptr;
   }
 }

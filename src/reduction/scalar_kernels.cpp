@@ -1,4 +1,4 @@
-// The kernels that exist in plain C++ only: logical operators, pairs, and long double.
+// The kernels that exist in plain C++ only: those of pairs and of long double.
 #include "reduction/instruction_set.h"
 #include "reduction/pairs.h"
 #include "reduction/plain.h"
@@ -46,39 +46,7 @@ Kernel location_of(Type type) {
   }
 }
 
-template <class Operation>
-Kernel logical_of(Type type) {
-  switch (type) {
-    case Type::i8:
-    case Type::u8:
-    case Type::boolean:
-    case Type::logical8: return plain::reduce<Operation, std::uint8_t>;
-    case Type::i16:
-    case Type::u16:
-    case Type::logical16: return plain::reduce<Operation, std::uint16_t>;
-    case Type::i32:
-    case Type::u32:
-    case Type::logical32: return plain::reduce<Operation, std::uint32_t>;
-    case Type::i64:
-    case Type::u64:
-    case Type::logical64: return plain::reduce<Operation, std::uint64_t>;
-    case Type::f32: return plain::reduce<Operation, float>;
-    case Type::f64: return plain::reduce<Operation, double>;
-    case Type::f80: return plain::reduce<Operation, long double>;
-    default: return nullptr;
-  }
-}
-
 }  // namespace
-
-Kernel logical_kernel(Operator operation, Type type) noexcept {
-  switch (operation) {
-    case Operator::land: return logical_of<plain::LogicalAnd>(type);
-    case Operator::lor: return logical_of<plain::LogicalOr>(type);
-    case Operator::lxor: return logical_of<plain::LogicalXor>(type);
-    default: return nullptr;
-  }
-}
 
 Kernel location_kernel(Operator operation, Type type) noexcept {
   switch (operation) {
@@ -96,6 +64,9 @@ Kernel extended_kernel(Operator operation, Type type) noexcept {
       case Operator::min: return plain::reduce<plain::Min, long double>;
       case Operator::sum: return plain::reduce<plain::Sum, long double>;
       case Operator::prod: return plain::reduce<plain::Product, long double>;
+      case Operator::land: return plain::reduce<plain::LogicalAnd, long double>;
+      case Operator::lor: return plain::reduce<plain::LogicalOr, long double>;
+      case Operator::lxor: return plain::reduce<plain::LogicalXor, long double>;
       default: return nullptr;
     }
   }

@@ -34,6 +34,9 @@ HWY_INLINE void store(D d, hn::Vec<D> vector, void* destination, std::size_t off
   hn::StoreU(hn::BitCast(bytes, vector), bytes, static_cast<std::uint8_t*>(destination) + offset_bytes);
 }
 
+// The compiler may not move a store past this. No instruction comes of it.
+HWY_INLINE void keep_order() { asm volatile("" ::: "memory"); }
+
 // One array of one call: bytes from `begin` up to `end` of each source are to be reduced.
 struct Call {
   void* destination;
@@ -42,14 +45,16 @@ struct Call {
   std::size_t end_bytes;
 };
 
-// One vector of the result. All sources are read before anything is written, here and below: the destination may be one.
+// One vector of the result, `offset` bytes into the arrays. All sources are read before it is written, here and below: the
+// destination may be one of them.
 template <class Operation, class D>
-HWY_INLINE void reduce_vector(D d, const Call& call, std::size_t offset) {
-  auto result = load(d, call.sources[0], offset);
-  for (std::size_t source = 1; source < call.source_count; ++source) {
-    result = Operation::apply(d, result, load(d, call.sources[source], offset));
+HWY_INLINE void reduce_vector(D d, const void* const* sources, std::size_t source_count, void* destination,
+                              std::size_t offset) {
+  auto result = load(d, sources[0], offset);
+  for (std::size_t source = 1; source < source_count; ++source) {
+    result = Operation::apply(d, result, load(d, sources[source], offset));
   }
-  store(d, result, call.destination, offset);
+  store(d, result, destination, offset);
 }
 
 // What is shorter than a vector: half a vector if that much is left, then a quarter, and so on. These are the same
@@ -59,7 +64,7 @@ HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
   const hn::CappedTag<T, kLanes> d;
   const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
   if (call.end_bytes - offset >= vector_bytes) {
-    reduce_vector<Operation>(d, call, offset);
+    reduce_vector<Operation>(d, call.sources, call.source_count, call.destination, offset);
     offset += vector_bytes;
   }
   if constexpr (kLanes > Operation::smallest_vector_lanes) {
@@ -67,20 +72,42 @@ HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
   }
 }
 
-// Four vectors a turn, in registers, of each of the sources in turn. With kSources the number of sources is known to the
-// compiler and their addresses stay in registers; 0: any number. Returns how many bytes are done.
+// The whole vectors of a call with a few sources, whose number the compiler knows. Returns how many bytes are done.
+// Everything is copied into locals: a store of bytes could change `call` for all the compiler knows.
+// Four vectors a turn, one written after the other: four in registers at once, which the compiler then stored in an order of
+// its own, had half the speed in the first-level cache (AMD Zen 3), and so had one vector a turn in a loop badly aligned.
 template <class Operation, class T, std::size_t kSources>
-HWY_INLINE std::size_t reduce_vectors(const Call& call) {
+HWY_INLINE std::size_t reduce_few(const Call& call) {
   const hn::ScalableTag<T> d;
   const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
-  constexpr std::size_t kLocal = kSources == 0 ? 1 : kSources;
-  const void* local[kLocal];
-  for (std::size_t source = 0; source < kSources; ++source) local[source] = call.sources[source];
-  const void* const* sources = kSources == 0 ? call.sources : local;
-  const std::size_t source_count = kSources == 0 ? call.source_count : kSources;
-
+  const std::size_t end = call.end_bytes;
+  void* const destination = call.destination;
+  const void* sources[kSources];
+  for (std::size_t source = 0; source < kSources; ++source) sources[source] = call.sources[source];
   std::size_t offset = 0;
-  for (; call.end_bytes - offset >= 4 * vector_bytes; offset += 4 * vector_bytes) {
+  for (; end - offset >= 4 * vector_bytes; offset += 4 * vector_bytes) {
+    reduce_vector<Operation>(d, sources, kSources, destination, offset);
+    reduce_vector<Operation>(d, sources, kSources, destination, offset + vector_bytes);
+    reduce_vector<Operation>(d, sources, kSources, destination, offset + 2 * vector_bytes);
+    reduce_vector<Operation>(d, sources, kSources, destination, offset + 3 * vector_bytes);
+  }
+  for (; end - offset >= vector_bytes; offset += vector_bytes) {
+    reduce_vector<Operation>(d, sources, kSources, destination, offset);
+  }
+  return offset;
+}
+
+// The same for any number of sources: four vectors of each source in turn, added up in registers.
+template <class Operation, class T>
+HWY_INLINE std::size_t reduce_many(const Call& call) {
+  const hn::ScalableTag<T> d;
+  const std::size_t vector_bytes = hn::Lanes(d) * sizeof(T);
+  const std::size_t end = call.end_bytes;
+  void* const destination = call.destination;
+  const void* const* const sources = call.sources;
+  const std::size_t source_count = call.source_count;
+  std::size_t offset = 0;
+  for (; end - offset >= 4 * vector_bytes; offset += 4 * vector_bytes) {
     auto result0 = load(d, sources[0], offset);
     auto result1 = load(d, sources[0], offset + vector_bytes);
     auto result2 = load(d, sources[0], offset + 2 * vector_bytes);
@@ -91,13 +118,16 @@ HWY_INLINE std::size_t reduce_vectors(const Call& call) {
       result2 = Operation::apply(d, result2, load(d, sources[source], offset + 2 * vector_bytes));
       result3 = Operation::apply(d, result3, load(d, sources[source], offset + 3 * vector_bytes));
     }
-    store(d, result0, call.destination, offset);
-    store(d, result1, call.destination, offset + vector_bytes);
-    store(d, result2, call.destination, offset + 2 * vector_bytes);
-    store(d, result3, call.destination, offset + 3 * vector_bytes);
+    store(d, result0, destination, offset);
+    keep_order();
+    store(d, result1, destination, offset + vector_bytes);
+    keep_order();
+    store(d, result2, destination, offset + 2 * vector_bytes);
+    keep_order();
+    store(d, result3, destination, offset + 3 * vector_bytes);
   }
-  for (; call.end_bytes - offset >= vector_bytes; offset += vector_bytes) {
-    reduce_vector<Operation>(d, call, offset);
+  for (; end - offset >= vector_bytes; offset += vector_bytes) {
+    reduce_vector<Operation>(d, sources, source_count, destination, offset);
   }
   return offset;
 }
@@ -107,10 +137,10 @@ HWY_INLINE std::size_t reduce_vectors(const Call& call) {
 template <class Operation, class T>
 HWY_NOINLINE std::size_t reduce_all_vectors(const Call& call) {
   switch (call.source_count) {
-    case 2: return reduce_vectors<Operation, T, 2>(call);
-    case 3: return reduce_vectors<Operation, T, 3>(call);
-    case 4: return reduce_vectors<Operation, T, 4>(call);
-    default: return reduce_vectors<Operation, T, 0>(call);
+    case 2: return reduce_few<Operation, T, 2>(call);
+    case 3: return reduce_few<Operation, T, 3>(call);
+    case 4: return reduce_few<Operation, T, 4>(call);
+    default: return reduce_many<Operation, T>(call);
   }
 }
 

@@ -6,8 +6,11 @@
 //   Here no plug-in can be loaded; hwloc goes on without. The levels that we use need none.
 // - getenv: hwloc speaks on standard error when a machine describes itself badly, unless told otherwise by a variable.
 //   The program's environment is not ours to change, so the variable is answered here.
+// - stderr, stdout, program_invocation_name: the archive is built for programs, whose code refers to these variables
+//   in a way that a shared library cannot; here are copies.
 // - udev_*: Debian's libhwloc.a wants libudev, only to name disks. Here there is no udev; hwloc copes.
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +21,19 @@ void* tutti_hwloc_udev_unref(void* udev);
 void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name);
 const char* tutti_hwloc_udev_device_get_property_value(void* device, const char* key);
 void* tutti_hwloc_udev_device_unref(void* device);
+
+extern FILE* tutti_hwloc_stderr;
+extern FILE* tutti_hwloc_stdout;
+extern char* tutti_hwloc_program_invocation_name;
+static char no_name[] = "";
+FILE* tutti_hwloc_stderr;
+FILE* tutti_hwloc_stdout;
+char* tutti_hwloc_program_invocation_name = no_name;
+
+static void __attribute__((constructor)) copy_variables(void) {
+  tutti_hwloc_stderr = stderr;
+  tutti_hwloc_stdout = stdout;
+}
 
 void* tutti_hwloc_dlopen(const char* file, int mode) {
   (void)file;

@@ -169,11 +169,14 @@ TEST_P(EveryKernel, GivesTheSameBitsHoweverTheArrayIsSplitAndEachTimeItIsCalled)
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnThisMachine, EveryKernel,
-                         testing::Values(InstructionSet::baseline, InstructionSet::sse4, InstructionSet::avx2,
-                                         InstructionSet::avx512, InstructionSet::neon, InstructionSet::sve,
-                                         InstructionSet::sve2),
-                         [](const auto& info) { return name_of(info.param); });
+#if defined(__x86_64__)
+const auto vector_sets = testing::Values(InstructionSet::sse4, InstructionSet::avx2, InstructionSet::avx512);
+#else
+const auto vector_sets = testing::Values(InstructionSet::neon, InstructionSet::sve, InstructionSet::sve2);
+#endif
+const auto name_of_parameter = [](const auto& info) { return name_of(info.param); };
+INSTANTIATE_TEST_SUITE_P(Plain, EveryKernel, testing::Values(InstructionSet::baseline), name_of_parameter);
+INSTANTIATE_TEST_SUITE_P(Vector, EveryKernel, vector_sets, name_of_parameter);
 
 }  // namespace
 }  // namespace tutti::reduction::test

@@ -1,0 +1,128 @@
+#include "mpi/communicators.h"
+
+#include <atomic>
+#include <new>
+#include <vector>
+
+#include "mpi/datatypes.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+Job* the_job = nullptr;
+int keyval = MPI_KEYVAL_INVALID;
+/// Grows when a communicator is freed: a cached handle may mean another communicator from then on.
+std::atomic<std::uint64_t> generation{1};
+std::atomic<std::uint64_t> communicators_made{0};
+
+/// What the ranks of a communicator tell each other when its state is built.
+struct Entry {
+  std::uint64_t node;
+  std::uint64_t offset;  ///< of the shared part; no_offset: the arena is full
+  std::uint64_t identity;
+  std::int32_t node_rank;
+  std::int32_t padding;
+};
+constexpr std::uint64_t no_offset = ~std::uint64_t{0};
+
+/// A duplicate gets a state of its own.
+int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
+  *copied = 0;
+  return MPI_SUCCESS;
+}
+
+int on_delete(MPI_Comm, int, void* value, void*) {
+  auto* state = static_cast<CommunicatorState*>(value);
+  generation.fetch_add(1, std::memory_order_relaxed);
+  if (state->communicator && !state->release_memory) state->communicator->keep_shared_memory();
+  delete state;
+  return MPI_SUCCESS;
+}
+
+void build(CommunicatorState& state, MPI_Comm communicator) {
+  int inter = 0, size = 0, rank = 0;
+  host.Comm_test_inter(communicator, &inter);
+  host.Comm_size(communicator, &size);
+  if (inter || size < 2) return;
+  host.Comm_rank(communicator, &rank);
+  Node& node = the_job->node;
+  const auto offset = node.arena->allocate(shared_bytes(node.settings));
+  const Entry mine{the_job->node_identity, offset.value_or(no_offset),
+                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
+  std::vector<Entry> all(static_cast<std::size_t>(size));
+  host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator);
+  CommunicatorLayout layout;
+  layout.rank = rank;
+  layout.identity = all.front().identity;
+  bool usable = true;
+  for (const Entry& entry : all) {
+    usable = usable && entry.node == mine.node && entry.offset != no_offset;
+    layout.node_ranks.push_back(entry.node_rank);
+    layout.offsets.push_back(entry.offset);
+  }
+  if (!usable) {
+    if (offset) node.arena->release(*offset);
+    return;
+  }
+  state.communicator = std::make_unique<Communicator>(node, std::move(layout));
+  state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->choice);
+}
+
+CommunicatorState* state_of(MPI_Comm communicator, bool make) {
+  struct Last {
+    MPI_Comm communicator{};
+    std::uint64_t generation = 0;
+    CommunicatorState* state = nullptr;
+  };
+  static thread_local Last last;
+  const std::uint64_t now = generation.load(std::memory_order_relaxed);
+  if (last.generation == now && last.communicator == communicator) return last.state;
+  void* value = nullptr;
+  int found = 0;
+  if (host.Comm_get_attr(communicator, keyval, &value, &found) != MPI_SUCCESS) return nullptr;
+  auto* state = static_cast<CommunicatorState*>(found ? value : nullptr);
+  if (!state) {
+    if (!make) return nullptr;
+    state = new CommunicatorState;
+    build(*state, communicator);
+    host.Comm_set_attr(communicator, keyval, state);
+  }
+  last = {communicator, now, state};
+  return state;
+}
+
+}  // namespace
+
+Job* job() { return the_job; }
+
+void start() {
+  if (the_job) return;
+  auto made = start_job();
+  if (!made->active) {
+    made->node.log.note("the host MPI does everything: %s", made->why_inactive.c_str());
+    return;  // nothing of it is kept
+  }
+  learn_predefined();
+  host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
+  // Never freed: peers may look at this rank's flags until the process ends.
+  the_job = made.release();
+}
+
+void stop() { the_job = nullptr; }
+
+Collectives* collectives_of(MPI_Comm communicator) {
+  if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
+  CommunicatorState* state = state_of(communicator, true);
+  return state ? state->collectives.get() : nullptr;
+}
+
+void before_free(MPI_Comm communicator) {
+  if (!the_job || communicator == MPI_COMM_NULL) return;
+  CommunicatorState* state = state_of(communicator, false);
+  if (!state || !state->communicator) return;
+  // Our own flags cannot tell everybody that everybody has seen them; the host's barrier can.
+  if (host.Barrier(communicator) == MPI_SUCCESS) state->release_memory = true;
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,32 @@
+// The library's state of a communicator: hangs on an MPI attribute, found through a cache of the thread's last one.
+#pragma once
+
+#include <memory>
+
+#include "collectives/collectives.h"
+#include "mpi/host.h"
+#include "mpi/node_setup.h"
+
+namespace tutti::mpi {
+
+/// One communicator. Without `collectives` everything goes to the host (another node, intercommunicator, one rank).
+struct CommunicatorState {
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Collectives> collectives;
+  bool release_memory = false;  ///< all ranks have agreed to free it: the shared part may be given back
+};
+
+/// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
+Job* job();
+/// To be called inside the interposed MPI_Init and MPI_Finalize.
+void start();
+void stop();
+
+/// The collectives of `communicator`; null if the host is to be called. Builds the state at the first blocking
+/// collective, which is collective itself. MPI_COMM_NULL and inactive jobs give null without any call.
+Collectives* collectives_of(MPI_Comm communicator);
+
+/// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.
+void before_free(MPI_Comm communicator);
+
+}  // namespace tutti::mpi

@@ -1,0 +1,40 @@
+// What the library has to know of a datatype, and the way between a buffer of any datatype and contiguous bytes.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "mpi/host.h"
+#include "reduction/reduction.h"
+
+namespace tutti::mpi {
+
+struct TypeInfo {
+  std::size_t bytes = 0;      ///< of one element's data (MPI_Type_size)
+  bool contiguous = false;    ///< `count` elements are count * bytes consecutive bytes, in the order of the signature
+  std::ptrdiff_t offset = 0;  ///< of the first byte from the buffer's address
+  bool predefined = false;
+  std::optional<reduction::Type> kernel_type;  ///< for predefined operators
+};
+
+/// Fills the table of predefined types and operators. After the host's MPI_Init.
+void learn_predefined();
+
+/// Nothing if the handle is null or the host does not know it: then the call is the host's, to report the error.
+std::optional<TypeInfo> type_info(MPI_Datatype datatype);
+
+/// Packs `count` elements at `buffer` into `bytes`, or back. Contiguous raw data, as all supported hosts pack.
+/// Returns the host's error code.
+int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
+         MPI_Comm communicator);
+int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
+           MPI_Comm communicator);
+
+enum class OperatorKind { unknown, predefined, user };
+struct OperatorInfo {
+  OperatorKind kind = OperatorKind::unknown;
+  reduction::Operator operation{};
+};
+OperatorInfo operator_info(MPI_Op operation);
+
+}  // namespace tutti::mpi

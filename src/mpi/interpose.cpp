@@ -1,0 +1,194 @@
+// The MPI functions that the library takes over. What it does not do itself goes on to the next definition.
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "mpi/communicators.h"
+#include "mpi/datatypes.h"
+#include "mpi/host.h"
+#include "mpi/reductions.h"
+
+#define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace tutti::mpi {
+
+namespace {
+
+/// What ran last in this thread, for benchmarks and curious users.
+struct LastChoice {
+  const char* algorithm = "";
+  const char* mechanism = "";
+};
+thread_local LastChoice last_choice;
+
+void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
+  const Node& node = collectives.communicator().node();
+  last_choice.algorithm = collectives.last_algorithm();
+  if (bytes <= Post::inline_bytes) last_choice.mechanism = "inline";
+  else if (std::strcmp(last_choice.algorithm, "eager") == 0) last_choice.mechanism = "slot";
+  else {
+    const memory::Region region = node.reachable(buffer);
+    last_choice.mechanism = region.kind() == memory::Kind::none ? "staged" : memory::name_of(region.kind());
+  }
+}
+
+/// Bcast by the core. False: the call is the host's.
+bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
+  Collectives* collectives = collectives_of(communicator);
+  if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
+  const auto info = type_info(datatype);
+  if (!info || count == 0 || info->bytes == 0) return false;
+  const std::size_t bytes = count * info->bytes;
+  code = MPI_SUCCESS;
+  if (info->contiguous) {
+    if (!buffer) return false;
+    if (!collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root})) return false;
+    remember(*collectives, buffer, bytes);
+    return true;
+  }
+  const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
+  const bool is_root = collectives->communicator().rank() == root;
+  if (is_root) code = pack(buffer, count, datatype, *info, packed.get(), communicator);
+  if (!collectives->bcast({packed.get(), bytes, root})) return false;
+  remember(*collectives, packed.get(), bytes);
+  if (!is_root) code = unpack(packed.get(), buffer, count, datatype, *info, communicator);
+  return true;
+}
+
+}  // namespace
+
+}  // namespace tutti::mpi
+
+using namespace tutti;
+using tutti::mpi::host;
+using tutti::mpi::next;
+
+TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
+  mpi::resolve();
+  const int code = next.Init(argc, argv);
+  if (code == MPI_SUCCESS) mpi::start();
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  mpi::resolve();
+  const int code = next.Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) mpi::start();
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Finalize() {
+  mpi::resolve();
+  const int code = next.Finalize();
+  mpi::stop();
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
+  mpi::resolve();
+  if (comm) mpi::before_free(*comm);
+  return next.Comm_free(comm);
+}
+
+TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
+  mpi::resolve();
+  if (comm) mpi::before_free(*comm);
+  return next.Comm_disconnect(comm);
+}
+
+TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
+  if (Collectives* collectives = mpi::collectives_of(comm); collectives && collectives->barrier()) {
+    mpi::last_choice = {collectives->last_algorithm(), "inline"};
+    return MPI_SUCCESS;
+  }
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Barrier(comm);
+}
+
+TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Bcast(buffer, count, datatype, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                            MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
+  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && mpi::reduce(*collectives, call, root, code)) {
+    mpi::remember(*collectives, sendbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
+    return code;
+  }
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                               MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
+  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && mpi::allreduce(*collectives, call, code)) {
+    mpi::remember(*collectives, recvbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
+    return code;
+  }
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+#if TUTTI_HAS_LARGE_COUNTS
+TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Bcast_c(buffer, count, datatype, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              int root, MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
+  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && mpi::reduce(*collectives, call, root, code)) {
+    mpi::remember(*collectives, sendbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
+    return code;
+  }
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                                 MPI_Comm comm) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
+  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && mpi::allreduce(*collectives, call, code)) {
+    mpi::remember(*collectives, recvbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
+    return code;
+  }
+  mpi::resolve();
+  mpi::last_choice = {"host", ""};
+  return next.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+}
+#endif
+
+/// Names of the algorithm and the mechanism of this thread's last collective, cut to the sizes given. Returns 0.
+TUTTI_EXPORT int tutti_last_choice(char* algorithm, int algorithm_bytes, char* mechanism, int mechanism_bytes) {
+  const auto put = [](char* to, int bytes, const char* from) {
+    if (!to || bytes <= 0) return;
+    std::strncpy(to, from, static_cast<std::size_t>(bytes) - 1);
+    to[bytes - 1] = '\0';
+  };
+  put(algorithm, algorithm_bytes, mpi::last_choice.algorithm);
+  put(mechanism, mechanism_bytes, mpi::last_choice.mechanism);
+  return 0;
+}

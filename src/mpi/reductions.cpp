@@ -1,0 +1,141 @@
+#include "mpi/reductions.h"
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "mpi/datatypes.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// A user's operator on contiguous elements, or on elements that are packed between ranks.
+struct UserOperator {
+  MPI_Op operation;
+  MPI_Datatype datatype;
+  MPI_Comm communicator;
+  TypeInfo info;
+  MPI_Aint extent = 0;
+  MPI_Aint true_lower = 0;
+  MPI_Aint true_extent = 0;
+  std::vector<std::byte> left, right, result;
+
+  std::size_t layout_bytes(std::size_t elements) const {
+    const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
+    return span + static_cast<std::size_t>(true_extent);
+  }
+  /// Where element 0 of a buffer of this layout begins, given the memory that holds all its bytes.
+  std::byte* origin(std::byte* memory, std::size_t elements) const {
+    const MPI_Aint lowest = extent < 0 ? extent * static_cast<MPI_Aint>(elements - 1) : 0;
+    return memory - true_lower - lowest;
+  }
+
+  void reduce_local(const void* in, void* inout, std::size_t elements) const {
+    const std::size_t piece = std::size_t{1} << 30;
+    for (std::size_t at = 0; at < elements; at += piece)
+      host.Reduce_local(static_cast<const char*>(in) + static_cast<MPI_Aint>(at) * extent,
+                        static_cast<char*>(inout) + static_cast<MPI_Aint>(at) * extent,
+                        static_cast<int>(elements - at < piece ? elements - at : piece), datatype, operation);
+  }
+
+  /// sources[0] op (sources[1] op (... op sources[n-1])): MPI_Reduce_local has the left operand as its first argument.
+  void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+    const std::size_t bytes = elements * info.bytes;
+    if (result.size() < bytes) result.resize(bytes);
+    std::memcpy(result.data(), sources[count - 1], bytes);
+    for (std::size_t i = count - 1; i-- > 0;) reduce_local(sources[i], result.data(), elements);
+    std::memcpy(destination, result.data(), bytes);
+  }
+
+  void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+    const std::size_t bytes = layout_bytes(elements);
+    if (left.size() < bytes) left.resize(bytes);
+    if (right.size() < bytes) right.resize(bytes);
+    std::byte* in = origin(left.data(), elements);
+    std::byte* inout = origin(right.data(), elements);
+    unpack(static_cast<const std::byte*>(sources[count - 1]), inout, elements, datatype, info, communicator);
+    for (std::size_t i = count - 1; i-- > 0;) {
+      unpack(static_cast<const std::byte*>(sources[i]), in, elements, datatype, info, communicator);
+      reduce_local(in, inout, elements);
+    }
+    pack(inout, elements, datatype, info, static_cast<std::byte*>(destination), communicator);
+  }
+};
+
+void combine_contiguous(void* context, void* destination, const void* const* sources, std::size_t count,
+                        std::size_t elements) {
+  static_cast<UserOperator*>(context)->contiguous(destination, sources, count, elements);
+}
+void combine_packed(void* context, void* destination, const void* const* sources, std::size_t count,
+                    std::size_t elements) {
+  static_cast<UserOperator*>(context)->packed(destination, sources, count, elements);
+}
+
+/// The call as the core can do it. `receive` is null on ranks that get no result.
+template <class Run>
+bool with_core_arguments(const ReductionCall& call, bool receives, const Run& run, int& code) {
+  const bool in_place = call.send == MPI_IN_PLACE;
+  // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
+  if (in_place && !receives) return false;
+  if (receives && !in_place && call.send == call.receive) return false;
+  const OperatorInfo operation = operator_info(call.operation);
+  if (operation.kind == OperatorKind::unknown) return false;
+  const auto info = type_info(call.datatype);
+  if (!info || info->bytes == 0) return false;
+  if (info->predefined && ((!in_place && !call.send) || (receives && !call.receive))) return false;
+
+  const void* send = in_place ? call.receive : call.send;
+  code = MPI_SUCCESS;
+  Combiner combiner;
+  if (operation.kind == OperatorKind::predefined) {
+    if (!info->predefined || !info->kernel_type) return false;
+    combiner.kernel = reduction::kernel(operation.operation, *info->kernel_type);
+    if (!combiner.kernel) return false;
+    combiner.element_bytes = reduction::size_of(*info->kernel_type);
+    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
+  }
+
+  UserOperator user{call.operation, call.datatype, call.communicator, *info, 0, 0, 0, {}, {}, {}};
+  int commutes = 0;
+  MPI_Aint lower = 0;
+  if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;
+  host.Type_get_extent(call.datatype, &lower, &user.extent);
+  host.Type_get_true_extent(call.datatype, &user.true_lower, &user.true_extent);
+  combiner.commutative = commutes != 0;
+  combiner.element_bytes = info->bytes;
+  combiner.context = &user;
+  combiner.function = info->contiguous ? combine_contiguous : combine_packed;
+  if (info->contiguous) return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
+
+  const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info->bytes]);
+  code = pack(send, call.count, call.datatype, *info, packed.get(), call.communicator);
+  if (!run(packed.get(), packed.get(), combiner)) return false;
+  if (receives) code = unpack(packed.get(), call.receive, call.count, call.datatype, *info, call.communicator);
+  return true;
+}
+
+}  // namespace
+
+bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& code) {
+  const Communicator& communicator = collectives.communicator();
+  if (root < 0 || root >= communicator.size()) return false;
+  const bool is_root = communicator.rank() == root;
+  return with_core_arguments(
+      call, is_root,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root});
+      },
+      code);
+}
+
+bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
+  return with_core_arguments(
+      call, true,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return collectives.allreduce({send, receive, call.count, &combiner});
+      },
+      code);
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,22 @@
+// Reduce and Allreduce between MPI's arguments and the core's: datatypes packed where needed, operators as functions.
+#pragma once
+
+#include "collectives/collectives.h"
+#include "mpi/host.h"
+
+namespace tutti::mpi {
+
+struct ReductionCall {
+  const void* send;
+  void* receive;
+  std::size_t count;
+  MPI_Datatype datatype;
+  MPI_Op operation;
+  MPI_Comm communicator;
+};
+
+/// Each returns false if the call is the host's (also to report errors in its arguments); else `code` is the result.
+bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& code);
+bool allreduce(Collectives& collectives, const ReductionCall& call, int& code);
+
+}  // namespace tutti::mpi
