@@ -120,6 +120,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
   if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
   std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
+  if (options.available) window->fork_->available = options.available;
   // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
   if (!keep_from_children(base, bytes)) {
     reason = std::string("the window cannot be kept from children: ") + std::strerror(errno);

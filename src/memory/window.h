@@ -23,6 +23,8 @@ struct WindowOptions {
   std::size_t retain_bytes = 0;
   /// Ask for huge pages; without effect where the kernel does not give them to shared memory.
   bool huge_pages = true;
+  /// Bytes that may still be used, which decides what a forked child can be given; nullptr: available_memory().
+  std::size_t (*available)() noexcept = nullptr;
 };
 
 /// A look at a window, for messages and tests.
@@ -82,15 +84,16 @@ class Window {
   enum class Child {
     owner,     ///< not a child: this process owns the window
     snapshot,  ///< private memory, with the contents as of the fork
-    nothing,   ///< there was not enough memory for a copy: touching the contents is a fault; exec is what is left
+    partial,   ///< as snapshot, but blocks of more than 16 MiB are lost for lack of memory: touching them is a fault
+    nothing,   ///< there was no memory for any copy: touching the window is a fault; exec is what is left
   };
   Child child() const noexcept { return child_; }
 
   /// Before fork(), in the parent; every call is followed by fork_in_parent or fork_in_child. Forks of several threads
   /// queue here.
   void fork_prepare() noexcept;
-  /// After fork() in the parent, also when it failed: waits until the child has its own copy. False if it gets none.
-  bool fork_in_parent() noexcept;
+  /// After fork() in the parent, also when it failed: waits until the child has its own copy. Says what the child got.
+  Child fork_in_parent() noexcept;
   /// First thing in the child: replaces the window by private memory with the contents as of the fork, at the same
   /// addresses. From then on `allocate` refuses, and `release`, `reallocate` and `usable_size` work.
   void fork_in_child() noexcept;
@@ -103,6 +106,7 @@ class Window {
   bool purge(void* address, std::size_t bytes) noexcept;
   void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
   void release_in_child(void* block) noexcept;
+  Child affordable_copy() noexcept;
   bool copy_into_child() noexcept;
 
 

@@ -5,13 +5,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 
-#include "memory/available.h"
 #include "memory/window.h"
 #include "memory/window_state.h"
 
@@ -22,14 +23,16 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
+std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
 /// Copies a range of the file to memory at `to`.
-bool read_range(int descriptor, std::byte* to, off_t from, std::size_t bytes) {
+bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t done = pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), from);
+    const ssize_t done = pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     to += done;
-    from += done;
+    from += static_cast<std::size_t>(done);
     bytes -= static_cast<std::size_t>(done);
   }
   return true;
@@ -37,12 +40,88 @@ bool read_range(int descriptor, std::byte* to, off_t from, std::size_t bytes) {
 
 /// Huge pages where a copied range fills them: they are touched at a fifth of the price, and elsewhere would cost memory.
 void advise_huge(std::byte* begin, std::size_t bytes) {
-  const auto first = (reinterpret_cast<std::uintptr_t>(begin) + huge_page - 1) / huge_page * huge_page;
-  const auto last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / huge_page * huge_page;
+  const std::size_t first = round_up(reinterpret_cast<std::uintptr_t>(begin), huge_page);
+  const std::size_t last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / huge_page * huge_page;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
+/// Calls `visit(begin, end)` for every stretch of the file before `end` that holds pages; ends when that returns false.
+template <class Visit>
+bool for_each_extent(int descriptor, std::size_t end, Visit visit) {
+  for (std::size_t at = 0; at < end;) {
+    const off_t begin = lseek(descriptor, static_cast<off_t>(at), SEEK_DATA);
+    if (begin < 0) return errno == ENXIO;  // nothing but a hole up to the end
+    const off_t hole = lseek(descriptor, begin, SEEK_HOLE);
+    if (hole <= begin) return false;
+    at = std::min(static_cast<std::size_t>(hole), end);
+    if (static_cast<std::size_t>(begin) < at && !visit(static_cast<std::size_t>(begin), at)) return false;
+  }
+  return true;
+}
+
+/// Calls `visit(begin, end)` for what of [begin, end) lies outside of the ranges, which ascend.
+template <class Ranges, class Visit>
+bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, std::size_t count, Visit visit) {
+  for (std::size_t i = 0; i < count && begin < end; ++i) {
+    if (ranges[i].end <= begin) continue;
+    const std::size_t stop = std::min(end, ranges[i].begin);
+    if (begin < stop && !visit(begin, stop)) return false;
+    begin = std::max(begin, std::min(end, ranges[i].end));
+  }
+  return begin >= end || visit(begin, end);
+}
+
+/// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its place.
+bool copy_inherited(std::byte* base, std::size_t used) {
+  struct sysinfo machine {};
+  // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
+  const bool trust_residency = sysinfo(&machine) == 0 && machine.totalswap == 0;
+  void* const memory =
+      mmap(nullptr, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  unsigned char resident[1024];
+  for (std::size_t at = 0; at < used; at += sizeof resident * page) {
+    const std::size_t bytes = std::min(used - at, sizeof resident * page);
+    const bool known = trust_residency && mincore(base + at, bytes, resident) == 0;
+    for (std::size_t i = 0; i * page < bytes; ++i)
+      if (!known || (resident[i] & 1)) std::memcpy(static_cast<std::byte*>(memory) + at + i * page, base + at + i * page, page);
+  }
+  return mremap(memory, used, used, MREMAP_MAYMOVE | MREMAP_FIXED, base) != MAP_FAILED;
+}
+
 }  // namespace
+
+/// The largest copy that there is memory for. Fills the list of what a partial one leaves out.
+Window::Child Window::affordable_copy() noexcept {
+  constexpr std::size_t always_affordable = std::size_t{64} << 20;
+  fork_->left_out_count = 0;
+  if (!is_ours(descriptor_)) return Child::snapshot;
+  const std::size_t resident = statistics().resident_bytes;
+  if (resident <= always_affordable) return Child::snapshot;
+  const std::size_t available = fork_->available();
+  if (resident <= available) return Child::snapshot;
+  {
+    const std::lock_guard guard(heap_->lock);
+    tutti_window_heap_visit_large(
+        heap_->blocks,
+        [](void* begin, std::size_t bytes, void* context) {
+          auto& window = *static_cast<Window*>(context);
+          ForkState& state = *window.fork_;
+          const std::size_t offset = window.offset_of(begin);
+          if (state.left_out_count < state.left_out.size())
+            state.left_out[state.left_out_count++] = {offset, offset + bytes};
+        },
+        this);
+  }
+  std::size_t rest = 0;
+  for_each_extent(descriptor_, capacity_, [&](std::size_t begin, std::size_t end) {
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
+      rest += to - from;
+      return true;
+    });
+  });
+  return rest <= std::max(available, always_affordable) ? Child::partial : Child::nothing;
+}
 
 void Window::fork_prepare() noexcept {
   if (child_ != Child::owner) return;
@@ -51,21 +130,23 @@ void Window::fork_prepare() noexcept {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &fork_->signals);
-  constexpr std::size_t always_affordable = std::size_t{64} << 20;
-  const std::size_t resident = statistics().resident_bytes;
-  fork_->copy = is_ours(descriptor_) && (resident <= always_affordable || resident <= available_memory()) &&
-                pipe2(fork_->done, O_CLOEXEC) == 0;
+  fork_->copy = affordable_copy();
+  fork_->inherited = !is_ours(descriptor_);
+  if (fork_->copy == Child::nothing) return;
+  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, capacity_, MADV_DOFORK) != 0))
+    fork_->copy = Child::nothing;
 }
 
-bool Window::fork_in_parent() noexcept {
-  if (child_ != Child::owner) return true;
-  const bool copy = fork_->copy;
-  if (fork_->copy) {
+Window::Child Window::fork_in_parent() noexcept {
+  if (child_ != Child::owner) return child_;
+  const Child copy = fork_->copy;
+  if (copy != Child::nothing) {
     close(fork_->done[1]);
     char byte;
     while (read(fork_->done[0], &byte, 1) < 0 && errno == EINTR) {
     }
     close(fork_->done[0]);
+    if (fork_->inherited) keep_from_children(base_, capacity_);
   }
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
@@ -73,33 +154,37 @@ bool Window::fork_in_parent() noexcept {
 }
 
 bool Window::copy_into_child() noexcept {
-  const std::size_t used = (heap_->high_water + page - 1) / page * page;
-  if (used > 0 && mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                       0) == MAP_FAILED)
+  const std::size_t used = round_up(heap_->high_water, page);
+  if (used == 0) return true;
+  if (fork_->inherited) return copy_inherited(base_, used);
+  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
     return false;
-  const auto end = static_cast<off_t>(used);
-  for (off_t at = 0; at < end;) {
-    const off_t begin = lseek(descriptor_, at, SEEK_DATA);
-    if (begin < 0) return errno == ENXIO;  // nothing but a hole up to the end
-    const off_t hole = std::min(lseek(descriptor_, begin, SEEK_HOLE), end);
-    if (hole <= begin) return begin >= end;
-    const auto bytes = static_cast<std::size_t>(hole - begin);
-    advise_huge(base_ + begin, bytes);
-    if (!read_range(descriptor_, base_ + begin, begin, bytes)) return false;
-    at = hole;
+  for (std::size_t i = 0; i < fork_->left_out_count; ++i) {
+    const ForkState::Range& range = fork_->left_out[i];
+    if (range.begin < used) mprotect(base_ + range.begin, std::min(range.end, used) - range.begin, PROT_NONE);
   }
-  return true;
+  return for_each_extent(descriptor_, used, [&](std::size_t begin, std::size_t end) {
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
+      advise_huge(base_ + from, to - from);
+      return read_range(descriptor_, base_ + from, from, to - from);
+    });
+  });
 }
 
 void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
+  const bool wanted = fork_->copy != Child::nothing;
+  const auto make_inaccessible = [&](std::size_t from) {
+    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
-  void* const range =
-      mmap(base_, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  const bool copied = fork_->copy && range != MAP_FAILED && copy_into_child();
-  if (!copied && range != MAP_FAILED) mprotect(base_, capacity_, PROT_NONE);
-  child_ = copied ? Child::snapshot : Child::nothing;
-  if (fork_->copy) {
+  if (!fork_->inherited) make_inaccessible(0);
+  const bool copied = wanted && copy_into_child();
+  if (copied && fork_->inherited) make_inaccessible(round_up(heap_->high_water, page));
+  if (!copied) make_inaccessible(0);
+  child_ = copied ? fork_->copy : Child::nothing;
+  if (wanted) {
     const char byte = 1;
     [[maybe_unused]] const ssize_t told = write(fork_->done[1], &byte, 1);
     close(fork_->done[0]);
@@ -112,9 +197,10 @@ void Window::fork_in_child() noexcept {
 }
 
 void Window::release_in_child(void* block) noexcept {
-  if (child_ != Child::snapshot) return;
-  const auto begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
-  const auto end = (reinterpret_cast<std::uintptr_t>(block) + tutti_window_heap_usable_size(block)) / page * page;
+  if (child_ == Child::nothing) return;
+  const std::size_t begin = round_up(reinterpret_cast<std::uintptr_t>(block), page);
+  const std::size_t end =
+      (reinterpret_cast<std::uintptr_t>(block) + tutti_window_heap_usable_size(block)) / page * page;
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

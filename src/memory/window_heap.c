@@ -223,3 +223,18 @@ void tutti_window_heap_trim(tutti_window_heap* heap) {
     block = next + mi_block_count_of_size(mi_segment_size(segment));
   }
 }
+
+void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
+                                   void* context) {
+  // Mimalloc's cached segments have no contents, but are in use as far as the arena knows: they are of the normal kind.
+  const mi_arena_t* const arena = heap->arena;
+  for (size_t block = 0; block < arena->block_count;) {
+    mi_segment_t* const segment = (mi_segment_t*)((uint8_t*)arena->start + block * MI_SEGMENT_SIZE);
+    block++;
+    if (!in_use(arena, block - 1) || segment->kind != MI_SEGMENT_HUGE) continue;
+    const size_t bytes = mi_segment_size(segment);
+    const size_t info = mi_segment_info_size(segment);
+    if (segment->used > 0) visit((uint8_t*)segment + info, bytes - info, context);
+    block += mi_block_count_of_size(bytes) - 1;
+  }
+}

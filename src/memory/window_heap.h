@@ -36,6 +36,9 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
 void tutti_window_heap_release(tutti_window_heap* heap, void* block);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
 size_t tutti_window_heap_usable_size(const void* block);
+/// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of it.
+void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
+                                   void* context);
 /// Purges all memory of the range that no live block needs.
 void tutti_window_heap_trim(tutti_window_heap* heap);
 

@@ -1,9 +1,11 @@
 // What the parts of Window's implementation share; nobody else includes it.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <mutex>
 
+#include "memory/available.h"
 #include "memory/window.h"
 #include "memory/window_heap.h"
 
@@ -27,10 +29,20 @@ struct Window::Heap {
 
 /// One fork of the owner at a time; the lock is held from fork_prepare to fork_in_parent.
 struct Window::ForkState {
+  /// Offsets [begin, end) of memory.
+  struct Range {
+    std::size_t begin;
+    std::size_t end;
+  };
   std::mutex lock;
+  std::size_t (*available)() noexcept = available_memory;
   int done[2] = {-1, -1};  ///< the child writes a byte when it has its copy, or ends and so closes it
   sigset_t signals;        ///< the mask to restore
-  bool copy = false;       ///< whether the child gets a copy
+  Child copy = Child::nothing;  ///< what the child is to get
+  bool inherited = false;       ///< the descriptor is lost: the child inherits the mapping and copies from there
+  /// What is not copied into a partial child, in ascending order; blocks beyond the room of the list are copied.
+  std::array<Range, 256> left_out;
+  std::size_t left_out_count = 0;
 };
 
 }  // namespace tutti::memory

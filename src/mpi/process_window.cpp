@@ -99,10 +99,12 @@ void before_fork() {
 
 void after_fork_in_parent() {
   if (!forking) return;
-  if (!forking->fork_in_parent() && !warned.exchange(true))
-    Log().warn("a child was forked without a copy of this rank's large arrays (%zu MiB), since there is no memory for it: "
-               "it may exec, but not touch them; TUTTI_WINDOW_SIZE=1 switches the window off",
-               forking->statistics().resident_bytes >> 20);
+  const Window::Child got = forking->fork_in_parent();
+  if (got != Window::Child::snapshot && !warned.exchange(true))
+    Log().warn("there is no memory to copy this rank's large arrays (%zu MiB) for a child that it forked: the child may exec, "
+               "but not touch %s; TUTTI_WINDOW_SIZE=1 switches the window off",
+               forking->statistics().resident_bytes >> 20,
+               got == Window::Child::partial ? "those of more than 16 MiB" : "any of them");
   forking = nullptr;
 }
 

@@ -316,7 +316,7 @@ TEST(Window, AForkedChildHasItsOwnCopyAndCannotAllocate) {
     window->release(block);
     _exit(good ? 0 : 1);
   }
-  EXPECT_TRUE(window->fork_in_parent());
+  EXPECT_EQ(window->fork_in_parent(), Window::Child::snapshot);
   ASSERT_GT(child, 0);
   mine.seed = 12;
   mine.fill();
@@ -325,6 +325,85 @@ TEST(Window, AForkedChildHasItsOwnCopyAndCannotAllocate) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(mine.intact(mine.words));
   EXPECT_EQ(untouched[77], 0);
+}
+
+std::size_t available_in_test = 0;
+
+/// Forks with so much memory available and ends the child with what `in_child` says; true if that is true.
+template <class Check>
+bool forked_child_finds(Window& window, Window::Child expected, Check in_child) {
+  window.fork_prepare();
+  const pid_t child = fork();
+  if (child == 0) {
+    window.fork_in_child();
+    _exit(window.child() == expected && in_child() ? 0 : 1);
+  }
+  const bool told = window.fork_in_parent() == expected;
+  int status = -1;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0 && told;
+}
+
+/// Whether a byte can be read, found out without a signal.
+bool readable(const char* byte) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const bool good = write(ends[1], byte, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return good;
+}
+
+TEST(Window, WhatThereIsNoMemoryForIsNotCopiedIntoAChild) {
+  WindowOptions options;
+  options.bytes = 1024 * mebibyte;
+  options.available = []() noexcept { return available_in_test; };
+  std::string reason;
+  const auto window = Window::create(options, reason);
+  ASSERT_TRUE(window) << reason;
+  auto* const before = static_cast<char*>(window->allocate(mebibyte));
+  auto* const large = static_cast<char*>(window->allocate(100 * mebibyte));
+  auto* const after = static_cast<char*>(window->allocate(10 * mebibyte));
+  std::memset(before, 1, mebibyte);
+  std::memset(large, 2, 100 * mebibyte);
+  std::memset(after, 3, 10 * mebibyte);
+  const auto small_ones_are_there = [&] {
+    return before[mebibyte - 1] == 1 && after[10 * mebibyte - 1] == 3 && window->usable_size(large) >= 100 * mebibyte;
+  };
+
+  available_in_test = 200 * mebibyte;
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot,
+                                 [&] { return small_ones_are_there() && large[100 * mebibyte - 1] == 2; }));
+  available_in_test = 50 * mebibyte;
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::partial, [&] {
+    const bool good = small_ones_are_there() && !readable(large) && !readable(large + 100 * mebibyte - 1);
+    window->release(large);
+    window->release(before);
+    return good;
+  }));
+  available_in_test = 0;
+  std::vector<void*> more;
+  for (int i = 0; i < 10; ++i) {
+    more.push_back(window->allocate(10 * mebibyte));
+    std::memset(more.back(), 4, 10 * mebibyte);
+  }
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::nothing, [&] {
+    window->release(before);  // must do nothing
+    return !readable(before) && !readable(large) && window->usable_size(before) == 0;
+  }));
+  EXPECT_EQ(large[5], 2);
+}
+
+TEST(Window, AChildGetsItsCopyEvenIfTheProgramClosedTheDescriptor) {
+  const auto window = make_window(256 * mebibyte);
+  auto* const block = static_cast<char*>(window->allocate(20 * mebibyte));
+  std::memset(block, 7, 20 * mebibyte);
+  close(window->descriptor());
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, [&] {
+    const bool good = block[0] == 7 && block[20 * mebibyte - 1] == 7 && !readable(reinterpret_cast<char*>(window->base()) + 200 * mebibyte);
+    std::memset(block, 8, 20 * mebibyte);
+    return good;
+  }));
+  EXPECT_EQ(block[0], 7);
 }
 
 TEST(Window, AChildMadeBehindOurBackHasNoWindow) {

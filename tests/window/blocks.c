@@ -1,0 +1,102 @@
+/* Every function of the malloc family, below and above TUTTI_WINDOW_MIN, and moves between the two kinds.
+   Argument "window": large blocks must lie in the window; "plain": none may. */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+
+#include "check.h"
+
+enum { LARGE = 100000, SMALL = 100 };
+static int expected;
+
+static void of_kind(void* block, size_t alignment) {
+  CHECK(block);
+  CHECK(in_window(block) == expected);
+  CHECK((uintptr_t)block % alignment == 0);
+  CHECK(malloc_usable_size(block) >= LARGE);
+  memset(block, 0xEE, LARGE);
+  errno = 1234;
+  free(block);
+  CHECK(errno == 1234);
+}
+
+static void each_function(void) {
+  of_kind(malloc(LARGE), 16);
+  of_kind(realloc(NULL, LARGE), 16);
+  of_kind(reallocarray(NULL, LARGE / 4, 4), 16);
+  of_kind(memalign(4096, LARGE), 4096);
+  of_kind(aligned_alloc(256, LARGE), 256);
+  of_kind(valloc(LARGE), 4096);
+  of_kind(pvalloc(LARGE), 4096);
+  void* block = NULL;
+  CHECK(posix_memalign(&block, 1024, LARGE) == 0);
+  of_kind(block, 1024);
+  CHECK(posix_memalign(&block, 24, LARGE) == EINVAL);
+  unsigned char* zeroed = calloc(LARGE / 10, 10);
+  for (int i = 0; i < LARGE; i++) CHECK(zeroed[i] == 0);
+  of_kind(zeroed, 16);
+  volatile size_t huge = SIZE_MAX / 2;
+  CHECK(calloc(huge, 3) == NULL && errno == ENOMEM);
+  errno = 0;
+  CHECK(reallocarray(NULL, huge, 3) == NULL && errno == ENOMEM);
+  errno = 0;
+  CHECK(malloc(huge) == NULL && errno == ENOMEM);
+  void* small = malloc(SMALL);
+  CHECK(!in_window(small));
+  free(small);
+  free(NULL);
+  CHECK(malloc_usable_size(NULL) == 0);
+}
+
+static void across_the_kinds(void) {
+  unsigned char* block = malloc(SMALL);
+  fill(block, SMALL, 3);
+  block = realloc(block, LARGE);
+  CHECK(in_window(block) == expected && filled(block, SMALL, 3));
+  fill(block, LARGE, 4);
+  block = realloc(block, 50 * LARGE);
+  CHECK(in_window(block) == expected && filled(block, LARGE, 4));
+  block = realloc(block, SMALL);
+  CHECK(!in_window(block) && filled(block, SMALL, 4));
+  block = realloc(block, LARGE);
+  CHECK(realloc(block, 0) == NULL);
+}
+
+static void* hammer(void* argument) {
+  unsigned random = (unsigned)(uintptr_t)argument;
+  unsigned char* blocks[32] = {0};
+  size_t bytes[32] = {0};
+  for (int step = 0; step < 3000; step++) {
+    random = random * 1664525u + 1013904223u;
+    const unsigned which = random >> 27;
+    const size_t wanted = (size_t)1 << (5 + (random >> 8) % 14);
+    if (blocks[which]) CHECK(filled(blocks[which], bytes[which], which));
+    if (blocks[which] && (random >> 5) % 2) {
+      free(blocks[which]);
+      blocks[which] = NULL;
+      continue;
+    }
+    const size_t kept = blocks[which] ? (bytes[which] < wanted ? bytes[which] : wanted) : 0;
+    blocks[which] = realloc(blocks[which], wanted);
+    CHECK(blocks[which] && filled(blocks[which], kept, which));
+    fill(blocks[which], wanted, which);
+    bytes[which] = wanted;
+  }
+  for (int i = 0; i < 32; i++) free(blocks[i]);
+  return NULL;
+}
+
+static void* never_freed_until_exit;
+static void at_the_end(void) { free(never_freed_until_exit); }
+
+int main(int count, char** arguments) {
+  expected = count > 1 && strcmp(arguments[1], "window") == 0;
+  each_function();
+  across_the_kinds();
+  pthread_t threads[4];
+  for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, hammer, (void*)(i + 1)) == 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  never_freed_until_exit = malloc(LARGE);
+  atexit(at_the_end);
+  return 0;
+}
