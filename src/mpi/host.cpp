@@ -47,7 +47,11 @@ void assign(Function& function, void* address) {
 
 }  // namespace
 
-void* host_symbol(const char* name) { return next_definition(name); }
+void* host_symbol(const char* name) {
+  // The program itself may hold the object (a copy relocation), so the search begins there and not after us.
+  void* address = dlsym(RTLD_DEFAULT, name);
+  return address || !library ? address : dlsym(library, name);
+}
 
 void resolve() {
   static std::once_flag once;
