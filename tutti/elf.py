@@ -170,7 +170,7 @@ def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = ()) -> Elf:
                 header = _read_header(data)
                 strings = _dynamic(data, header)
                 symbols = _symbols(data, header, wanted) if wanted else {}
-            except (struct.error, IndexError):
+            except (struct.error, IndexError, OverflowError, ValueError):
                 raise NotElf("damaged") from None
 
     def split(tag: int) -> Tuple[str, ...]:
