@@ -43,9 +43,7 @@ def count(output: str, status: int) -> Tuple[int, int]:
     else:
         passed = failed = 0
         for line in reversed(output.splitlines()):
-            numbers = dict(
-                (word, int(number)) for number, word in re.findall(r"(\d+) (passed|failed|error)", line)
-            )
+            numbers = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error)", line)}
             if numbers:
                 passed, failed = numbers.get("passed", 0), numbers.get("failed", 0) + numbers.get("error", 0)
                 break

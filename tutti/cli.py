@@ -179,6 +179,7 @@ def bench(
         raise UserError("--fresh and --unchanged exclude each other")
     if root != "rotate" and not root.isdigit():
         raise UserError(f"--root {root}: expected a rank or rotate")
+    rank_counts = _numbers(ranks, "ranks") if ranks else [max(2, len(os.sched_getaffinity(0)))]
     hosts = [host_of_mpirun(mpirun)] if mpirun else installed_hosts()
     if host and not mpirun:
         names = [found.name for found in hosts]
@@ -195,7 +196,7 @@ def bench(
     for line in warnings:
         print(f"tutti: warning: {line}", file=sys.stderr)
     options = BenchOptions(
-        ranks=_numbers(ranks, "ranks") if ranks else [max(2, len(os.sched_getaffinity(0)))],
+        ranks=rank_counts,
         collectives=collectives,
         minimum_bytes=parse_bytes(minimum),
         maximum_bytes=parse_bytes(maximum),
