@@ -1,9 +1,9 @@
 // Prints the table of settings as JSON, for `tutti info` and for docs/settings.md.
+#include "base/settings.h"
+
 #include <cstdio>
 #include <string>
 #include <string_view>
-
-#include "base/settings.h"
 
 namespace {
 
@@ -22,8 +22,9 @@ std::string quoted(std::string_view text) {
 int main() {
   const char* separator = "[\n";
   for (const tutti::SettingDescription& row : tutti::setting_descriptions()) {
-    std::printf("%s  {\"name\": %s, \"type\": %s, \"default\": %s, \"sentence\": %s}", separator, quoted(row.name).c_str(),
-                quoted(row.type).c_str(), quoted(row.fallback).c_str(), quoted(row.sentence).c_str());
+    std::printf("%s  {\"name\": %s, \"type\": %s, \"default\": %s, \"sentence\": %s}", separator,
+                quoted(row.name).c_str(), quoted(row.type).c_str(), quoted(row.fallback).c_str(),
+                quoted(row.sentence).c_str());
     separator = ",\n";
   }
   std::printf("\n]\n");

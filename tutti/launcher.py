@@ -49,9 +49,12 @@ def looks_like_launcher(name: str) -> bool:
 
 
 def _version_output(path: str) -> str:
+    # Intel's mpirun is a script that looks for its parts in PATH, even to say its version.
+    environment = {**os.environ, "PATH": f"{os.path.dirname(path)}:{os.environ.get('PATH', os.defpath)}"}
     try:
         done = subprocess.run(
             [path, "--version"],
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
