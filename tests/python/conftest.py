@@ -1,0 +1,127 @@
+"""Small programs and libraries that look like those of each MPI, and launchers that only say what they were given."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Dict, List
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+MAIN = "int MPI_Init(int*, char***); int main(int c, char** v) { return MPI_Init(&c, &v); }\n"
+MPI = "int MPI_Init(int* c, char*** v) { (void)c; (void)v; return 0; }\n"
+
+
+class Kit:
+    """Compiles into one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def compile(self, output: str, source: str, *options: str) -> Path:
+        """Compiles one C source to `output`. options: of the compiler, after the source."""
+        path = self.folder / output
+        path.parent.mkdir(parents=True, exist_ok=True)
+        code = path.with_suffix(path.suffix + ".c")
+        code.write_text(source)
+        subprocess.run(["cc", "-o", str(path), str(code), *options], check=True, cwd=self.folder)
+        return path
+
+    def library(self, output: str, source: str, *options: str) -> Path:
+        """A shared library whose name in DT_NEEDED is its file name."""
+        return self.compile(output, source, "-shared", "-fPIC", f"-Wl,-soname,{Path(output).name}", *options)
+
+    def script(self, output: str, text: str) -> Path:
+        """An executable script."""
+        path = self.folder / output
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+
+@pytest.fixture(scope="session")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
+    return Kit(tmp_path_factory.mktemp("kit"))
+
+
+@pytest.fixture(scope="session")
+def apps(kit: Kit) -> Dict[str, Path]:
+    """Programs: openmpi, mpich, abi, cray, indirect, rpath, plain, static_mpi, static, profiled, openmpi1."""
+    built = {}
+    for name, library in (
+        ("openmpi", "libmpi.so.40"),
+        ("mpich", "libmpi.so.12"),
+        ("abi", "libmpi_abi.so.1"),
+        ("cray", "libmpi_gnu_123.so.12"),
+        ("openmpi1", "libmpi.so.20"),
+    ):
+        path = kit.library(f"{name}-lib/{library}", MPI)
+        built[name] = kit.compile(f"app-{name}", MAIN, str(path))
+    physics = "int MPI_Init(int*, char***); int physics(int* c, char*** v) { return MPI_Init(c, v); }\n"
+    kit.library("lib/libphysics.so", physics, str(kit.folder / "mpich-lib/libmpi.so.12"))
+    use = "int physics(int*, char***); int main(int c, char** v) { return physics(&c, &v); }\n"
+    link = ("-Llib", "-lphysics", "-Wl,--allow-shlib-undefined")
+    built["indirect"] = kit.compile("app-indirect", use, *link, "-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib")
+    built["rpath"] = kit.compile("app-rpath", use, *link, "-Wl,--disable-new-dtags,-rpath,$ORIGIN/lib")
+    built["unlocated"] = kit.compile("app-unlocated", use, *link)
+    built["plain"] = kit.compile("app-plain", "int main(void) { return 0; }\n")
+    tail = "int PMPI_Init(int* c, char*** v) { return MPI_Init(c, v); }\n"
+    built["static_mpi"] = kit.compile("app-static-mpi", MPI + tail + MAIN.split(";", 1)[1])
+    built["static"] = kit.compile("app-static", "int main(void) { return 0; }\n", "-static")
+    keep = "-Wl,--no-as-needed"
+    shared = str(kit.folder / "mpich-lib/libmpi.so.12")
+    built["profiled"] = kit.compile("app-profiled", MPI + MAIN.split(";", 1)[1], keep, shared)
+    return built
+
+
+@pytest.fixture(scope="session")
+def preload(kit: Kit) -> Path:
+    """A library to preload that does nothing."""
+    return kit.library("preload/libtutti-test.so", "int tutti_test;\n")
+
+
+VERSIONS = {
+    "openmpi": "mpirun (Open MPI) 5.0.9",
+    "openmpi4": "mpiexec (OpenRTE) 4.1.4",
+    "openmpi6": "mpirun (Open MPI) 6.0.0",
+    "mpich": "HYDRA build details:\n    Version:                                 5.0.2",
+    "intel": "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 20260101 (id: 1)",
+    "slurm": "slurm 23.11.4",
+    "foreign": "Platform MPI 9",
+}
+
+
+@pytest.fixture(scope="session")
+def launchers(kit: Kit) -> Dict[str, str]:
+    """Scripts that answer --version as the real ones do, else print their words one a line and exit with 7."""
+    built = {}
+    for name, version in VERSIONS.items():
+        text = f"""#!/bin/sh
+if [ "$1" = --version ]; then printf '%s\\n' '{version}'; exit 0; fi
+printf '%s\\n' "$@"
+echo "preload=$LD_PRELOAD"
+exit 7
+"""
+        built[name] = str(kit.script(f"{name}/{'srun' if name == 'slurm' else 'mpirun'}", text))
+    return built
+
+
+@pytest.fixture
+def tutti() -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Runs the command line in a process of its own."""
+
+    def call(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
+        command: List[str] = [sys.executable, "-m", "tutti", *map(str, words)]
+        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, **options
+        )
+
+    return call
+
+
+def have(tool: str) -> bool:
+    return shutil.which(tool) is not None

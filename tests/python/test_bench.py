@@ -1,0 +1,184 @@
+"""What `tutti bench` makes of the lines that the C++ program prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tutti.bench import SCHEMA, BenchOptions, combine, document, geometric_means, parse_line, runs_of
+from tutti.bench_report import human_bytes, plot, result_tables, summary_table
+from tutti.cli import parse_bytes
+from tutti.errors import UserError
+from tutti.hosts import Host
+
+HOST = Host("mpich", "mpich", Path("/mpirun"), "MPICH")
+
+
+def cell(ratio, collective="bcast", count=1024, wait="default", **more):
+    known = {
+        "ranks": 2,
+        "host": "mpich",
+        "spread_pct": 3.0,
+        "algorithm": "xhc",
+        "mechanism": "window",
+        "checked": True,
+    }
+    times = {"host_us": 10.0 * ratio, "tutti_us": 10.0, "ratio": ratio, "floor_us": None}
+    return {"collective": collective, "bytes": count, "host_wait": wait, **known, **times, **more}
+
+
+def test_other_output_of_the_launcher_is_skipped():
+    assert parse_line("Warning: something {") is None
+    assert parse_line("{broken") is None
+    assert parse_line('{"progress": 0.5}\n') == {"progress": 0.5}
+
+
+def test_repeats_give_the_median_ratio():
+    cells = combine([cell(3.0), cell(1.0), cell(2.0)])
+    assert [one["ratio"] for one in cells] == [2.0]
+    assert cells[0]["ratios"] == [1.0, 2.0, 3.0]
+
+
+def test_best_of_two_ways_to_wait_keeps_the_lower_speed_up():
+    cells = combine([cell(3.0, wait="default"), cell(2.0, wait="yield")])
+    assert [(one["ratio"], one["host_wait"]) for one in cells] == [(2.0, "yield")]
+
+
+def test_sizes_stay_apart():
+    assert len(combine([cell(1.0, count=4), cell(1.0, count=16), cell(1.0, "reduce", 4)])) == 3
+
+
+def test_geometric_mean():
+    means = geometric_means([cell(1.0, count=4), cell(4.0, count=16), cell(0.5, "reduce")])
+    assert means == {("mpich", 2): {"bcast": pytest.approx(2.0), "reduce": pytest.approx(0.5)}}
+
+
+def test_runs_cover_everything_that_was_asked_for():
+    options = BenchOptions(ranks=[2, 4], collectives=["bcast", "barrier"], repeats=3, host_wait="best")
+    assert len(runs_of([HOST], options)) == 2 * 2 * 2 * 3
+
+
+def test_words_for_the_program():
+    options = BenchOptions([2], ["bcast"], 4, 64, "rotate", True, "fresh", 5.0, 0.25, floor=True)
+    assert " ".join(options.program_words("bcast")) == (
+        "--collective bcast --min 4 --max 64 --factor 4 --root rotate --buffers fresh --skew-us 5"
+        " --seconds-per-cell 0.25 --in-place --floor --json-lines -"
+    )
+
+
+def shown(table):
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table)
+    return console.export_text()
+
+
+def test_slower_cells_are_marked():
+    cells = [cell(2.0, count=4), cell(0.8, count=16, checked=False)]
+    text = shown(result_tables(cells, {"mpich": "MPICH"})[0])
+    assert "0.80 slower" in text
+    assert "2.00 slower" not in text
+    assert text.count("not checked") == 1
+    assert "1 of 2" in shown(summary_table(cells, {"mpich": "MPICH"}))
+
+
+def test_floor_gets_a_column_only_if_measured():
+    assert "floor" not in shown(result_tables([cell(1.0)], {})[0])
+    assert "copy 2.50, flag 0.10" in shown(
+        result_tables([cell(1.0, floor_us={"flag_us": 0.1, "copy_us": 2.5})], {})[0]
+    )
+    assert "1.25" in shown(result_tables([cell(1.0, floor_us=1.25)], {})[0])
+
+
+def test_document_can_be_read_back():
+    options = BenchOptions(ranks=[2], collectives=["bcast"])
+    value = json.loads(json.dumps(document([cell(2.0)], [HOST], options)))
+    assert value["schema"] == SCHEMA
+    assert value["cells"][0]["ratio"] == 2.0
+    assert {"date", "machine", "command", "hosts", "options", "tutti"} <= set(value)
+
+
+def test_picture_is_written(tmp_path):
+    cells = [
+        cell(2.0, count=4),
+        cell(0.8, count=1 << 20),
+        cell(3.0, "barrier", 0),
+        cell(1.5, host="intel", count=4),
+    ]
+    plot(cells, {"mpich": "MPICH"}, tmp_path / "new" / "picture.png")
+    assert (tmp_path / "new" / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (4, "4 B"), (16384, "16 KiB"), (1 << 20, "1 MiB"), (1 << 30, "1 GiB")]
+)
+def test_sizes_are_readable(count, text):
+    assert human_bytes(count) == text
+
+
+@pytest.mark.parametrize(("text", "count"), [("4", 4), ("64K", 65536), ("16m", 16 << 20), ("1G", 1 << 30)])
+def test_sizes_can_be_typed(text, count):
+    assert parse_bytes(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "x", "4X", "-4", "K"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(UserError):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--collective", "gather"], "--collective gather"),
+        (["--host", "lam"], "--host lam"),
+        (["--ranks", "two"], "--ranks two"),
+        (["--root", "first"], "--root first"),
+        (["--fresh", "--unchanged"], "exclude each other"),
+        (["--host-wait", "sleep"], "--host-wait sleep"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_2(tutti, words, says):
+    done = tutti("bench", *words)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+def fake_host(kit, text):
+    """A launcher and a benchmark of our own; the benchmark is what the launcher would start."""
+    return kit.script("bench/mpirun", '#!/bin/sh\n[ "$1" = --version ] && { echo HYDRA; exit; }\n' + text)
+
+
+def test_runs_are_measured_through_the_launcher(kit, apps, preload, monkeypatch):
+    from tutti import bench as module
+
+    line = json.dumps(cell(2.5))
+    mpirun = fake_host(kit, f"echo noise; echo '{{\"progress\": 0.5}}'; echo '{line}'; echo \"$@\" >&2\n")
+    host = Host("mpich", "mpich", mpirun, "MPICH")
+    monkeypatch.setattr(Host, "bench", property(lambda self: apps["mpich"]))
+    monkeypatch.setattr(Host, "library", property(lambda self: preload))
+    seen = []
+    failures = []
+    options = BenchOptions([2], ["bcast"])
+    cells = module.measure([host], options, lambda title, done: seen.append(done), failures.append)
+    assert [one["ratio"] for one in cells] == [2.5]
+    assert seen == [0.0, 0.5, 1.0]
+    assert failures == []
+
+
+def test_a_run_that_fails_is_told_and_the_rest_goes_on(kit, apps, preload, monkeypatch):
+    from tutti import bench as module
+
+    line = json.dumps(cell(2.5))
+    text = f"case \"$*\" in *barrier*) echo broken >&2; exit 3;; esac\necho '{line}'\n"
+    host = Host("mpich", "mpich", fake_host(kit, text), "MPICH")
+    monkeypatch.setattr(Host, "bench", property(lambda self: apps["mpich"]))
+    monkeypatch.setattr(Host, "library", property(lambda self: preload))
+    failures = []
+    cells = module.measure(
+        [host], BenchOptions([2], ["barrier", "bcast"]), lambda title, done: None, failures.append
+    )
+    assert len(cells) == 1
+    assert len(failures) == 1
+    assert "status 3 (broken)" in failures[0]

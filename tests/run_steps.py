@@ -1,0 +1,155 @@
+"""The whole test-suite, step by step: `./dev test`. Prints a line for each step and `N passed, N failed` at the end.
+
+A step is a command; how many tests it ran is read from what it prints (CTest, GoogleTest, pytest, or a last line
+`N passed, N failed`). A step that exits non-zero has failed, whatever it printed. Full output: build/test-logs/.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tutti.hosts import all_hosts  # noqa: E402
+
+LOGS = ROOT / "build" / "test-logs"
+PYTHON = sys.executable
+
+
+@dataclass
+class Step:
+    """One command of the suite."""
+
+    name: str
+    command: List[str]
+    #: Taken for hung after this many seconds.
+    limit: float
+    variables: Dict[str, str] = field(default_factory=dict)
+
+
+def count(output: str, status: int) -> Tuple[int, int]:
+    """(passed, failed) of a step that printed `output` and exited with `status`."""
+    google_passed = [int(number) for number in re.findall(r"\[  PASSED  \] (\d+) tests?", output)]
+    google_failed = [int(number) for number in re.findall(r"(\d+) FAILED TESTS?$", output, re.M)]
+    if google_passed or google_failed:
+        passed, failed = sum(google_passed), sum(google_failed)
+    else:
+        passed = failed = 0
+        for line in reversed(output.splitlines()):
+            numbers = {word: int(number) for number, word in re.findall(r"(\d+) (passed|failed|error)", line)}
+            if numbers:
+                passed, failed = numbers.get("passed", 0), numbers.get("failed", 0) + numbers.get("error", 0)
+                break
+        else:
+            passed, failed = (1, 0) if status == 0 else (0, 1)
+    if status != 0 and failed == 0:
+        failed = 1
+    return passed, failed
+
+
+def run_step(step: Step) -> Tuple[int, int, str]:
+    """Runs one step. Returns passed, failed, and its output."""
+    environment = {**os.environ, **step.variables}
+    if not Path(step.command[0]).exists() and "/" in step.command[0]:
+        return 0, 1, f"{step.command[0]} does not exist\n"
+    log = LOGS / (re.sub(r"[^\w.-]+", "-", step.name) + ".log")
+    with open(log, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(
+            step.command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(step.limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            status = -1
+            file.write(f"\nstopped: still running after {step.limit:.0f} s\n")
+    output = log.read_text(encoding="utf-8", errors="replace")
+    return (*count(output, status), output)
+
+
+def build_then_test(preset: str) -> List[str]:
+    """A sanitizer's build and its tests, as one shell command."""
+    jobs = str(os.cpu_count() or 1)
+    # ThreadSanitizer of older compilers does not know the address layout of newer kernels.
+    plain = "setarch $(uname -m) -R"
+    return [
+        "bash",
+        "-euc",
+        f"cmake --preset {preset} >/dev/null; cmake --build build/{preset} -j {jobs}; "
+        f"if {plain} true 2>/dev/null; then run='{plain}'; else run=; fi; "
+        f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout 1500",
+    ]
+
+
+def host_names() -> List[str]:
+    """The MPIs to test with: all that are installed."""
+    return [host.name for host in all_hosts()]
+
+
+def steps(full: bool) -> List[Step]:
+    """The suite. full: `./dev test --all`."""
+    sweep = {"TUTTI_TEST_SWEEP": "full"} if full else {}
+    rest = ["--all"] if full else []
+    patience = 10.0 if full else 1.0
+    found = [
+        Step("format and lint", ["./dev", "lint", "--fast"], 600),
+        Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
+        Step(
+            "core",
+            ["ctest", "--test-dir", "build/release", "--no-tests=error", "--verbose"],
+            900 * patience,
+            sweep,
+        ),
+        Step("python", [PYTHON, "-m", "pytest", "tests/python"], 300),
+        Step("window", ["tests/window/run"], 300 * patience),
+    ]
+    hosts = host_names()
+    found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]
+    for preset in ("asan", "tsan"):
+        found.append(Step(f"core {preset}", build_then_test(preset), 1500 * patience, sweep))
+    for host in ("mpich", "openmpi") if full else ("mpich",):
+        if host in hosts:
+            words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
+            found.append(Step(f"mpi4py {host}", words, 600 * patience))
+    return found
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--all", action="store_true", help="every rank count, host and suite")
+    parser.add_argument("--only", metavar="TEXT", help="only steps with this in their name")
+    options = parser.parse_args(arguments)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    chosen = [step for step in steps(options.all) if not options.only or options.only in step.name]
+    total_passed = total_failed = 0
+    for step in chosen:
+        started = time.monotonic()
+        print(f"{step.name:<24}", end="", flush=True)
+        passed, failed, output = run_step(step)
+        total_passed += passed
+        total_failed += failed
+        seconds = time.monotonic() - started
+        print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
+        if failed:
+            tail = output.splitlines()[-60:]
+            print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
+    print(f"{total_passed} passed, {total_failed} failed")
+    return 1 if total_failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

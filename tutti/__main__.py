@@ -1,0 +1,5 @@
+"""`python -m tutti`: the same as the `tutti` command."""
+
+from tutti.cli import main
+
+main()

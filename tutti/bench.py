@@ -1,0 +1,272 @@
+"""`tutti bench`: times each collective of an MPI against Tutti's, in the same processes, and collects the results.
+
+The measuring is done by the C++ program of each host MPI (bench/); here it is started, and its output collected.
+"""
+
+import datetime
+import json
+import os
+import platform
+import shlex
+import statistics
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from tutti import __version__
+from tutti.errors import UserError
+from tutti.hosts import Host
+from tutti.run import make_plan
+
+#: Version of the JSON file's layout.
+SCHEMA = 1
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce")
+#: A run that says nothing for this long is taken for hung, in seconds.
+SILENCE_LIMIT = 300.0
+
+Cell = Dict[str, Any]
+
+
+@dataclass
+class BenchOptions:
+    """What to measure. Sizes in bytes, times in the unit their name says."""
+
+    ranks: List[int]
+    collectives: List[str]
+    minimum_bytes: int = 4
+    maximum_bytes: int = 16 << 20
+    root: str = "0"
+    in_place: bool = False
+    buffers: str = "changed"
+    skew_us: float = 0.0
+    seconds: float = 0.5
+    repeats: int = 1
+    floor: bool = False
+    #: default, yield or best: how the host MPI waits.
+    host_wait: str = "default"
+    #: TUTTI_* variables.
+    variables: Dict[str, str] = field(default_factory=dict)
+
+    def program_words(self, collective: str) -> List[str]:
+        """The options of the C++ program."""
+        words = [
+            "--collective",
+            collective,
+            "--min",
+            str(self.minimum_bytes),
+            "--max",
+            str(self.maximum_bytes),
+        ]
+        words += ["--factor", "4", "--root", self.root, "--buffers", self.buffers]
+        words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
+        words += ["--in-place"] if self.in_place else []
+        words += ["--floor"] if self.floor else []
+        return [*words, "--json-lines", "-"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start of the C++ program."""
+
+    host: Host
+    ranks: int
+    collective: str
+    yielding: bool
+    repeat: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.host.title}, {self.ranks} ranks, {self.collective}"
+
+
+def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
+    """Every start that the options ask for."""
+    modes = {"default": (False,), "yield": (True,), "best": (False, True)}[options.host_wait]
+    return [
+        Run(host, ranks, collective, yielding, repeat)
+        for host in hosts
+        for ranks in options.ranks
+        for collective in options.collectives
+        for yielding in modes
+        for repeat in range(options.repeats)
+    ]
+
+
+def parse_line(line: str) -> Optional[Dict[str, Any]]:
+    """A JSON object of the program's output, or None for anything else that a launcher may print."""
+    line = line.strip()
+    if not line.startswith("{"):
+        return None
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _lines(words: List[str], environment: Dict[str, str], title: str) -> Iterator[str]:
+    """The output of a program, line by line. Raises UserError if it fails or falls silent."""
+    process = subprocess.Popen(
+        words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        errors="replace",
+    )  # fmt: skip
+    assert process.stdout is not None
+    complaints: List[str] = []
+    reader = threading.Thread(target=lambda: complaints.extend(process.stderr or []), daemon=True)
+    reader.start()
+    hung = threading.Event()
+
+    def give_up() -> None:
+        hung.set()
+        process.terminate()
+
+    watch = threading.Timer(SILENCE_LIMIT, give_up)
+    watch.start()
+    try:
+        for line in process.stdout:
+            watch.cancel()
+            watch = threading.Timer(SILENCE_LIMIT, give_up)
+            watch.start()
+            yield line
+        status = process.wait()
+    finally:
+        watch.cancel()
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    reader.join(timeout=5)
+    if hung.is_set():
+        raise UserError(f"{title}: nothing measured for {SILENCE_LIMIT:.0f} s, stopped")
+    if status != 0:
+        said = next((text.strip() for text in complaints if text.strip()), "nothing on standard error")
+        raise UserError(
+            f"{title}: the benchmark ended with status {status} ({said}); command: {shlex.join(words)}"
+        )
+    for text in complaints:
+        if text.strip():
+            print(text.rstrip(), file=sys.stderr)
+
+
+def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None]) -> List[Cell]:
+    """The cells of one run. progress: called with the fraction done."""
+    program = run.host.bench
+    if program is None:
+        raise UserError(f"no benchmark is built for {run.host.title}; run ./dev build")
+    environment = {**os.environ, **run.host.environment(run.yielding)}
+    words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
+    plan = make_plan(words, run.host.library, options.variables, environment)
+    cells = []
+    for line in _lines(plan.words, {**environment, **plan.variables}, run.title):
+        value = parse_line(line)
+        if value is None:
+            continue
+        if "progress" in value:
+            progress(float(value["progress"]))
+        elif "ratio" in value:
+            cells.append(
+                {**value, "host": run.host.name, "host_wait": "yield" if run.yielding else "default"}
+            )
+    if not cells:
+        raise UserError(f"{run.title}: the benchmark printed no result")
+    return cells
+
+
+def _key(cell: Cell) -> Tuple[str, int, str, int]:
+    return (str(cell["host"]), int(cell["ranks"]), str(cell["collective"]), int(cell["bytes"]))
+
+
+def _median_cell(cells: List[Cell]) -> Cell:
+    """Of several measurements of one cell, the one with the median ratio; all ratios are kept beside it."""
+    ordered = sorted(cells, key=lambda cell: float(cell["ratio"]))
+    middle = ordered[(len(ordered) - 1) // 2]
+    return {**middle, "ratios": [cell["ratio"] for cell in ordered]} if len(cells) > 1 else middle
+
+
+def combine(cells: List[Cell]) -> List[Cell]:
+    """One cell for each host, ranks, collective and size: the median of repeats, against the better way of waiting.
+
+    A ratio is never put together from two runs: of two ways for the host to wait, the lower speed-up stays.
+    """
+    groups: Dict[Tuple[str, int, str, int], Dict[str, List[Cell]]] = {}
+    for cell in cells:
+        groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
+    return [
+        min((_median_cell(repeats) for repeats in modes.values()), key=lambda cell: float(cell["ratio"]))
+        for modes in groups.values()
+    ]
+
+
+def geometric_means(cells: List[Cell]) -> Dict[Tuple[str, int], Dict[str, float]]:
+    """(host, ranks) -> collective -> geometric mean of the speed-ups over the sizes."""
+    ratios: Dict[Tuple[str, int], Dict[str, List[float]]] = {}
+    for cell in cells:
+        if float(cell["ratio"]) > 0:
+            where = ratios.setdefault((str(cell["host"]), int(cell["ranks"])), {})
+            where.setdefault(str(cell["collective"]), []).append(float(cell["ratio"]))
+    return {
+        key: {collective: statistics.geometric_mean(values) for collective, values in row.items()}
+        for key, row in ratios.items()
+    }
+
+
+def measure(
+    hosts: List[Host],
+    options: BenchOptions,
+    progress: Callable[[str, float], None],
+    failed: Callable[[str], None],
+) -> List[Cell]:
+    """Measures everything. progress: title and fraction of the whole. failed: told of each run that did not work."""
+    runs = runs_of(hosts, options)
+    cells: List[Cell] = []
+    for index, run in enumerate(runs):
+        progress(run.title, index / len(runs))
+
+        def advance(fraction: float, index: int = index, run: Run = run) -> None:
+            progress(run.title, (index + min(max(fraction, 0.0), 1.0)) / len(runs))
+
+        try:
+            cells += _measure(run, options, advance)
+        except UserError as error:
+            failed(str(error))
+    progress("done", 1.0)
+    return combine(cells)
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dict[str, Any]:
+    """What `--json` writes."""
+    return {
+        "schema": SCHEMA,
+        "tutti": __version__,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": {
+            "processor": _processor(),
+            "cores": len(os.sched_getaffinity(0)),
+            "system": f"{platform.system()} {platform.release()}",
+        },
+        "command": shlex.join(sys.argv),
+        "hosts": [{"name": host.name, "title": host.title, "abi": host.abi} for host in hosts],
+        "options": {
+            "root": options.root,
+            "in_place": options.in_place,
+            "buffers": options.buffers,
+            "skew_us": options.skew_us,
+            "seconds_per_cell": options.seconds,
+            "repeats": options.repeats,
+            "host_wait": options.host_wait,
+            "variables": options.variables,
+        },
+        "cells": cells,
+    }

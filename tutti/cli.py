@@ -1,0 +1,271 @@
+"""The command line: `tutti run | topo | bench | info`."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Dict, List, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tutti import __version__
+from tutti.errors import UserError
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Tutti: faster MPI collectives inside a node, for programs as they are.",
+)
+MISTAKE = 2
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"tutti {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _common(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    words: List[str] = typer.Argument(
+        ..., metavar="[mpirun ...] PROGRAM [ARGUMENTS]", help="What you would type anyway."
+    ),
+    verbose: bool = typer.Option(False, "--verbose", "-v", help="Say what was found and what is executed."),
+    library: Optional[Path] = typer.Option(
+        None, "--library", help="Preload this library, not the one that fits."
+    ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Print the command instead of executing it."),
+    settings: Optional[List[str]] = typer.Option(
+        None,
+        "--set",
+        "-s",
+        metavar="NAME=VALUE",
+        help="A setting for this run (tutti info lists them); repeatable.",
+    ),
+) -> None:
+    """Run an MPI program with its collectives replaced: put this in front of your mpirun."""
+    from tutti.run import execute, make_plan, parse_settings
+    from tutti.settings import all_settings
+
+    values: Dict[str, str] = {}
+    warnings: List[str] = []
+    if settings:
+        values, warnings = parse_settings(settings, all_settings())
+    if library is not None and not library.is_file():
+        raise UserError(f"no library '{library}'")
+    plan = make_plan(words, library, values, os.environ)
+    for line in [*warnings, *plan.warnings]:
+        print(f"tutti: warning: {line}", file=sys.stderr)
+    if verbose:
+        for line in [*plan.notes, f"command: {plan.command()}"]:
+            print(f"tutti: {line}", file=sys.stderr)
+    if dry_run:
+        print(plan.command())
+        return
+    execute(plan)
+
+
+@app.command()
+def topo(
+    topology: str = typer.Option(
+        "", "--topology", "-t", help="hwloc synthetic description or XML file; default: here."
+    ),
+    hierarchy: str = typer.Option(
+        "", "--hierarchy", help="Levels, e.g. numa+socket; default: as the library chooses."
+    ),
+    ranks: int = typer.Option(0, "--ranks", "-n", help="Number of ranks; 0: one for each core."),
+    root: int = typer.Option(0, "--root", help="Root of the collective whose tree is drawn."),
+    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out over the machine."),
+    svg: Optional[Path] = typer.Option(None, "--svg", help="Write a drawing."),
+    png: Optional[Path] = typer.Option(None, "--png", help="Write a picture."),
+    json_file: Optional[Path] = typer.Option(None, "--json", help="Write what is shown as JSON."),
+) -> None:
+    """Show the machine as the collectives see it: groups, leaders, levels."""
+    from tutti.library import find_tool
+    from tutti.topo import command
+
+    tool = find_tool("tutti-topo", "tools")
+    if tool is None:
+        raise UserError("tutti-topo is not built; run ./dev setup && ./dev build")
+    raise typer.Exit(command(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool))
+
+
+def _numbers(text: str, what: str) -> List[int]:
+    try:
+        values = [int(part) for part in text.split(",") if part]
+    except ValueError:
+        values = []
+    if not values or min(values) < 1:
+        raise UserError(f"--{what} {text}: expected numbers with commas between, e.g. 2,4")
+    return values
+
+
+def parse_bytes(text: str) -> int:
+    """4, 64K, 16M, 1G as bytes."""
+    units = {"K": 10, "M": 20, "G": 30}
+    number, shift = (text[:-1], units[text[-1].upper()]) if text[-1:].upper() in units else (text, 0)
+    if not number.isdigit():
+        raise UserError(f"'{text}' is not a size; expected e.g. 4, 64K or 16M")
+    return int(number) << shift
+
+
+@app.command()
+def bench(
+    host: Optional[List[str]] = typer.Option(
+        None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian; repeatable."
+    ),
+    mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Measure the MPI of this launcher."),
+    ranks: str = typer.Option(
+        "", "--ranks", "-n", help="Numbers of ranks, e.g. 2,4; default: one for each core."
+    ),
+    collective: str = typer.Option(
+        "barrier,bcast,reduce,allreduce", "--collective", "-c", help="Which, with commas."
+    ),
+    minimum: str = typer.Option("4", "--min", help="Smallest message in bytes (4, 64K, ...)."),
+    maximum: str = typer.Option("16M", "--max", help="Largest message in bytes; sizes go up by 4."),
+    root: str = typer.Option("0", "--root", help="A rank, or rotate: another root in each call."),
+    in_place: bool = typer.Option(False, "--in-place", help="With MPI_IN_PLACE."),
+    fresh: bool = typer.Option(False, "--fresh", help="A newly allocated buffer for each call."),
+    unchanged: bool = typer.Option(
+        False, "--unchanged", help="Leave the data as it was: this measures the caches."
+    ),
+    skew: float = typer.Option(
+        0.0, "--skew", metavar="US", help="Let ranks arrive up to this many microseconds apart."
+    ),
+    algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
+    settings: Optional[List[str]] = typer.Option(
+        None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
+    ),
+    floor: bool = typer.Option(False, "--floor", help="Measure also what flags and copies alone cost."),
+    seconds: float = typer.Option(0.5, "--seconds", help="Time for each cell of the table."),
+    repeats: int = typer.Option(
+        1, "--repeats", min=1, help="Start everything this often; the median counts."
+    ),
+    host_wait: str = typer.Option(
+        "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
+    ),
+    json_file: Optional[Path] = typer.Option(None, "--json", help="Write all results."),
+    plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
+    table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
+) -> None:
+    """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
+    from tutti.bench import COLLECTIVES, BenchOptions, document, measure
+    from tutti.bench_report import plot as draw
+    from tutti.bench_report import result_tables, summary_table
+    from tutti.hosts import host_of_mpirun, installed_hosts
+    from tutti.run import parse_settings
+    from tutti.settings import all_settings
+
+    collectives = [name for name in collective.split(",") if name]
+    for name in collectives:
+        if name not in COLLECTIVES:
+            raise UserError(f"--collective {name}: expected some of {', '.join(COLLECTIVES)}")
+    if host_wait not in ("default", "yield", "best"):
+        raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
+    if fresh and unchanged:
+        raise UserError("--fresh and --unchanged exclude each other")
+    if root != "rotate" and not root.isdigit():
+        raise UserError(f"--root {root}: expected a rank or rotate")
+    rank_counts = _numbers(ranks, "ranks") if ranks else [max(2, len(os.sched_getaffinity(0)))]
+    hosts = [host_of_mpirun(mpirun)] if mpirun else installed_hosts()
+    if host and not mpirun:
+        names = [found.name for found in hosts]
+        missing = [name for name in host if name not in names]
+        if missing:
+            raise UserError(
+                f"--host {missing[0]}: not installed or not built (there are: {', '.join(names) or 'none'})"
+            )
+        hosts = [found for found in hosts if found.name in host]
+    if not hosts:
+        raise UserError("no MPI to measure: none is installed and built; run ./dev setup && ./dev build")
+    pairs = [*(settings or []), *([f"ALGORITHM={algorithm}"] if algorithm else [])]
+    variables, warnings = parse_settings(pairs, all_settings())
+    for line in warnings:
+        print(f"tutti: warning: {line}", file=sys.stderr)
+    options = BenchOptions(
+        ranks=rank_counts,
+        collectives=collectives,
+        minimum_bytes=parse_bytes(minimum),
+        maximum_bytes=parse_bytes(maximum),
+        root=root,
+        in_place=in_place,
+        buffers="fresh" if fresh else "unchanged" if unchanged else "changed",
+        skew_us=skew,
+        seconds=seconds,
+        repeats=repeats,
+        floor=floor,
+        host_wait=host_wait,
+        variables=variables,
+    )
+    failures: List[str] = []
+    errors = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f}%"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0)
+        cells = measure(
+            hosts,
+            options,
+            lambda title, done: bar.update(task, description=title, completed=done),
+            failures.append,
+        )
+    titles = {found.name: found.title for found in hosts}
+    if cells:
+        console = Console(width=None if sys.stdout.isatty() else 140)
+        if not quiet:
+            for one in result_tables(cells, titles):
+                console.print(one)
+        console.print(summary_table(cells, titles))
+        if json_file:
+            json_file.parent.mkdir(parents=True, exist_ok=True)
+            json_file.write_text(
+                json.dumps(document(cells, hosts, options), indent=1) + "\n", encoding="utf-8"
+            )
+        if plot:
+            draw(cells, titles, plot)
+        if table:
+            table.parent.mkdir(parents=True, exist_ok=True)
+            with open(table, "w", encoding="utf-8") as file:
+                plain = Console(file=file, width=140)
+                for one in [*result_tables(cells, titles), summary_table(cells, titles)]:
+                    plain.print(one)
+    for failure in failures:
+        print(f"tutti: {failure}", file=sys.stderr)
+    raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
+
+
+@app.command()
+def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None:
+    """What is built, which MPIs were found, and every setting with its default."""
+    from tutti.info import collect, show
+
+    if as_json:
+        print(json.dumps(collect(), indent=1))
+    else:
+        show(Console(width=None if sys.stdout.isatty() else 140))
+
+
+def main() -> None:
+    """Entry point: a mistake of the user is one line and status 2."""
+    try:
+        app()
+    except UserError as error:
+        print(f"tutti: {error}", file=sys.stderr)
+        sys.exit(MISTAKE)

@@ -1,0 +1,188 @@
+"""Reads what the dynamic loader would read of an ELF file: needed libraries, search paths, a few symbols.
+
+Only the parts needed to tell which MPI a program was linked with; pure Python, no external tool.
+"""
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+PT_LOAD, PT_DYNAMIC = 1, 2
+DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
+SHT_SYMTAB, SHT_DYNSYM = 2, 11
+SHN_UNDEF = 0
+
+
+class NotElf(Exception):
+    """The file is not an ELF file, or not one that can be understood."""
+
+
+@dataclass(frozen=True)
+class Elf:
+    """What was read of one file."""
+
+    path: Path
+    #: (word size in bits, e_machine): equal for files that can be loaded together.
+    architecture: Tuple[int, int]
+    #: False for a statically linked program, which LD_PRELOAD cannot reach.
+    dynamic: bool
+    soname: Optional[str]
+    needed: Tuple[str, ...]
+    rpath: Tuple[str, ...]
+    runpath: Tuple[str, ...]
+    #: For each symbol that was asked for and occurs: is it defined here?
+    symbols: Dict[str, bool]
+
+
+class _Header(NamedTuple):
+    wide: bool
+    order: str
+    machine: int
+    program_offset: int
+    section_offset: int
+    program_entry: int
+    program_count: int
+    section_entry: int
+    section_count: int
+
+
+class _Section(NamedTuple):
+    kind: int
+    offset: int
+    size: int
+    link: int
+    entry: int
+
+
+def _read_header(data: mmap.mmap) -> _Header:
+    if data[:4] != b"\x7fELF" or data[4] not in (1, 2) or data[5] not in (1, 2):
+        raise NotElf("no ELF header")
+    wide = data[4] == 2
+    order = "<" if data[5] == 1 else ">"
+    fields = struct.unpack_from(order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH"), data, 16)
+    return _Header(wide, order, fields[1], fields[4], fields[5], fields[8], fields[9], fields[10], fields[11])
+
+
+def _program_headers(data: mmap.mmap, header: _Header) -> List[Tuple[int, int, int, int]]:
+    """(type, file offset, address, size in the file) of every segment."""
+    rows = []
+    for index in range(header.program_count):
+        at = header.program_offset + index * header.program_entry
+        if header.wide:
+            kind, _, offset, address, _, size = struct.unpack_from(header.order + "IIQQQQ", data, at)
+        else:
+            kind, offset, address, _, size = struct.unpack_from(header.order + "IIIII", data, at)
+        rows.append((kind, offset, address, size))
+    return rows
+
+
+def _sections(data: mmap.mmap, header: _Header) -> List[_Section]:
+    rows = []
+    for index in range(header.section_count):
+        at = header.section_offset + index * header.section_entry
+        if header.wide:
+            _, kind, _, _, offset, size, link, _, _, entry = struct.unpack_from(
+                header.order + "IIQQQQIIQQ", data, at
+            )
+        else:
+            _, kind, _, _, offset, size, link, _, _, entry = struct.unpack_from(
+                header.order + "IIIIIIIIII", data, at
+            )
+        rows.append(_Section(kind, offset, size, link, entry))
+    return rows
+
+
+def _text(data: mmap.mmap, at: int) -> str:
+    return data[at : data.find(b"\0", at)].decode("utf-8", "surrogateescape")
+
+
+def _dynamic(data: mmap.mmap, header: _Header) -> Dict[int, List[str]]:
+    """The string-valued entries of the dynamic section, by tag; empty for a static program."""
+    segments = _program_headers(data, header)
+    width, form = (16, "qQ") if header.wide else (8, "iI")
+    entries: List[Tuple[int, int]] = []
+    for kind, offset, _, size in segments:
+        if kind == PT_DYNAMIC:
+            for at in range(offset, offset + size - width + 1, width):
+                tag, value = struct.unpack_from(header.order + form, data, at)
+                if tag == 0:
+                    break
+                entries.append((tag, value))
+    table = next((value for tag, value in entries if tag == DT_STRTAB), None)
+    if table is None:
+        return {}
+    base = next(
+        (offset + table - address for kind, offset, address, size in segments
+         if kind == PT_LOAD and address <= table < address + size),
+        None,
+    )  # fmt: skip
+    if base is None:
+        raise NotElf("string table outside the file")
+    found: Dict[int, List[str]] = {tag: [] for tag in (DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH)}
+    for tag, value in entries:
+        if tag in found:
+            found[tag].append(_text(data, base + value))
+    return found
+
+
+def _symbols(data: mmap.mmap, header: _Header, wanted: Tuple[str, ...]) -> Dict[str, bool]:
+    names = {name.encode(): name for name in wanted}
+    found: Dict[str, bool] = {}
+    sections = _sections(data, header)
+    for section in sections:
+        if section.kind not in (SHT_SYMTAB, SHT_DYNSYM) or not section.entry:
+            continue
+        strings = sections[section.link]
+        # Offsets of the wanted names in the string table: cheaper than decoding every symbol's name. Linkers store
+        # one name as the tail of another (MPI_Init within PMPI_Init), so every occurrence counts.
+        offsets = {}
+        end = strings.offset + strings.size
+        for raw, name in names.items():
+            at = data.find(raw + b"\0", strings.offset, end)
+            while at >= 0:
+                offsets[at - strings.offset] = name
+                at = data.find(raw + b"\0", at + 1, end)
+        if not offsets:
+            continue
+        form = struct.Struct(header.order + ("IBBHQQ" if header.wide else "IIIBBH"))
+        where = 3 if header.wide else 5
+        for at in range(section.offset, section.offset + section.size - form.size + 1, section.entry):
+            fields = form.unpack_from(data, at)
+            name = offsets.get(fields[0], "")
+            if name:
+                found[name] = found.get(name, False) or fields[where] != SHN_UNDEF
+    return found
+
+
+def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = ()) -> Elf:
+    """Reads one file. wanted: names of symbols to look for. Raises NotElf or OSError."""
+    with open(path, "rb") as file:
+        try:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise NotElf("empty file") from None
+        with data:
+            if len(data) < 52:
+                raise NotElf("too short")
+            try:
+                header = _read_header(data)
+                strings = _dynamic(data, header)
+                symbols = _symbols(data, header, wanted) if wanted else {}
+            except (struct.error, IndexError, OverflowError, ValueError):
+                raise NotElf("damaged") from None
+
+    def split(tag: int) -> Tuple[str, ...]:
+        return tuple(part for value in strings.get(tag, []) for part in value.split(":") if part)
+
+    return Elf(
+        path=Path(path),
+        architecture=(64 if header.wide else 32, header.machine),
+        dynamic=bool(strings),
+        soname=next(iter(strings.get(DT_SONAME, [])), None),
+        needed=tuple(strings.get(DT_NEEDED, [])),
+        rpath=split(DT_RPATH),
+        runpath=split(DT_RUNPATH),
+        symbols=symbols,
+    )

@@ -1,0 +1,42 @@
+"""Where the built libraries and programs of Tutti are."""
+
+import sys
+from pathlib import Path
+from typing import List, Optional
+
+from tutti.errors import UserError
+from tutti.program import ABI_NAMES
+
+#: The folder that holds this package: the checkout, when installed with `pip install -e`.
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _candidates(in_build: str, in_prefix: str) -> List[Path]:
+    return [ROOT / "build" / "release" / in_build, Path(sys.prefix) / in_prefix]
+
+
+def find_library(abi: str) -> Optional[Path]:
+    """The interposed library for a key of ABI_NAMES, or None if it has not been built."""
+    name = f"libtutti-{abi}.so"
+    for path in _candidates(f"src/mpi/{name}", f"lib/tutti/{name}"):
+        if path.is_file():
+            return path
+    return None
+
+
+def library_for(abi: str) -> Path:
+    """As find_library; raises UserError that says how to get it."""
+    path = find_library(abi)
+    if path is None:
+        raise UserError(
+            f"no library for {ABI_NAMES[abi]}: libtutti-{abi}.so is not built; run ./dev setup && ./dev build"
+        )
+    return path
+
+
+def find_tool(name: str, folder: str) -> Optional[Path]:
+    """A built program: folder is "bench" or "tools"."""
+    for path in _candidates(f"{folder}/{name}", f"libexec/tutti/{name}"):
+        if path.is_file():
+            return path
+    return None

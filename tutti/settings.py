@@ -1,0 +1,77 @@
+"""The table of settings. It exists once, in C++ (src/base/settings.cpp); `tutti-settings` prints it as JSON."""
+
+import json
+import re
+import subprocess
+from typing import Dict, List, NamedTuple
+
+from tutti.library import ROOT, find_tool
+
+PREFIX = "TUTTI_"
+_ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
+
+PAGE_HEAD = """# Settings
+
+Every setting is an environment variable; `tutti run --set NAME=VALUE` sets one for a run. An unknown name
+or a value that cannot be used is one warning with the nearest right one, and the default stays. This page is
+written by `./dev format` from the table in `src/base/settings.cpp`; the tests check that the two agree.
+
+| variable | type | default | what it does |
+|---|---|---|---|
+"""
+
+
+class Setting(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    type: str
+    default: str
+    sentence: str
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def page(settings: List[Setting]) -> str:
+    """The text of docs/settings.md."""
+    rows = []
+    for setting in settings:
+        default = f"`{_cell(setting.default)}`" if setting.default else "not set"
+        rows.append(
+            f"| `{PREFIX}{setting.name}` | {_cell(setting.type)} | {default} | {_cell(setting.sentence)} |\n"
+        )
+    return PAGE_HEAD + "".join(rows)
+
+
+def parse_page(text: str) -> List[Setting]:
+    """The rows of a page written by `page`."""
+    settings = []
+    for line in text.splitlines():
+        found = _ROW.match(line)
+        if found:
+            name, kind, default, sentence = (part.replace("\\|", "|") for part in found.groups())
+            settings.append(Setting(name, kind, "" if default == "not set" else default.strip("`"), sentence))
+    return settings
+
+
+def built_settings() -> List[Setting]:
+    """The table as the built library has it; empty if nothing is built."""
+    tool = find_tool("tutti-settings", "tools")
+    if tool is None:
+        return []
+    done = subprocess.run(
+        [str(tool)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
+    )
+    rows: List[Dict[str, str]] = json.loads(done.stdout)
+    return [Setting(row["name"], row["type"], row["default"], row["sentence"]) for row in rows]
+
+
+def all_settings() -> List[Setting]:
+    """The table: the library's own, or without a build the reference page's."""
+    settings = built_settings()
+    if settings:
+        return settings
+    file = ROOT / "docs" / "settings.md"
+    return parse_page(file.read_text(encoding="utf-8")) if file.is_file() else []
