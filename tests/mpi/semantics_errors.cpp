@@ -30,7 +30,8 @@ struct BadCall {
 int buffer[4];
 int other_buffer[4];
 
-/// The same wrong call to both sides. Only calls that every host finds wrong before it communicates.
+/// The same wrong call to both sides. Only calls that every host finds wrong before it communicates: MPICH 5.0 does not
+/// see a negative count of Reduce and Allreduce, nor a type or an operator that does not fit.
 std::vector<BadCall> bad_calls(int ranks) {
   std::vector<BadCall> calls;
 #define BAD(what, call)                                                            \
@@ -42,13 +43,9 @@ std::vector<BadCall> bad_calls(int ranks) {
   BAD("Bcast without a type", Bcast(buffer, 1, MPI_DATATYPE_NULL, 0, comm));
   BAD("Bcast without a communicator", Bcast(buffer, 1, MPI_INT, 0, MPI_COMM_NULL));
   BAD("Reduce with a root beyond the last", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, ranks, comm));
-  BAD("Reduce with a negative count", Reduce(buffer, other_buffer, -1, MPI_INT, MPI_SUM, 0, comm));
   BAD("Reduce without an operator", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, 0, comm));
   BAD("Reduce without a communicator", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL));
-  BAD("Allreduce with a negative count", Allreduce(buffer, other_buffer, -1, MPI_INT, MPI_SUM, comm));
-  BAD("Allreduce without a type", Allreduce(buffer, other_buffer, 1, MPI_DATATYPE_NULL, MPI_SUM, comm));
   BAD("Allreduce without an operator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
-  BAD("Allreduce of floats with a bitwise operator", Allreduce(buffer, other_buffer, 1, MPI_FLOAT, MPI_BAND, comm));
   BAD("Allreduce without a communicator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
   BAD("Barrier without a communicator", Barrier(MPI_COMM_NULL));
 #undef BAD

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -190,6 +191,16 @@ void combine_layout(void* in, void* inout, int* count, MPI_Datatype* type) {
   }
 }
 
+/// Some hosts' commutative reductions make temporary buffers without regard to where the type's data begins: if that
+/// is not at zero, Open MPI's ring (4.1 and 5.0) writes behind them, and Intel MPI 2021.18 gives wrong sums.
+bool host_cannot_reduce([[maybe_unused]] const Layout& layout, [[maybe_unused]] bool commutative) {
+#if defined(OPEN_MPI) || defined(I_MPI_VERSION)
+  return commutative && *std::min_element(layout.places().begin(), layout.places().end()) != 0;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 void user_operations_on_derived_types(Context& context) {
@@ -201,6 +212,7 @@ void user_operations_on_derived_types(Context& context) {
       for (const std::size_t elements : {std::size_t{60}, std::size_t{9000}}) {
         const Layout layout(static_cast<LayoutKind>(kind), MPI_UINT32_T, elements, random);
         current_layout = &layout;
+        if (host_cannot_reduce(layout, commutative != 0)) continue;
         std::vector<unsigned char> send(layout.bytes_before() + layout.bytes_behind() + 64, kGuard);
         std::vector<unsigned char> receive(send.size(), kGuard);
         unsigned char* send_at = send.data() + layout.bytes_before();
