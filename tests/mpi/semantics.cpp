@@ -1,0 +1,51 @@
+// Deterministic tests of what MPI promises about Barrier, Bcast, Reduce and Allreduce. Names of tests on the command
+// line run those only.
+#include "semantics.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+using namespace tutti::tests;
+
+#define TEST(name) {#name, &name}
+
+int main(int argc, char** argv) {
+  // Before MPI_Init, as C++ programs do in constructors of static objects.
+  const std::size_t early_bytes = 2 * Memory::kLentBytes;
+  void* early = std::malloc(early_bytes);
+  char stack[2 * Memory::kLentBytes];
+  std::memset(stack, 0, sizeof stack);
+  lend_stack(stack, sizeof stack);
+  MPI_Init(&argc, &argv);
+  int status = 0;
+  {
+    Context context(early, early_bytes);
+    const std::vector<Test> tests{
+        TEST(predefined_operations_match_the_host),
+        TEST(operations_in_place_and_of_nothing),
+        TEST(user_operations_combine_in_rank_order),
+        TEST(user_operations_on_derived_types),
+        TEST(everybody_gets_the_same_bits),
+        TEST(broadcast_of_every_predefined_type),
+        TEST(broadcast_with_another_layout_on_each_rank),
+        TEST(buffers_may_be_anywhere),
+        TEST(large_messages_arrive),
+        TEST(large_count_functions_work),
+        TEST(communicators_of_every_origin),
+        TEST(many_communicators_leave_nothing_behind),
+        TEST(intercommunicators_work),
+        TEST(groups_work_side_by_side),
+        TEST(communicators_of_sessions_work),
+        TEST(barrier_holds_everybody),
+        TEST(waiting_in_a_collective_serves_others),
+        TEST(outstanding_nonblocking_collectives_go_on),
+        TEST(a_root_may_run_ahead),
+        TEST(errors_are_those_of_the_host),
+    };
+    status = run_tests(context, tests, argc, argv);
+  }
+  MPI_Finalize();
+  std::free(early);
+  return status;
+}

@@ -1,0 +1,38 @@
+// The tests of the program `semantics`; each is what its name says. All are collective over MPI_COMM_WORLD.
+#pragma once
+
+#include "support.h"
+
+namespace tutti::tests {
+
+// semantics_reductions.cpp
+void predefined_operations_match_the_host(Context& context);
+void operations_in_place_and_of_nothing(Context& context);
+void user_operations_combine_in_rank_order(Context& context);
+void user_operations_on_derived_types(Context& context);
+void everybody_gets_the_same_bits(Context& context);
+
+// semantics_data.cpp
+void broadcast_of_every_predefined_type(Context& context);
+void broadcast_with_another_layout_on_each_rank(Context& context);
+void buffers_may_be_anywhere(Context& context);
+void large_messages_arrive(Context& context);
+void large_count_functions_work(Context& context);
+
+// semantics_communicators.cpp
+void communicators_of_every_origin(Context& context);
+void many_communicators_leave_nothing_behind(Context& context);
+void intercommunicators_work(Context& context);
+void groups_work_side_by_side(Context& context);
+void communicators_of_sessions_work(Context& context);
+
+// semantics_progress.cpp
+void barrier_holds_everybody(Context& context);
+void waiting_in_a_collective_serves_others(Context& context);
+void outstanding_nonblocking_collectives_go_on(Context& context);
+void a_root_may_run_ahead(Context& context);
+
+// semantics_errors.cpp
+void errors_are_those_of_the_host(Context& context);
+
+}  // namespace tutti::tests

@@ -1,0 +1,215 @@
+#include <unistd.h>
+
+#include <numeric>
+#include <vector>
+
+#include "semantics.h"
+
+namespace tutti::tests {
+
+namespace {
+
+/// Exercises a communicator and frees it; MPI_COMM_NULL is a rank that is not in it.
+void try_and_free(Context& context, MPI_Comm communicator, const char* what) {
+  if (communicator == MPI_COMM_NULL) return;
+  exercise(context, communicator, what, 3);
+  exercise(context, communicator, what, 9000);
+  MPI_Comm_free(&communicator);
+}
+
+void try_groups(Context& context) {
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group odd = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> backwards;
+  for (int rank = context.size() - 1; rank >= 0; --rank) backwards.push_back(rank);
+  MPI_Group reversed = MPI_GROUP_NULL;
+  MPI_Group_incl(world, static_cast<int>(backwards.size()), backwards.data(), &reversed);
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_create(MPI_COMM_WORLD, reversed, &communicator);
+  try_and_free(context, communicator, "Comm_create of all ranks backwards");
+  std::vector<int> some;
+  for (int rank = 1; rank < context.size(); rank += 2) some.push_back(rank);
+  MPI_Group_incl(world, static_cast<int>(some.size()), some.data(), &odd);
+  MPI_Comm_create(MPI_COMM_WORLD, odd, &communicator);
+  try_and_free(context, communicator, "Comm_create of the odd ranks");
+  // Only the members take part in this one.
+  if (context.rank() % 2 == 1) {
+    MPI_Comm_create_group(MPI_COMM_WORLD, odd, 5, &communicator);
+    try_and_free(context, communicator, "Comm_create_group of the odd ranks");
+  }
+  MPI_Group_free(&odd);
+  MPI_Group_free(&reversed);
+  MPI_Group_free(&world);
+}
+
+void try_topologies(Context& context) {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  int dimensions[2] = {0, 0};
+  const int periodic[2] = {1, 0};
+  MPI_Dims_create(context.size(), 2, dimensions);
+  MPI_Cart_create(MPI_COMM_WORLD, 2, dimensions, periodic, 1, &communicator);
+  if (communicator != MPI_COMM_NULL) {
+    const int rows[2] = {1, 0};
+    MPI_Comm row = MPI_COMM_NULL;
+    MPI_Cart_sub(communicator, rows, &row);
+    try_and_free(context, row, "Cart_sub");
+  }
+  try_and_free(context, communicator, "Cart_create");
+  // A ring as a graph, then as a distributed one.
+  std::vector<int> index;
+  std::vector<int> edges;
+  for (int rank = 0; rank < context.size(); ++rank) {
+    edges.push_back((rank + 1) % context.size());
+    edges.push_back((rank + context.size() - 1) % context.size());
+    index.push_back(static_cast<int>(edges.size()));
+  }
+  MPI_Graph_create(MPI_COMM_WORLD, context.size(), index.data(), edges.data(), 0, &communicator);
+  try_and_free(context, communicator, "Graph_create");
+  const int before = (context.rank() + context.size() - 1) % context.size();
+  const int after = (context.rank() + 1) % context.size();
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, MPI_UNWEIGHTED, 1, &after, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                 0, &communicator);
+  try_and_free(context, communicator, "Dist_graph_create_adjacent");
+  const int source = context.rank();
+  const int degree = 1;
+  MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &source, &degree, &after, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &communicator);
+  try_and_free(context, communicator, "Dist_graph_create");
+}
+
+void try_idup(Context& context) {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Comm_idup(MPI_COMM_WORLD, &communicator, &request);
+  exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD while it is duplicated", 20);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  try_and_free(context, communicator, "Comm_idup");
+}
+
+}  // namespace
+
+void communicators_of_every_origin(Context& context) {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD");
+  exercise(context, MPI_COMM_SELF, "MPI_COMM_SELF");
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  MPI_Comm second = MPI_COMM_NULL;
+  MPI_Comm_dup(communicator, &second);
+  try_and_free(context, communicator, "Comm_dup");
+  try_and_free(context, second, "Comm_dup of a freed Comm_dup");
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &communicator);
+  try_and_free(context, communicator, "Comm_dup_with_info");
+  try_idup(context);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, -context.rank(), &communicator);
+  try_and_free(context, communicator, "Comm_split, backwards");
+  MPI_Comm_split(MPI_COMM_WORLD, context.rank() % 2, context.rank(), &communicator);
+  MPI_Comm_split(communicator, 0, -context.rank(), &second);
+  try_and_free(context, communicator, "Comm_split, odd and even");
+  try_and_free(context, second, "Comm_split of a Comm_split");
+  MPI_Comm_split(MPI_COMM_WORLD, context.rank() == 0 ? MPI_UNDEFINED : 7, 0, &communicator);
+  try_and_free(context, communicator, "Comm_split without rank 0");
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -context.rank(), MPI_INFO_NULL, &communicator);
+  try_and_free(context, communicator, "Comm_split_type");
+  try_groups(context);
+  try_topologies(context);
+}
+
+void many_communicators_leave_nothing_behind(Context& context) {
+  const int rounds = context.crowded() ? 200 : 2000;
+  const int warm_up = rounds / 4;
+  std::size_t before = 0;
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Comm duplicate = MPI_COMM_NULL;
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+    MPI_Comm_split(duplicate, context.rank() % 2, 0, &part);
+    int value = context.rank() == 0 ? round : -1;
+    MPI_Bcast(&value, 1, MPI_INT, 0, duplicate);
+    int sum = 0;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_MAX, part);
+    if (value != round || sum != round) context.expect(false, "round %d: wrong result", round);
+    MPI_Comm_free(&duplicate);
+    MPI_Comm_free(&part);
+    if (round == warm_up) before = resident_bytes();
+  }
+  const std::size_t after = resident_bytes();
+  context.expect(after < before + (8u << 20), "%d communicators later, memory has grown by %zu KiB", 2 * (rounds - warm_up),
+                 (after - before) / 1024);
+  // Many at once.
+  std::vector<MPI_Comm> all(static_cast<std::size_t>(context.crowded() ? 20 : 100));
+  for (auto& communicator : all) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    int value = context.rank();
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, all[i]);
+    context.expect(value == context.size() * (context.size() - 1) / 2, "Allreduce on communicator %zu of many", i);
+  }
+  for (auto& communicator : all) MPI_Comm_free(&communicator);
+}
+
+void intercommunicators_work(Context& context) {
+  if (context.size() < 2) return;
+  const int side = context.rank() % 2;
+  MPI_Comm local = MPI_COMM_NULL;
+  MPI_Comm inter = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, side, 0, &local);
+  MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - side, 11, &inter);
+  MPI_Barrier(inter);
+  int mine = 0;
+  MPI_Comm_rank(local, &mine);
+  int values[100];
+  for (int i = 0; i < 100; ++i) values[i] = side == 0 && mine == 0 ? i : -1;
+  MPI_Bcast(values, 100, MPI_INT, side == 1 ? 0 : mine == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+  if (side == 1) context.expect(values[99] == 99, "Bcast over an intercommunicator");
+  int sum = -1;
+  MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM,
+             side == 1 ? 0 : mine == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+  int others = 0;
+  MPI_Comm_remote_size(inter, &others);
+  if (side == 0 && mine == 0) context.expect(sum == others * (others - 1) / 2, "Reduce over an intercommunicator");
+  MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, inter);
+  context.expect(sum == others * (others - 1) / 2, "Allreduce over an intercommunicator");
+  MPI_Comm merged = MPI_COMM_NULL;
+  MPI_Intercomm_merge(inter, side, &merged);
+  MPI_Comm twin = MPI_COMM_NULL;
+  MPI_Comm_dup(inter, &twin);
+  MPI_Barrier(twin);
+  MPI_Comm_free(&twin);
+  MPI_Comm_free(&inter);
+  MPI_Comm_free(&local);
+  try_and_free(context, merged, "Intercomm_merge");
+}
+
+void groups_work_side_by_side(Context& context) {
+  // Rows and columns of a grid of ranks; each does another number of collectives before they meet.
+  const int width = context.size() >= 4 ? 2 : 1;
+  MPI_Comm row = MPI_COMM_NULL;
+  MPI_Comm column = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, context.rank() / width, context.rank(), &row);
+  MPI_Comm_split(MPI_COMM_WORLD, context.rank() % width, -context.rank(), &column);
+  for (int round = 0; round < (context.crowded() ? 5 : 40); ++round) {
+    const int own_rounds = 1 + (context.rank() / width + round) % 4;
+    for (int i = 0; i < own_rounds; ++i) exercise(context, row, "a row", 10 + 700 * i);
+    dawdle(static_cast<unsigned long>(context.rank() * 7919 + round * 104729), 300);
+    exercise(context, column, "a column", 1 + 50 * round);
+    exercise(context, MPI_COMM_WORLD, "all", 2);
+  }
+  MPI_Comm_free(&row);
+  MPI_Comm_free(&column);
+}
+
+void communicators_of_sessions_work([[maybe_unused]] Context& context) {
+#if defined(MPI_SESSION_NULL)
+  MPI_Session session = MPI_SESSION_NULL;
+  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS) return;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  const int code = MPI_Comm_create_from_group(group, "tutti.tests", MPI_INFO_NULL, MPI_ERRORS_RETURN, &communicator);
+  if (context.expect(code == MPI_SUCCESS, "Comm_create_from_group: error %d", code))
+    try_and_free(context, communicator, "Comm_create_from_group");
+  MPI_Group_free(&group);
+  MPI_Session_finalize(&session);
+#endif
+}
+
+}  // namespace tutti::tests

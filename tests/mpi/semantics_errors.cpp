@@ -1,0 +1,87 @@
+#include <functional>
+#include <vector>
+
+#include "semantics.h"
+
+namespace tutti::tests {
+
+namespace {
+
+int error_class(int code) {
+  int result = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) PMPI_Error_class(code, &result);
+  return result;
+}
+
+int handler_calls = 0;
+int handler_class = MPI_SUCCESS;
+
+void count_errors(MPI_Comm*, int* code, ...) {
+  ++handler_calls;
+  handler_class = error_class(*code);
+}
+
+struct BadCall {
+  const char* what;
+  std::function<int(MPI_Comm)> own;
+  std::function<int(MPI_Comm)> host;
+};
+
+int buffer[4];
+int other_buffer[4];
+
+/// The same wrong call to both sides. Only calls that every host finds wrong before it communicates: MPICH 5.0 does not
+/// see a negative count of Reduce and Allreduce, nor a type or an operator that does not fit.
+std::vector<BadCall> bad_calls(int ranks) {
+  std::vector<BadCall> calls;
+#define BAD(what, call)                                                            \
+  calls.push_back({what, [=]([[maybe_unused]] MPI_Comm comm) { return MPI_##call; }, \
+                   [=]([[maybe_unused]] MPI_Comm comm) { return PMPI_##call; }})
+  BAD("Bcast with a root beyond the last", Bcast(buffer, 1, MPI_INT, ranks, comm));
+  BAD("Bcast with a negative root", Bcast(buffer, 1, MPI_INT, -7, comm));
+  BAD("Bcast with a negative count", Bcast(buffer, -1, MPI_INT, 0, comm));
+  BAD("Bcast without a type", Bcast(buffer, 1, MPI_DATATYPE_NULL, 0, comm));
+  BAD("Bcast without a communicator", Bcast(buffer, 1, MPI_INT, 0, MPI_COMM_NULL));
+  BAD("Reduce with a root beyond the last", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, ranks, comm));
+  BAD("Reduce without an operator", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, 0, comm));
+  BAD("Reduce without a communicator", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL));
+  BAD("Allreduce without an operator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
+  BAD("Allreduce without a communicator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
+  BAD("Barrier without a communicator", Barrier(MPI_COMM_NULL));
+#undef BAD
+  return calls;
+}
+
+}  // namespace
+
+void errors_are_those_of_the_host(Context& context) {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  for (MPI_Comm each : {communicator, MPI_COMM_WORLD, MPI_COMM_SELF}) PMPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN);
+  for (const BadCall& call : bad_calls(context.size())) {
+    const int host = error_class(call.host(communicator));
+    const int own = error_class(call.own(communicator));
+    context.expect(own == host, "%s: error class %d, the host's is %d", call.what, own, host);
+  }
+  // A handler of the program is called, once, with the communicator's error.
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(&count_errors, &handler);
+  MPI_Comm_set_errhandler(communicator, handler);
+  handler_calls = 0;
+  PMPI_Bcast(buffer, 1, MPI_INT, context.size(), communicator);
+  const int host_calls = handler_calls;
+  const int host_class = handler_class;
+  handler_calls = 0;
+  MPI_Bcast(buffer, 1, MPI_INT, context.size(), communicator);
+  context.expect(handler_calls == host_calls && handler_class == host_class,
+                 "the program's error handler was called %d times with class %d, by the host %d times with class %d",
+                 handler_calls, handler_class, host_calls, host_class);
+  MPI_Errhandler_free(&handler);
+  // All is well afterwards.
+  PMPI_Comm_set_errhandler(communicator, MPI_ERRORS_ARE_FATAL);
+  exercise(context, communicator, "a communicator after errors", 10);
+  for (MPI_Comm each : {MPI_COMM_WORLD, MPI_COMM_SELF}) PMPI_Comm_set_errhandler(each, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_free(&communicator);
+}
+
+}  // namespace tutti::tests
