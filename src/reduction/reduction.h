@@ -54,12 +54,12 @@ inline constexpr int operator_count = static_cast<int>(Operator::minloc) + 1;
 /// of the sources; it may not overlap one otherwise. Bytes between the members of an element (the padding of
 /// a pair) have no defined value afterwards.
 ///
-/// - max is `a > b ? a : b` and min is `a < b ? a : b`, for floating point too: where the two cannot be ordered
-///   (a NaN, or zeros of either sign) the later operand is taken.
-/// - Integers wrap. A product of complex numbers is (ac - bd) + (ad + bc)i, each product and sum rounded once:
-///   an infinite factor may give NaN where Annex G of the C standard would give infinity.
-/// - maxloc and minloc of equal values keep the smaller index; where the values cannot be ordered (a NaN), the
-///   later pair.
+/// - max is `a > b ? a : b` and min is `a < b ? a : b`, for floating point too: where the two cannot be
+///   ordered (a NaN, or zeros of either sign) the later operand is taken.
+/// - Integers wrap. A product of complex numbers is (ac - bd) + (ad + bc)i, each product and sum rounded
+///   once: an infinite factor may give NaN where Annex G of the C standard would give infinity.
+/// - maxloc and minloc of equal values keep the smaller index; where the values cannot be ordered (a NaN),
+///   the later pair.
 using Kernel = void (*)(void* destination, const void* const* sources, std::size_t source_count,
                         std::size_t element_count);
 
