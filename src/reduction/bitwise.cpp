@@ -43,7 +43,8 @@ HWY_NOINLINE void reduce_bytes(void* destination, const void* const* sources, st
 }
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count,
+                std::size_t element_count) {
   reduce_bytes<Operation>(destination, sources, source_count, element_count * kElementBytes);
 }
 
@@ -54,7 +55,8 @@ using plain::BitOr;
 using plain::BitXor;
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count,
+                std::size_t element_count) {
   plain::reduce<Operation, std::uint8_t>(destination, sources, source_count, element_count * kElementBytes);
 }
 
@@ -66,23 +68,32 @@ Kernel bitwise_for(Type type) {
     case Type::i8:
     case Type::u8:
     case Type::boolean:
-    case Type::byte: return bitwise_of<Operation, 1>;
+    case Type::byte:
+      return bitwise_of<Operation, 1>;
     case Type::i16:
-    case Type::u16: return bitwise_of<Operation, 2>;
+    case Type::u16:
+      return bitwise_of<Operation, 2>;
     case Type::i32:
-    case Type::u32: return bitwise_of<Operation, 4>;
+    case Type::u32:
+      return bitwise_of<Operation, 4>;
     case Type::i64:
-    case Type::u64: return bitwise_of<Operation, 8>;
-    default: return nullptr;
+    case Type::u64:
+      return bitwise_of<Operation, 8>;
+    default:
+      return nullptr;
   }
 }
 
 Kernel find_bitwise(Operator operation, Type type) noexcept {
   switch (operation) {
-    case Operator::band: return bitwise_for<BitAnd>(type);
-    case Operator::bor: return bitwise_for<BitOr>(type);
-    case Operator::bxor: return bitwise_for<BitXor>(type);
-    default: return nullptr;
+    case Operator::band:
+      return bitwise_for<BitAnd>(type);
+    case Operator::bor:
+      return bitwise_for<BitOr>(type);
+    case Operator::bxor:
+      return bitwise_for<BitXor>(type);
+    default:
+      return nullptr;
   }
 }
 
@@ -92,7 +103,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tutti::reduction {
 
-Finders bitwise_finders() noexcept { return TUTTI_FINDERS(find_bitwise); }
+Finders bitwise_finders() noexcept {
+  return TUTTI_FINDERS(find_bitwise);
+}
 
 }  // namespace tutti::reduction
 #endif

@@ -8,7 +8,8 @@ namespace tutti::reduction {
 
 namespace detail {
 
-/// Copies `bytes`, from one to two times the size of Word, as two words that may overlap: no loop, one branch for the caller.
+/// Copies `bytes`, from one to two times the size of Word, as two words that may overlap: no loop, one branch
+/// for the caller.
 template <class Word>
 inline void copy_two(unsigned char* destination, const unsigned char* source, std::size_t bytes) noexcept {
   Word first;
@@ -30,8 +31,8 @@ struct Word32 {
 
 /// Copies `bytes` bytes. The two may be the same array; they may not overlap otherwise. Any alignment.
 ///
-/// Up to 64 bytes are copied in line: the C library's function costs about 3 ns a call, most of it for the call, these 1 to
-/// 1.5 (bench_reduction shows both). For more the C library chooses well among its own ways.
+/// Up to 64 bytes are copied in line: the C library's function costs about 3 ns a call, most of it for the
+/// call, these 1 to 1.5 (bench_reduction shows both). For more the C library chooses well among its own ways.
 inline void copy(void* destination, const void* source, std::size_t bytes) noexcept {
   auto* to = static_cast<unsigned char*>(destination);
   const auto* from = static_cast<const unsigned char*>(source);

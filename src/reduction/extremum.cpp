@@ -12,8 +12,8 @@ namespace tutti::reduction::HWY_NAMESPACE {
 
 #if TUTTI_VECTOR_TARGET
 
-// Floating point: a > b ? a : b is what the instruction of x86 does, NaN and signed zeros included. Arm's instruction does
-// something else with these, so there it is a comparison and a selection.
+// Floating point: a > b ? a : b is what the instruction of x86 does, NaN and signed zeros included. Arm's
+// instruction does something else with these, so there it is a comparison and a selection.
 
 struct Max {
   static constexpr std::size_t smallest_vector_lanes = 1;
@@ -55,25 +55,39 @@ constexpr Kernel extremum_of = plain::reduce<Operation, T>;
 template <class Operation>
 Kernel extremum_for(Type type) {
   switch (type) {
-    case Type::i8: return extremum_of<Operation, std::int8_t>;
-    case Type::i16: return extremum_of<Operation, std::int16_t>;
-    case Type::i32: return extremum_of<Operation, std::int32_t>;
-    case Type::i64: return extremum_of<Operation, std::int64_t>;
-    case Type::u8: return extremum_of<Operation, std::uint8_t>;
-    case Type::u16: return extremum_of<Operation, std::uint16_t>;
-    case Type::u32: return extremum_of<Operation, std::uint32_t>;
-    case Type::u64: return extremum_of<Operation, std::uint64_t>;
-    case Type::f32: return extremum_of<Operation, float>;
-    case Type::f64: return extremum_of<Operation, double>;
-    default: return nullptr;
+    case Type::i8:
+      return extremum_of<Operation, std::int8_t>;
+    case Type::i16:
+      return extremum_of<Operation, std::int16_t>;
+    case Type::i32:
+      return extremum_of<Operation, std::int32_t>;
+    case Type::i64:
+      return extremum_of<Operation, std::int64_t>;
+    case Type::u8:
+      return extremum_of<Operation, std::uint8_t>;
+    case Type::u16:
+      return extremum_of<Operation, std::uint16_t>;
+    case Type::u32:
+      return extremum_of<Operation, std::uint32_t>;
+    case Type::u64:
+      return extremum_of<Operation, std::uint64_t>;
+    case Type::f32:
+      return extremum_of<Operation, float>;
+    case Type::f64:
+      return extremum_of<Operation, double>;
+    default:
+      return nullptr;
   }
 }
 
 Kernel find_extremum(Operator operation, Type type) noexcept {
   switch (operation) {
-    case Operator::max: return extremum_for<Max>(type);
-    case Operator::min: return extremum_for<Min>(type);
-    default: return nullptr;
+    case Operator::max:
+      return extremum_for<Max>(type);
+    case Operator::min:
+      return extremum_for<Min>(type);
+    default:
+      return nullptr;
   }
 }
 
@@ -83,7 +97,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tutti::reduction {
 
-Finders extremum_finders() noexcept { return TUTTI_FINDERS(find_extremum); }
+Finders extremum_finders() noexcept {
+  return TUTTI_FINDERS(find_extremum);
+}
 
 }  // namespace tutti::reduction
 #endif

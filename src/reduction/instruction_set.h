@@ -7,18 +7,20 @@
 
 namespace tutti::reduction {
 
-/// A family of vector instructions the kernels are built for; `baseline` is what the compiler may use everywhere.
+/// A family of vector instructions the kernels are built for; `baseline` is what the compiler may use
+/// everywhere.
 enum class InstructionSet : std::uint8_t { baseline, sse4, avx2, avx512, neon, sve, sve2 };
 inline constexpr int instruction_set_count = static_cast<int>(InstructionSet::sve2) + 1;
 
 /// Whether this machine's processor and operating system can run code built for the instruction set.
 bool runs_here(InstructionSet set) noexcept;
 
-/// Finds the kernel of an operator and type that one source file built for one instruction set; nullptr: not there.
+/// Finds the kernel of an operator and type that one source file built for one instruction set; nullptr: not
+/// there.
 using Finder = Kernel (*)(Operator operation, Type type) noexcept;
 
-/// The finders of one source file, one an instruction set it was built for. A set that was not built is nullptr;
-/// `baseline` always is there.
+/// The finders of one source file, one an instruction set it was built for. A set that was not built is
+/// nullptr; `baseline` always is there.
 struct Finders {
   Finder sse4;
   Finder avx2;
@@ -32,8 +34,8 @@ struct Finders {
   Finder built_for(InstructionSet set) const noexcept;
 };
 
-/// The kernel built for exactly this instruction set, for tests that compare them; nullptr if there is none. Operators and
-/// types that are not vectorised have a kernel for `baseline` only.
+/// The kernel built for exactly this instruction set, for tests that compare them; nullptr if there is none.
+/// Operators and types that are not vectorised have a kernel for `baseline` only.
 Kernel kernel_built_for(InstructionSet set, Operator operation, Type type) noexcept;
 
 // What the source files of the layer offer.

@@ -1,5 +1,5 @@
-# The vector kernels use Highway's headers alone: which instructions run is decided here (instruction_set.h), so there is
-# nothing of Highway to link and nothing of it for a preloaded library to export.
+# The vector kernels use Highway's headers alone: which instructions run is decided here (instruction_set.h), so
+# there is nothing of Highway to link and nothing of it for a preloaded library to export.
 find_path(TUTTI_HIGHWAY_INCLUDE hwy/highway.h REQUIRED)
 target_include_directories(tutti_reduction SYSTEM PRIVATE ${TUTTI_HIGHWAY_INCLUDE})
 # A product and a sum contracted into one rounding on some machines only would give other bits there.

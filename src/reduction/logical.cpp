@@ -1,5 +1,5 @@
-// MPI_LAND, MPI_LOR and MPI_LXOR: vectors for integers, Boolean types of every size, float and double. Anything but zero is
-// true; a result is 0 or 1.
+// MPI_LAND, MPI_LOR and MPI_LXOR: vectors for integers, Boolean types of every size, float and double.
+// Anything but zero is true; a result is 0 or 1.
 #include "reduction/instruction_set.h"
 #include "reduction/targets.h"
 
@@ -62,28 +62,39 @@ Kernel logical_for(Type type) {
     case Type::i8:
     case Type::u8:
     case Type::boolean:
-    case Type::logical8: return logical_of<Operation, std::uint8_t>;
+    case Type::logical8:
+      return logical_of<Operation, std::uint8_t>;
     case Type::i16:
     case Type::u16:
-    case Type::logical16: return logical_of<Operation, std::uint16_t>;
+    case Type::logical16:
+      return logical_of<Operation, std::uint16_t>;
     case Type::i32:
     case Type::u32:
-    case Type::logical32: return logical_of<Operation, std::uint32_t>;
+    case Type::logical32:
+      return logical_of<Operation, std::uint32_t>;
     case Type::i64:
     case Type::u64:
-    case Type::logical64: return logical_of<Operation, std::uint64_t>;
-    case Type::f32: return logical_of<Operation, float>;
-    case Type::f64: return logical_of<Operation, double>;
-    default: return nullptr;
+    case Type::logical64:
+      return logical_of<Operation, std::uint64_t>;
+    case Type::f32:
+      return logical_of<Operation, float>;
+    case Type::f64:
+      return logical_of<Operation, double>;
+    default:
+      return nullptr;
   }
 }
 
 Kernel find_logical(Operator operation, Type type) noexcept {
   switch (operation) {
-    case Operator::land: return logical_for<LogicalAnd>(type);
-    case Operator::lor: return logical_for<LogicalOr>(type);
-    case Operator::lxor: return logical_for<LogicalXor>(type);
-    default: return nullptr;
+    case Operator::land:
+      return logical_for<LogicalAnd>(type);
+    case Operator::lor:
+      return logical_for<LogicalOr>(type);
+    case Operator::lxor:
+      return logical_for<LogicalXor>(type);
+    default:
+      return nullptr;
   }
 }
 
@@ -93,7 +104,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tutti::reduction {
 
-Finders logical_finders() noexcept { return TUTTI_FINDERS(find_logical); }
+Finders logical_finders() noexcept {
+  return TUTTI_FINDERS(find_logical);
+}
 
 }  // namespace tutti::reduction
 #endif

@@ -1,4 +1,5 @@
-// The pairs of MINLOC and MAXLOC (MPI 4.1, section 6.9.4) as C lays them out. Internal to this layer and its tests.
+// The pairs of MINLOC and MAXLOC (MPI 4.1, section 6.9.4) as C lays them out. Internal to this layer and its
+// tests.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Reductions in plain C++, for what has no vector kernel and for processors without the instructions of one. Internal.
+// Reductions in plain C++, for what has no vector kernel and for processors without the instructions of one.
+// Internal.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,11 @@ namespace tutti::reduction::plain {
 
 /// A Kernel for elements of any trivially copyable type. Operation::apply(a, b) is one step.
 ///
-/// The result of a few hundred bytes at a time is built in a local array: the compiler knows that it overlaps nothing, so it
-/// can vectorise the loops, and the destination may be any of the sources.
+/// The result of a few hundred bytes at a time is built in a local array: the compiler knows that it overlaps
+/// nothing, so it can vectorise the loops, and the destination may be any of the sources.
 template <class Operation, class Element>
-void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count,
+            std::size_t element_count) {
   static_assert(std::is_trivially_copyable_v<Element>);
   constexpr std::size_t block_elements = 1024 / sizeof(Element);
   Element result[block_elements];
@@ -38,8 +40,8 @@ struct Complex {
   T imaginary;
 };
 
-// Integers come here unsigned, so that they wrap. Unsigned types narrower than int are promoted to int, whose product could
-// overflow; hence the factor 1u.
+// Integers come here unsigned, so that they wrap. Unsigned types narrower than int are promoted to int, whose
+// product could overflow; hence the factor 1u.
 
 struct Sum {
   template <class T>

@@ -12,7 +12,8 @@ namespace tutti::reduction::HWY_NAMESPACE {
 
 #if TUTTI_VECTOR_TARGET
 
-// No processor multiplies vectors of bytes: the even and the odd ones as 16 bits, of which the low half is kept.
+// No processor multiplies vectors of bytes: the even and the odd ones as 16 bits, of which the low half is
+// kept.
 template <class D, class V>
 HWY_INLINE V multiply_bytes(D d, V a, V b) {
   const hn::Repartition<std::uint16_t, D> wide;
@@ -23,7 +24,8 @@ HWY_INLINE V multiply_bytes(D d, V a, V b) {
   return hn::BitCast(d, hn::Or(even, odd));
 }
 
-// 64 bits out of products of 32: the low halves, and the two mixed products, whose upper half falls off the end.
+// 64 bits out of products of 32: the low halves, and the two mixed products, whose upper half falls off the
+// end.
 template <class D, class V>
 HWY_INLINE V multiply_64(D d, V a, V b) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_SVE || HWY_TARGET == HWY_SVE2
@@ -53,7 +55,8 @@ struct Product {
   }
 };
 
-// The product of bytes works on pairs of them; of an odd number the last one stands alone in a vector twice as long.
+// The product of bytes works on pairs of them; of an odd number the last one stands alone in a vector twice
+// as long.
 struct ByteProduct {
   static constexpr std::size_t smallest_vector_lanes = 2;
   template <class D, class V>
@@ -107,18 +110,27 @@ Kernel find_product(Operator operation, Type type) noexcept {
   if (operation != Operator::prod) return nullptr;
   switch (type) {
     case Type::i8:
-    case Type::u8: return product_of_bytes;
+    case Type::u8:
+      return product_of_bytes;
     case Type::i16:
-    case Type::u16: return product_of<std::uint16_t>;
+    case Type::u16:
+      return product_of<std::uint16_t>;
     case Type::i32:
-    case Type::u32: return product_of<std::uint32_t>;
+    case Type::u32:
+      return product_of<std::uint32_t>;
     case Type::i64:
-    case Type::u64: return product_of<std::uint64_t>;
-    case Type::f32: return product_of<float>;
-    case Type::f64: return product_of<double>;
-    case Type::c32: return complex_product_of<float>;
-    case Type::c64: return complex_product_of<double>;
-    default: return nullptr;
+    case Type::u64:
+      return product_of<std::uint64_t>;
+    case Type::f32:
+      return product_of<float>;
+    case Type::f64:
+      return product_of<double>;
+    case Type::c32:
+      return complex_product_of<float>;
+    case Type::c64:
+      return complex_product_of<double>;
+    default:
+      return nullptr;
   }
 }
 
@@ -128,7 +140,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tutti::reduction {
 
-Finders product_finders() noexcept { return TUTTI_FINDERS(find_product); }
+Finders product_finders() noexcept {
+  return TUTTI_FINDERS(find_product);
+}
 
 }  // namespace tutti::reduction
 #endif

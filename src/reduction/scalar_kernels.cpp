@@ -7,7 +7,8 @@ namespace tutti::reduction {
 
 namespace {
 
-// Of equal values the smaller index; a value that cannot be ordered against the other (NaN) lets the later pair win.
+// Of equal values the smaller index; a value that cannot be ordered against the other (NaN) lets the later
+// pair win.
 template <class Better>
 struct Location {
   template <class P>
@@ -34,15 +35,24 @@ struct Smaller {
 template <class Operation>
 Kernel location_of(Type type) {
   switch (type) {
-    case Type::f32_i32: return plain::reduce<Operation, PairF32I32>;
-    case Type::f64_i32: return plain::reduce<Operation, PairF64I32>;
-    case Type::i64_i32: return plain::reduce<Operation, PairI64I32>;
-    case Type::i32_i32: return plain::reduce<Operation, PairI32I32>;
-    case Type::i16_i32: return plain::reduce<Operation, PairI16I32>;
-    case Type::f80_i32: return plain::reduce<Operation, PairF80I32>;
-    case Type::f32_f32: return plain::reduce<Operation, PairF32F32>;
-    case Type::f64_f64: return plain::reduce<Operation, PairF64F64>;
-    default: return nullptr;
+    case Type::f32_i32:
+      return plain::reduce<Operation, PairF32I32>;
+    case Type::f64_i32:
+      return plain::reduce<Operation, PairF64I32>;
+    case Type::i64_i32:
+      return plain::reduce<Operation, PairI64I32>;
+    case Type::i32_i32:
+      return plain::reduce<Operation, PairI32I32>;
+    case Type::i16_i32:
+      return plain::reduce<Operation, PairI16I32>;
+    case Type::f80_i32:
+      return plain::reduce<Operation, PairF80I32>;
+    case Type::f32_f32:
+      return plain::reduce<Operation, PairF32F32>;
+    case Type::f64_f64:
+      return plain::reduce<Operation, PairF64F64>;
+    default:
+      return nullptr;
   }
 }
 
@@ -50,9 +60,12 @@ Kernel location_of(Type type) {
 
 Kernel location_kernel(Operator operation, Type type) noexcept {
   switch (operation) {
-    case Operator::maxloc: return location_of<Location<Larger>>(type);
-    case Operator::minloc: return location_of<Location<Smaller>>(type);
-    default: return nullptr;
+    case Operator::maxloc:
+      return location_of<Location<Larger>>(type);
+    case Operator::minloc:
+      return location_of<Location<Smaller>>(type);
+    default:
+      return nullptr;
   }
 }
 
@@ -60,14 +73,22 @@ Kernel extended_kernel(Operator operation, Type type) noexcept {
   using ComplexF80 = plain::Complex<long double>;
   if (type == Type::f80) {
     switch (operation) {
-      case Operator::max: return plain::reduce<plain::Max, long double>;
-      case Operator::min: return plain::reduce<plain::Min, long double>;
-      case Operator::sum: return plain::reduce<plain::Sum, long double>;
-      case Operator::prod: return plain::reduce<plain::Product, long double>;
-      case Operator::land: return plain::reduce<plain::LogicalAnd, long double>;
-      case Operator::lor: return plain::reduce<plain::LogicalOr, long double>;
-      case Operator::lxor: return plain::reduce<plain::LogicalXor, long double>;
-      default: return nullptr;
+      case Operator::max:
+        return plain::reduce<plain::Max, long double>;
+      case Operator::min:
+        return plain::reduce<plain::Min, long double>;
+      case Operator::sum:
+        return plain::reduce<plain::Sum, long double>;
+      case Operator::prod:
+        return plain::reduce<plain::Product, long double>;
+      case Operator::land:
+        return plain::reduce<plain::LogicalAnd, long double>;
+      case Operator::lor:
+        return plain::reduce<plain::LogicalOr, long double>;
+      case Operator::lxor:
+        return plain::reduce<plain::LogicalXor, long double>;
+      default:
+        return nullptr;
     }
   }
   if (type == Type::c80 && operation == Operator::sum) return plain::reduce<plain::Sum, ComplexF80>;

@@ -27,7 +27,7 @@ constexpr Kernel sum_of = reduce<Sum, T, kLanesPerElement>;
 
 template <class T, std::size_t kLanesPerElement>
 constexpr Kernel sum_of =
-    plain::reduce<plain::Sum, std::conditional_t<kLanesPerElement == 2, plain::Complex<T>, T>>;
+    plain::reduce<plain::Sum, std::conditional_t<kLanesPerElement == 2, plain::Complex<T>, T> >;
 
 #endif
 
@@ -36,18 +36,27 @@ Kernel find_sum(Operator operation, Type type) noexcept {
   if (operation != Operator::sum) return nullptr;
   switch (type) {
     case Type::i8:
-    case Type::u8: return sum_of<std::uint8_t, 1>;
+    case Type::u8:
+      return sum_of<std::uint8_t, 1>;
     case Type::i16:
-    case Type::u16: return sum_of<std::uint16_t, 1>;
+    case Type::u16:
+      return sum_of<std::uint16_t, 1>;
     case Type::i32:
-    case Type::u32: return sum_of<std::uint32_t, 1>;
+    case Type::u32:
+      return sum_of<std::uint32_t, 1>;
     case Type::i64:
-    case Type::u64: return sum_of<std::uint64_t, 1>;
-    case Type::f32: return sum_of<float, 1>;
-    case Type::f64: return sum_of<double, 1>;
-    case Type::c32: return sum_of<float, 2>;
-    case Type::c64: return sum_of<double, 2>;
-    default: return nullptr;
+    case Type::u64:
+      return sum_of<std::uint64_t, 1>;
+    case Type::f32:
+      return sum_of<float, 1>;
+    case Type::f64:
+      return sum_of<double, 1>;
+    case Type::c32:
+      return sum_of<float, 2>;
+    case Type::c64:
+      return sum_of<double, 2>;
+    default:
+      return nullptr;
   }
 }
 
@@ -57,7 +66,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tutti::reduction {
 
-Finders sum_finders() noexcept { return TUTTI_FINDERS(find_sum); }
+Finders sum_finders() noexcept {
+  return TUTTI_FINDERS(find_sum);
+}
 
 }  // namespace tutti::reduction
 #endif

@@ -35,7 +35,9 @@ HWY_INLINE void store(D d, hn::Vec<D> vector, void* destination, std::size_t off
 }
 
 // The compiler may not move a store past this. No instruction comes of it.
-HWY_INLINE void keep_order() { asm volatile("" ::: "memory"); }
+HWY_INLINE void keep_order() {
+  asm volatile("" ::: "memory");
+}
 
 // One array of one call: bytes from `begin` up to `end` of each source are to be reduced.
 struct Call {
@@ -45,8 +47,8 @@ struct Call {
   std::size_t end_bytes;
 };
 
-// One vector of the result, `offset` bytes into the arrays. All sources are read before it is written, here and below: the
-// destination may be one of them.
+// One vector of the result, `offset` bytes into the arrays. All sources are read before it is written, here
+// and below: the destination may be one of them.
 template <class Operation, class D>
 HWY_INLINE void reduce_vector(D d, const void* const* sources, std::size_t source_count, void* destination,
                               std::size_t offset) {
@@ -57,8 +59,8 @@ HWY_INLINE void reduce_vector(D d, const void* const* sources, std::size_t sourc
   store(d, result, destination, offset);
 }
 
-// What is shorter than a vector: half a vector if that much is left, then a quarter, and so on. These are the same
-// operations as in the loops above it, so that where an element stands does not change its bits.
+// What is shorter than a vector: half a vector if that much is left, then a quarter, and so on. These are the
+// same operations as in the loops above it, so that where an element stands does not change its bits.
 template <class Operation, class T, std::size_t kLanes>
 HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
   const hn::CappedTag<T, kLanes> d;
@@ -72,10 +74,11 @@ HWY_INLINE void reduce_rest(const Call& call, std::size_t offset) {
   }
 }
 
-// The whole vectors of a call with a few sources, whose number the compiler knows. Returns how many bytes are done.
-// Everything is copied into locals: a store of bytes could change `call` for all the compiler knows.
-// Four vectors a turn, one written after the other: four in registers at once, which the compiler then stored in an order of
-// its own, had half the speed in the first-level cache (AMD Zen 3), and so had one vector a turn in a loop badly aligned.
+// The whole vectors of a call with a few sources, whose number the compiler knows. Returns how many bytes are
+// done. Everything is copied into locals: a store of bytes could change `call` for all the compiler knows.
+// Four vectors a turn, one written after the other: four in registers at once, which the compiler then stored
+// in an order of its own, had half the speed in the first-level cache (AMD Zen 3), and so had one vector a
+// turn in a loop badly aligned.
 template <class Operation, class T, std::size_t kSources>
 HWY_INLINE std::size_t reduce_few(const Call& call) {
   const hn::ScalableTag<T> d;
@@ -132,25 +135,31 @@ HWY_INLINE std::size_t reduce_many(const Call& call) {
   return offset;
 }
 
-// All the whole vectors of a call; returns how many bytes are done. Apart from `reduce`, which so needs no stack for a few
-// elements.
+// All the whole vectors of a call; returns how many bytes are done. Apart from `reduce`, which so needs no
+// stack for a few elements.
 template <class Operation, class T>
 HWY_NOINLINE std::size_t reduce_all_vectors(const Call& call) {
   switch (call.source_count) {
-    case 2: return reduce_few<Operation, T, 2>(call);
-    case 3: return reduce_few<Operation, T, 3>(call);
-    case 4: return reduce_few<Operation, T, 4>(call);
-    default: return reduce_many<Operation, T>(call);
+    case 2:
+      return reduce_few<Operation, T, 2>(call);
+    case 3:
+      return reduce_few<Operation, T, 3>(call);
+    case 4:
+      return reduce_few<Operation, T, 4>(call);
+    default:
+      return reduce_many<Operation, T>(call);
   }
 }
 
 // The Kernel. An element is kLanesPerElement values of type T.
 template <class Operation, class T, std::size_t kLanesPerElement>
-void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count,
+            std::size_t element_count) {
   const hn::ScalableTag<T> d;
   constexpr std::size_t kHalf = hn::MaxLanes(hn::ScalableTag<T>()) / 2;
   const Call call{destination, sources, source_count, element_count * kLanesPerElement * sizeof(T)};
-  const std::size_t done = call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
+  const std::size_t done =
+      call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
   if constexpr (kHalf >= Operation::smallest_vector_lanes) {
     if (done != call.end_bytes) reduce_rest<Operation, T, kHalf>(call, done);
   }

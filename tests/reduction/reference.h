@@ -1,4 +1,5 @@
-// What the kernels are compared with: arrays of every type, and the definition of every operator, one element at a time.
+// What the kernels are compared with: arrays of every type, and the definition of every operator, one element
+// at a time.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +24,17 @@ namespace tutti::reduction::test {
 using Bytes = std::vector<unsigned char>;
 
 inline std::string name_of(Operator operation) {
-  static const char* const names[] = {"max",  "min", "sum",  "prod", "land",   "band",
-                                      "lor",  "bor", "lxor", "bxor", "maxloc", "minloc"};
+  static const char* const names[] = {"max", "min", "sum",  "prod", "land",   "band",
+                                      "lor", "bor", "lxor", "bxor", "maxloc", "minloc"};
   return names[static_cast<int>(operation)];
 }
 
 inline std::string name_of(Type type) {
-  static const char* const names[] = {
-      "i8",       "i16",      "i32",       "i64",       "u8",   "u16",     "u32",     "u64",     "f32",     "f64",
-      "f80",      "c32",      "c64",       "c80",       "bool", "logical8", "logical16", "logical32", "logical64", "byte",
-      "f32_i32",  "f64_i32",  "i64_i32",   "i32_i32",   "i16_i32", "f80_i32", "f32_f32", "f64_f64"};
+  static const char* const names[] = {"i8",        "i16",     "i32",     "i64",      "u8",        "u16",
+                                      "u32",       "u64",     "f32",     "f64",      "f80",       "c32",
+                                      "c64",       "c80",     "bool",    "logical8", "logical16", "logical32",
+                                      "logical64", "byte",    "f32_i32", "f64_i32",  "i64_i32",   "i32_i32",
+                                      "i16_i32",   "f80_i32", "f32_f32", "f64_f64"};
   return names[static_cast<int>(type)];
 }
 
@@ -64,34 +66,61 @@ inline constexpr bool is_logical<Logical<T>> = true;
 template <class Function>
 auto with_element(Type type, Function function) {
   switch (type) {
-    case Type::i8: return function.template operator()<std::int8_t>();
-    case Type::i16: return function.template operator()<std::int16_t>();
-    case Type::i32: return function.template operator()<std::int32_t>();
-    case Type::i64: return function.template operator()<std::int64_t>();
+    case Type::i8:
+      return function.template operator()<std::int8_t>();
+    case Type::i16:
+      return function.template operator()<std::int16_t>();
+    case Type::i32:
+      return function.template operator()<std::int32_t>();
+    case Type::i64:
+      return function.template operator()<std::int64_t>();
     case Type::u8:
-    case Type::byte: return function.template operator()<std::uint8_t>();
-    case Type::u16: return function.template operator()<std::uint16_t>();
-    case Type::u32: return function.template operator()<std::uint32_t>();
-    case Type::u64: return function.template operator()<std::uint64_t>();
-    case Type::f32: return function.template operator()<float>();
-    case Type::f64: return function.template operator()<double>();
-    case Type::f80: return function.template operator()<long double>();
-    case Type::c32: return function.template operator()<std::complex<float>>();
-    case Type::c64: return function.template operator()<std::complex<double>>();
-    case Type::c80: return function.template operator()<std::complex<long double>>();
-    case Type::boolean: return function.template operator()<bool>();
-    case Type::logical8: return function.template operator()<Logical<std::uint8_t>>();
-    case Type::logical16: return function.template operator()<Logical<std::uint16_t>>();
-    case Type::logical32: return function.template operator()<Logical<std::uint32_t>>();
-    case Type::logical64: return function.template operator()<Logical<std::uint64_t>>();
-    case Type::f32_i32: return function.template operator()<PairF32I32>();
-    case Type::f64_i32: return function.template operator()<PairF64I32>();
-    case Type::i64_i32: return function.template operator()<PairI64I32>();
-    case Type::i32_i32: return function.template operator()<PairI32I32>();
-    case Type::i16_i32: return function.template operator()<PairI16I32>();
-    case Type::f80_i32: return function.template operator()<PairF80I32>();
-    case Type::f32_f32: return function.template operator()<PairF32F32>();
-    case Type::f64_f64: return function.template operator()<PairF64F64>();
+    case Type::byte:
+      return function.template operator()<std::uint8_t>();
+    case Type::u16:
+      return function.template operator()<std::uint16_t>();
+    case Type::u32:
+      return function.template operator()<std::uint32_t>();
+    case Type::u64:
+      return function.template operator()<std::uint64_t>();
+    case Type::f32:
+      return function.template operator()<float>();
+    case Type::f64:
+      return function.template operator()<double>();
+    case Type::f80:
+      return function.template operator()<long double>();
+    case Type::c32:
+      return function.template operator()<std::complex<float>>();
+    case Type::c64:
+      return function.template operator()<std::complex<double>>();
+    case Type::c80:
+      return function.template operator()<std::complex<long double>>();
+    case Type::boolean:
+      return function.template operator()<bool>();
+    case Type::logical8:
+      return function.template operator()<Logical<std::uint8_t>>();
+    case Type::logical16:
+      return function.template operator()<Logical<std::uint16_t>>();
+    case Type::logical32:
+      return function.template operator()<Logical<std::uint32_t>>();
+    case Type::logical64:
+      return function.template operator()<Logical<std::uint64_t>>();
+    case Type::f32_i32:
+      return function.template operator()<PairF32I32>();
+    case Type::f64_i32:
+      return function.template operator()<PairF64I32>();
+    case Type::i64_i32:
+      return function.template operator()<PairI64I32>();
+    case Type::i32_i32:
+      return function.template operator()<PairI32I32>();
+    case Type::i16_i32:
+      return function.template operator()<PairI16I32>();
+    case Type::f80_i32:
+      return function.template operator()<PairF80I32>();
+    case Type::f32_f32:
+      return function.template operator()<PairF32F32>();
+    case Type::f64_f64:
+      return function.template operator()<PairF64F64>();
   }
   throw std::logic_error("a type without an element");
 }
@@ -118,19 +147,29 @@ T random_value(Random& random) {
     return pair;
   } else if constexpr (std::is_floating_point_v<T>) {
     switch (kind) {
-      case 0: return static_cast<T>(0.0);
-      case 1: return static_cast<T>(-0.0);
-      case 2: return random() % 16 == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(1.5);
-      case 3: return random() % 16 == 0 ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-      default: return static_cast<T>(static_cast<double>(random()) * 1e-16 - 500.0) / static_cast<T>(3);
+      case 0:
+        return static_cast<T>(0.0);
+      case 1:
+        return static_cast<T>(-0.0);
+      case 2:
+        return random() % 16 == 0 ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(1.5);
+      case 3:
+        return random() % 16 == 0 ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+      default:
+        return static_cast<T>(static_cast<double>(random()) * 1e-16 - 500.0) / static_cast<T>(3);
     }
   } else {
     switch (kind) {
-      case 0: return 0;
-      case 1: return std::numeric_limits<T>::max();
-      case 2: return std::numeric_limits<T>::min();
-      case 3: return static_cast<T>(random() % 5);
-      default: return static_cast<T>(random());
+      case 0:
+        return 0;
+      case 1:
+        return std::numeric_limits<T>::max();
+      case 2:
+        return std::numeric_limits<T>::min();
+      case 3:
+        return static_cast<T>(random() % 5);
+      default:
+        return static_cast<T>(random());
     }
   }
 }
@@ -163,25 +202,38 @@ T integer_step(Operator operation, T a, T b) {
   const auto wide_a = static_cast<std::uint64_t>(a);
   const auto wide_b = static_cast<std::uint64_t>(b);
   switch (operation) {
-    case Operator::max: return b < a ? a : b;
-    case Operator::min: return a < b ? a : b;
-    case Operator::sum: return static_cast<T>(wide_a + wide_b);
-    case Operator::prod: return static_cast<T>(wide_a * wide_b);
-    case Operator::band: return static_cast<T>(wide_a & wide_b);
-    case Operator::bor: return static_cast<T>(wide_a | wide_b);
-    case Operator::bxor: return static_cast<T>(wide_a ^ wide_b);
-    default: throw std::logic_error("not an integer operator");
+    case Operator::max:
+      return b < a ? a : b;
+    case Operator::min:
+      return a < b ? a : b;
+    case Operator::sum:
+      return static_cast<T>(wide_a + wide_b);
+    case Operator::prod:
+      return static_cast<T>(wide_a * wide_b);
+    case Operator::band:
+      return static_cast<T>(wide_a & wide_b);
+    case Operator::bor:
+      return static_cast<T>(wide_a | wide_b);
+    case Operator::bxor:
+      return static_cast<T>(wide_a ^ wide_b);
+    default:
+      throw std::logic_error("not an integer operator");
   }
 }
 
 template <class T>
 T floating_step(Operator operation, T a, T b) {
   switch (operation) {
-    case Operator::max: return a > b ? a : b;
-    case Operator::min: return a < b ? a : b;
-    case Operator::sum: return a + b;
-    case Operator::prod: return a * b;
-    default: throw std::logic_error("not a floating-point operator");
+    case Operator::max:
+      return a > b ? a : b;
+    case Operator::min:
+      return a < b ? a : b;
+    case Operator::sum:
+      return a + b;
+    case Operator::prod:
+      return a * b;
+    default:
+      throw std::logic_error("not a floating-point operator");
   }
 }
 
@@ -190,7 +242,8 @@ template <class T>
 std::complex<T> complex_step(Operator operation, std::complex<T> a, std::complex<T> b) {
   if (operation == Operator::sum) return {a.real() + b.real(), a.imag() + b.imag()};
   if (operation != Operator::prod) throw std::logic_error("not a complex operator");
-  volatile T products[] = {a.real() * b.real(), a.imag() * b.imag(), a.real() * b.imag(), a.imag() * b.real()};
+  volatile T products[] = {a.real() * b.real(), a.imag() * b.imag(), a.real() * b.imag(),
+                           a.imag() * b.real()};
   return {products[0] - products[1], products[2] + products[3]};
 }
 
@@ -249,8 +302,8 @@ inline Bytes expected(Operator operation, Type type, const std::vector<Bytes>& s
   return result;
 }
 
-/// Whether two numbers have the same bits. long double has padding, hence its value and sign. With `any_nan`, one NaN is as
-/// good as another.
+/// Whether two numbers have the same bits. long double has padding, hence its value and sign. With `any_nan`,
+/// one NaN is as good as another.
 template <class T>
 bool same_number(T a, T b, bool any_nan) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -279,8 +332,8 @@ inline bool any_nan_will_do(Operator operation) {
 }
 
 /// The first element that differs, or `count` if the arrays are the same.
-inline std::size_t first_difference(Operator operation, Type type, const unsigned char* a, const unsigned char* b,
-                                    std::size_t count) {
+inline std::size_t first_difference(Operator operation, Type type, const unsigned char* a,
+                                    const unsigned char* b, std::size_t count) {
   return with_element(type, [&]<class T>() {
     for (std::size_t i = 0; i < count; ++i) {
       T left;

@@ -1,4 +1,5 @@
-// The values the interface promises by name, on the kernels this machine gets: special numbers, ties, overflow, the table.
+// The values the interface promises by name, on the kernels this machine gets: special numbers, ties,
+// overflow, the table.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,7 +11,8 @@ namespace {
 
 constexpr float nan32 = std::numeric_limits<float>::quiet_NaN();
 
-/// `repeated` copies of a, op, as many of b: all of the results, which a kernel makes by vectors and one by one.
+/// `repeated` copies of a, op, as many of b: all of the results, which a kernel makes by vectors and one by
+/// one.
 template <class T>
 std::vector<T> reduced(Operator operation, Type type, T a, T b, std::size_t repeated = 67) {
   const std::vector<T> left(repeated, a);
@@ -56,9 +58,12 @@ TYPED_TEST(FloatingPoint, ExtremumTakesTheLaterOfTwoZeros) {
 
 TYPED_TEST(FloatingPoint, ExtremumOrdersInfinitiesAndTheLargestNumbers) {
   using Limits = std::numeric_limits<TypeParam>;
-  expect_everywhere(reduced(Operator::max, this->type, Limits::infinity(), Limits::max()), Limits::infinity());
-  expect_everywhere(reduced(Operator::min, this->type, Limits::lowest(), -Limits::infinity()), -Limits::infinity());
-  expect_everywhere(reduced(Operator::max, this->type, Limits::denorm_min(), TypeParam{0}), Limits::denorm_min());
+  expect_everywhere(reduced(Operator::max, this->type, Limits::infinity(), Limits::max()),
+                    Limits::infinity());
+  expect_everywhere(reduced(Operator::min, this->type, Limits::lowest(), -Limits::infinity()),
+                    -Limits::infinity());
+  expect_everywhere(reduced(Operator::max, this->type, Limits::denorm_min(), TypeParam{0}),
+                    Limits::denorm_min());
 }
 
 TYPED_TEST(FloatingPoint, SumKeepsTheSignOfZeroAndSubnormalNumbers) {
@@ -70,8 +75,10 @@ TYPED_TEST(FloatingPoint, SumKeepsTheSignOfZeroAndSubnormalNumbers) {
 }
 
 TYPED_TEST(FloatingPoint, SumOfAnythingAndNotANumberIsNotANumber) {
-  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, this->nan, 1)) EXPECT_NE(value, value);
-  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, 1, this->nan)) EXPECT_NE(value, value);
+  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, this->nan, 1))
+    EXPECT_NE(value, value);
+  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, 1, this->nan))
+    EXPECT_NE(value, value);
 }
 
 TYPED_TEST(FloatingPoint, NegativeZeroIsFalseAndNotANumberIsTrue) {
@@ -82,8 +89,8 @@ TYPED_TEST(FloatingPoint, NegativeZeroIsFalseAndNotANumberIsTrue) {
 TEST(Order, SumIsTakenFromTheFirstSourceOn) {
   // (1e20 + -1e20) + 1 is 1; every other grouping is 0.
   for (std::size_t count : {1, 2, 3, 4, 7, 100}) {
-    const std::array<std::vector<double>, 3> values = {std::vector<double>(count, 1e20),
-                                                       std::vector<double>(count, -1e20), std::vector<double>(count, 1)};
+    const std::array<std::vector<double>, 3> values = {
+        std::vector<double>(count, 1e20), std::vector<double>(count, -1e20), std::vector<double>(count, 1)};
     const void* const sources[] = {values[0].data(), values[1].data(), values[2].data()};
     const void* const turned[] = {values[2].data(), values[1].data(), values[0].data()};
     std::vector<double> result(count);
@@ -105,15 +112,16 @@ class Integer : public testing::Test {
     return std::is_signed_v<T> ? signed_types[log] : unsigned_types[log];
   }
 };
-using IntegerTypes = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                                    std::uint32_t, std::uint64_t>;
+using IntegerTypes = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
+                                    std::uint16_t, std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(Integer, IntegerTypes);
 
 TYPED_TEST(Integer, SumAndProductWrap) {
   using Limits = std::numeric_limits<TypeParam>;
   expect_everywhere(reduced<TypeParam>(Operator::sum, this->type(), Limits::max(), 1), Limits::min());
   // The largest number is -1 or 2^(n-1) - 1 modulo 2^n: its square is 1 either way.
-  expect_everywhere(reduced<TypeParam>(Operator::prod, this->type(), Limits::max(), Limits::max()), TypeParam{1});
+  expect_everywhere(reduced<TypeParam>(Operator::prod, this->type(), Limits::max(), Limits::max()),
+                    TypeParam{1});
 }
 
 TYPED_TEST(Integer, ExtremumOrdersTheWholeRange) {
@@ -146,15 +154,18 @@ TEST(Location, EqualValuesKeepTheSmallerIndexWhicheverSideItIsOn) {
 }
 
 TEST(Location, TheIndexGoesWithItsValue) {
-  expect_everywhere(reduced<PairI16I32>(Operator::maxloc, Type::i16_i32, {-5, 9}, {3, 70000}), PairI16I32{3, 70000});
-  expect_everywhere(reduced<PairI16I32>(Operator::minloc, Type::i16_i32, {-5, 9}, {3, 70000}), PairI16I32{-5, 9});
+  expect_everywhere(reduced<PairI16I32>(Operator::maxloc, Type::i16_i32, {-5, 9}, {3, 70000}),
+                    PairI16I32{3, 70000});
+  expect_everywhere(reduced<PairI16I32>(Operator::minloc, Type::i16_i32, {-5, 9}, {3, 70000}),
+                    PairI16I32{-5, 9});
   expect_everywhere(reduced<PairF80I32>(Operator::minloc, Type::f80_i32, {2, 1}, {-2, 8}), PairF80I32{-2, 8});
 }
 
 TEST(Location, TheLaterPairWinsWhenAValueIsNotANumber) {
   for (Operator operation : {Operator::maxloc, Operator::minloc}) {
     expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {nan32, 1}, {3, 2}), PairF32I32{3, 2});
-    expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {3, 1}, {nan32, 2}), PairF32I32{nan32, 2});
+    expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {3, 1}, {nan32, 2}),
+                      PairF32I32{nan32, 2});
   }
 }
 
