@@ -220,7 +220,7 @@ def _legend(description: Dict[str, Any]) -> Text:
         style = f"bold {_LEVEL_STYLES[level % len(_LEVEL_STYLES)]}"
         text.append("   ")
         text.append(f"n{chr(39) * (level + 1)}", style=style)
-        text.append(f" leads a group of level {names[level]}", style="default not bold")
+        text.append(f" leads at level {names[level]}", style="default not bold")
     return text
 
 

@@ -49,7 +49,9 @@ def machine_boxes(description: Dict[str, Any]) -> List[Box]:
         first_unit.setdefault(unit["core"], unit)
     counts = machine["domain_counts"]
     usually_outer = ["socket", "numa", "l3", "l2"]
-    kinds = [kind for kind in usually_outer if 0 < counts[kind] < len(first_unit) or kind in ("socket", "numa")]
+    kinds = [
+        kind for kind in usually_outer if 0 < counts[kind] < len(first_unit) or kind in ("socket", "numa")
+    ]
     kinds = [kind for kind in kinds if counts[kind]]
     kinds.sort(key=lambda kind: counts[kind])  # stable: of equals, the usually outer one stays first
     boxes = _split(list(first_unit.values()), kinds)

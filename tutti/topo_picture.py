@@ -13,7 +13,8 @@ from tutti.topo_model import Box, highest_led, level_names, machine_boxes, ranks
 # Lengths are in cells: a core is one cell wide.
 CELL_WIDTH, CELL_HEIGHT = 1.0, 0.72
 PADDING, TITLE, GAP = 0.28, 0.62, 0.3
-PREFERRED_SHAPE = 1.7  # width by height of what holds several boxes
+PREFERRED_SHAPE, PAGE_SHAPE = 1.7, 2.4  # width by height of what holds several boxes, and of the whole
+RAGGED = 4.0  # how much worse an empty place in the last row is than a shape that is off
 
 INK, MUTED, PAPER = "#1f2933", "#7b8794", "#ffffff"
 #: Fill of boxes by depth, from the outside in.
@@ -58,13 +59,13 @@ def _arrange(box: Box, by_core: Dict[int, List[int]], depth: int) -> Placed:
     return _leaf(title, depth, [by_core.get(core, []) for core in box.cores])
 
 
-def _best_columns(count: int, width: float, height: float) -> int:
+def _best_columns(count: int, width: float, height: float, preferred_shape: float = PREFERRED_SHAPE) -> int:
     """Columns for `count` equal things, so that full rows and a pleasant shape result."""
 
     def ugliness(columns: int) -> float:
         rows = math.ceil(count / columns)
-        shape = math.log((columns * width) / (rows * height) / PREFERRED_SHAPE)
-        return abs(shape) + 0.8 * (rows * columns - count) / count
+        shape = math.log((columns * width) / (rows * height) / preferred_shape)
+        return abs(shape) + RAGGED * (rows * columns - count) / count
 
     return min(range(1, count + 1), key=ugliness)
 
@@ -73,7 +74,7 @@ def _leaf(title: str, depth: int, cells: List[List[int]]) -> Placed:
     columns = _best_columns(len(cells), CELL_WIDTH, CELL_HEIGHT)
     rows = math.ceil(len(cells) / columns)
     title_space = TITLE if title else PADDING
-    narrowest = 0.27 * len(title)  # a single core must not be narrower than its title
+    narrowest = 0.2 * len(title)  # a single core must not be narrower than its title
     return Placed(
         title,
         depth,
@@ -87,7 +88,9 @@ def _leaf(title: str, depth: int, cells: List[List[int]]) -> Placed:
 def _hold(title: str, depth: int, children: List[Placed]) -> Placed:
     cell_width = max(child.width for child in children)
     cell_height = max(child.height for child in children)
-    columns = _best_columns(len(children), cell_width + GAP, cell_height + GAP)
+    columns = _best_columns(
+        len(children), cell_width + GAP, cell_height + GAP, PAGE_SHAPE if depth < 0 else PREFERRED_SHAPE
+    )
     rows = math.ceil(len(children) / columns)
     title_space = TITLE if title else PADDING
     for number, child in enumerate(children):
@@ -117,7 +120,7 @@ class _Painter:
         self.description = description
         self.machine = machine
         self.led = highest_led(description)
-        self.centre: Dict[int, Tuple[float, float]] = {}
+        self.cell: Dict[int, Tuple[Tuple[float, float], FancyBboxPatch]] = {}
         header, footer = 1.0, 0.55  # inches
         #: Small machines in comfortable cells, large ones on a page that still fits a screen.
         self.cell_inches = max(0.16, min(0.5, 15.0 / machine.width, 11.0 / machine.height))
@@ -126,7 +129,7 @@ class _Painter:
         self.figure = Figure(figsize=(width, height))
         self.axes = self.figure.add_axes([0, footer / height, 1, 1 - (header + footer) / height])
         slack = (width / self.cell_inches - machine.width) / 2
-        self.axes.set_xlim(-slack, machine.width + slack)
+        self.axes.set_xlim(0, machine.width + 2 * slack)
         self.axes.set_ylim(0, machine.height)
         self.axes.set_axis_off()
         self.header_height, self.height, self.width = header, height, width
@@ -158,15 +161,19 @@ class _Painter:
             )
         )
         if placed.title:
+            # Arrows mostly end at the first core, at the left: inner titles make way for them.
+            outer = placed.depth == 0
             self.axes.text(
-                placed.x + PADDING,
+                placed.x + (PADDING if outer else placed.width - PADDING),
                 placed.y + placed.height - TITLE / 2,
                 placed.title,
-                fontsize=min(11, self.points(0.36 if placed.depth == 0 else 0.31)),
-                fontweight="bold" if placed.depth == 0 else "normal",
-                color=INK if placed.depth == 0 else MUTED,
+                fontsize=min(11, self.points(0.36)) if outer else min(10, self.points(0.3)),
+                fontweight="bold" if outer else "normal",
+                color=INK if outer else MUTED,
+                ha="left" if outer else "right",
                 va="center_baseline",
-                zorder=20,
+                bbox={"facecolor": fill, "edgecolor": "none", "pad": 1.0},
+                zorder=9,
             )
         for child in placed.children:
             self._box(child)
@@ -179,21 +186,20 @@ class _Painter:
         inset = 0.06
         chief = self._chief(ranks)
         fill, ink = self._colours(chief)
-        self.axes.add_patch(
-            FancyBboxPatch(
-                (x + inset, y + inset),
-                CELL_WIDTH - 2 * inset,
-                CELL_HEIGHT - 2 * inset,
-                boxstyle="round,pad=0,rounding_size=0.1",
-                facecolor=fill,
-                edgecolor="#b8c2cc" if not ranks else "none",
-                linewidth=0.7,
-                zorder=10,
-            )
+        patch = FancyBboxPatch(
+            (x + inset, y + inset),
+            CELL_WIDTH - 2 * inset,
+            CELL_HEIGHT - 2 * inset,
+            boxstyle="round,pad=0,rounding_size=0.1",
+            facecolor=fill,
+            edgecolor="#b8c2cc" if not ranks else "none",
+            linewidth=0.7,
+            zorder=10,
         )
+        self.axes.add_patch(patch)
         centre = (x + CELL_WIDTH / 2, y + CELL_HEIGHT / 2)
         for rank in ranks:
-            self.centre[rank] = centre
+            self.cell[rank] = (centre, patch)
         label = self._label(ranks)
         if label:
             letters = max(len(label), 2)
@@ -239,20 +245,23 @@ class _Painter:
                         self._arrow(group["leader"], member)
 
     def _arrow(self, source: int, target: int) -> None:
-        if self.centre[source] == self.centre[target]:
+        (start, start_cell), (end, end_cell) = self.cell[source], self.cell[target]
+        if start_cell is end_cell:
             return
         self.axes.add_patch(
             FancyArrowPatch(
-                self.centre[source],
-                self.centre[target],
+                start,
+                end,
+                patchA=start_cell,
+                patchB=end_cell,
                 connectionstyle="arc3,rad=0.14",
                 arrowstyle="-|>,head_length=4,head_width=2",
-                shrinkA=self.points(0.3),
-                shrinkB=self.points(0.36),
+                shrinkA=0,
+                shrinkB=1,
                 color=self._colours(source)[0],
                 linewidth=1.3,
-                alpha=0.75,
-                zorder=12,
+                alpha=0.8,
+                zorder=8,  # behind the cores, so that their numbers stay readable
             )
         )
 
@@ -262,8 +271,9 @@ class _Painter:
         description = self.description
         counts = description["message_counts"]
         mapping = description["mapping"]
+        title = machine_line(description)
         lines = [
-            (machine_line(description), 13, "bold", INK),
+            (title, min(13, 105 * self.width / len(title)), "bold", INK),
             (
                 f"{description['rank_count']} ranks, mapping {mapping}, hierarchy {description['hierarchy']}, "
                 f"root {description['root']}",
@@ -287,8 +297,12 @@ class _Painter:
     def _legend(self) -> None:
         names = level_names(self.description)
         handles = [Patch(facecolor=ROOT, label="root")]
-        for level in sorted({led for rank, led in self.led.items() if rank != self.description["root"]}, reverse=True):
-            handles.append(Patch(facecolor=LEVEL_FILLS[level % len(LEVEL_FILLS)], label=f"leads a {names[level]} group"))
+        for level in sorted(
+            {led for rank, led in self.led.items() if rank != self.description["root"]}, reverse=True
+        ):
+            handles.append(
+                Patch(facecolor=LEVEL_FILLS[level % len(LEVEL_FILLS)], label=f"leads at level {names[level]}")
+            )
         if len(self.led) < self.description["rank_count"]:
             handles.append(Patch(facecolor=MEMBER, label="member"))
         if any(not ranks for placed in _leaves(self.machine) for ranks in placed.cells):
