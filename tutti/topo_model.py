@@ -1,4 +1,4 @@
-"""What `tutti topo` needs to know of the JSON of `tutti-topo`, for text and picture alike: boxes in boxes, and who leads."""
+"""What text and picture of `tutti topo` read from the JSON of `tutti-topo`: boxes in boxes, and who leads."""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Tuple

@@ -1,10 +1,12 @@
-// What hwloc may see of the world outside when it is linked statically into a library that is preloaded into other
-// people's programs. cmake/hwloc.cmake renames these outside names in our private copy of libhwloc.a.
+// What hwloc may see of the world outside when it is linked statically into a library that is preloaded into
+// other people's programs. cmake/hwloc.cmake renames these outside names in our private copy of libhwloc.a.
 //
-// - dlopen: hwloc loads every plug-in of the system at start-up. Those link the shared libhwloc, and OpenCL, X11 or
-//   PCI libraries, into a program that never asked for them, and cost more time than all the rest of the discovery.
-//   Here no plug-in can be loaded; hwloc goes on without. The levels that we use need none.
-// - getenv: hwloc speaks on standard error when a machine describes itself badly, unless told otherwise by a variable.
+// - dlopen: hwloc loads every plug-in of the system at start-up. Those link the shared libhwloc, and OpenCL,
+// X11 or
+//   PCI libraries, into a program that never asked for them, and cost more time than all the rest of the
+//   discovery. Here no plug-in can be loaded; hwloc goes on without. The levels that we use need none.
+// - getenv: hwloc speaks on standard error when a machine describes itself badly, unless told otherwise by a
+// variable.
 //   The program's environment is not ours to change, so the variable is answered here.
 // - udev_*: Debian's libhwloc.a wants libudev, only to name disks. Here there is no udev; hwloc copes.
 #include <stddef.h>
@@ -32,14 +34,17 @@ char* tutti_hwloc_getenv(const char* name) {
   return value;
 }
 
-void* tutti_hwloc_udev_new(void) { return NULL; }
+void* tutti_hwloc_udev_new(void) {
+  return NULL;
+}
 
 void* tutti_hwloc_udev_unref(void* udev) {
   (void)udev;
   return NULL;
 }
 
-void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name) {
+void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem,
+                                                         const char* name) {
   (void)udev;
   (void)subsystem;
   (void)name;
