@@ -1,7 +1,7 @@
 """`tutti topo`: a machine, where ranks sit on it, and the hierarchy that its collectives follow.
 
-Everything shown comes from the helper program `tutti-topo`, which runs the library's own code. So the text and the
-picture are what a run with the same settings would do.
+Everything shown comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture
+are what a run with the same settings would do.
 """
 
 import json

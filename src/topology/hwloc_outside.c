@@ -9,9 +9,18 @@
 // variable.
 //   The program's environment is not ours to change, so the variable is answered here.
 // - udev_*: Debian's libhwloc.a wants libudev, only to name disks. Here there is no udev; hwloc copes.
+// - stderr, stdout, program_invocation_name: data of the C library, which code built for programs reaches as
+// if it
+//   were its own; in a shared library it must be.
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Hidden, whatever the flags: what may be replaced from elsewhere cannot be reached as one's own.
+#pragma GCC visibility push(hidden)
 
 void* tutti_hwloc_dlopen(const char* file, int mode);
 char* tutti_hwloc_getenv(const char* name);
@@ -20,6 +29,16 @@ void* tutti_hwloc_udev_unref(void* udev);
 void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name);
 const char* tutti_hwloc_udev_device_get_property_value(void* device, const char* key);
 void* tutti_hwloc_udev_device_unref(void* device);
+
+FILE* tutti_hwloc_stderr;
+FILE* tutti_hwloc_stdout;
+char* tutti_hwloc_program_invocation_name;
+
+__attribute__((constructor)) static void copy_data_of_the_c_library(void) {
+  tutti_hwloc_stderr = stderr;
+  tutti_hwloc_stdout = stdout;
+  tutti_hwloc_program_invocation_name = program_invocation_name;
+}
 
 void* tutti_hwloc_dlopen(const char* file, int mode) {
   (void)file;
@@ -61,3 +80,5 @@ void* tutti_hwloc_udev_device_unref(void* device) {
   (void)device;
   return NULL;
 }
+
+#pragma GCC visibility pop
