@@ -1,7 +1,9 @@
-// Links everything of hwloc that the library uses; run by cmake/hwloc.cmake to see whether it can be linked.
+// A shared library that uses hwloc as ours does; cmake/hwloc.cmake tries whether it can be linked.
 #include <hwloc.h>
 
-int main(void) {
+int tutti_hwloc_try(void);
+
+int tutti_hwloc_try(void) {
   hwloc_topology_t topology;
   if (hwloc_topology_init(&topology) != 0) return 1;
   hwloc_topology_set_xml(topology, "machine.xml");

@@ -1,5 +1,6 @@
-// tutti-topo: prints, as JSON, a machine, where ranks would sit on it, the hierarchy they would form, and how far its
-// messages go. `tutti topo` draws what this prints. Exit status: 0, or 2 with one line on standard error.
+// tutti-topo: prints, as JSON, a machine, where ranks would sit on it, the hierarchy they would form, and how
+// far its messages go. `tutti topo` draws what this prints. Exit status: 0, or 2 with one line on standard
+// error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -33,31 +34,31 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-ordered_json or_null(int id) { return id < 0 ? ordered_json(nullptr) : ordered_json(id); }
+ordered_json or_null(int id) {
+  return id < 0 ? ordered_json(nullptr) : ordered_json(id);
+}
 
 ordered_json json_of_domains(const Domains& domains) {
   ordered_json out = ordered_json::object();
-  for (const LevelKind kind : all_level_kinds) out[std::string(name_of(kind))] = or_null(domains[index_of(kind)]);
+  for (const LevelKind kind : all_level_kinds)
+    out[std::string(name_of(kind))] = or_null(domains[index_of(kind)]);
   return out;
 }
 
 ordered_json json_of_machine(const Machine& machine, const std::string& description) {
   ordered_json domains = ordered_json::object();
-  for (const LevelKind kind : all_level_kinds) domains[std::string(name_of(kind))] = machine.domain_count(kind);
+  for (const LevelKind kind : all_level_kinds)
+    domains[std::string(name_of(kind))] = machine.domain_count(kind);
   ordered_json units = ordered_json::array();
   for (const ProcessingUnit& unit : machine.units()) {
     ordered_json entry{{"os_index", unit.os_index}, {"core", unit.core}};
     entry.update(json_of_domains(unit.domain));
     units.push_back(entry);
   }
-  return {{"description", description},
-          {"is_this_machine", machine.is_this_machine()},
-          {"unit_count", machine.unit_count()},
-          {"core_count", machine.core_count()},
-          {"domain_counts", domains},
-          {"l2_bytes", machine.l2_bytes()},
-          {"l3_bytes", machine.l3_bytes()},
-          {"units", units}};
+  return {{"description", description},         {"is_this_machine", machine.is_this_machine()},
+          {"unit_count", machine.unit_count()}, {"core_count", machine.core_count()},
+          {"domain_counts", domains},           {"l2_bytes", machine.l2_bytes()},
+          {"l3_bytes", machine.l3_bytes()},     {"units", units}};
 }
 
 ordered_json json_of_ranks(const Machine& machine, const Placement& placement, const Hierarchy& hierarchy) {
@@ -80,7 +81,8 @@ ordered_json json_of_levels(const Hierarchy& hierarchy) {
   ordered_json levels = ordered_json::array();
   for (const Level& level : hierarchy.levels) {
     ordered_json groups = ordered_json::array();
-    for (const Group& group : level.groups) groups.push_back({{"leader", group.leader}, {"members", group.members}});
+    for (const Group& group : level.groups)
+      groups.push_back({{"leader", group.leader}, {"members", group.members}});
     levels.push_back({{"name", level.kind ? std::string(name_of(*level.kind)) : "top"}, {"groups", groups}});
   }
   return levels;
@@ -95,8 +97,9 @@ ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hiera
                                   [&](const Level& level) { return level.kind == kind; });
     if (used) continue;
     notes.push_back(machine.domain_count(kind) == 0 ? "level " + name + " is left out: this machine has none"
-                                                    : "level " + name + " is left out: it does not group these ranks "
-                                                      "differently from the other levels");
+                                                    : "level " + name +
+                                                          " is left out: it does not group these ranks "
+                                                          "differently from the other levels");
   }
   return notes;
 }
@@ -110,7 +113,8 @@ Value require(std::optional<Value> value, const std::string& error) {
 
 int checked_rank_count(const Options& options, const Machine& machine) {
   if (options.ranks < 0 || options.ranks > max_ranks)
-    throw UsageError("--ranks " + std::to_string(options.ranks) + " is not between 1 and " + std::to_string(max_ranks));
+    throw UsageError("--ranks " + std::to_string(options.ranks) + " is not between 1 and " +
+                     std::to_string(max_ranks));
   return options.ranks == 0 ? machine.core_count() : options.ranks;
 }
 
@@ -144,7 +148,9 @@ ordered_json describe(const Options& options) {
           {"ranks", json_of_ranks(machine, placement, hierarchy)},
           {"levels", json_of_levels(hierarchy)},
           {"message_counts",
-           {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}}},
+           {{"inter_socket", counts.inter_socket},
+            {"inter_numa", counts.inter_numa},
+            {"intra_numa", counts.intra_numa}}},
           {"notes", notes_on(spec, machine, hierarchy)}};
 }
 

@@ -13,9 +13,13 @@ namespace {
 
 constexpr int word_bits = 64;
 
-std::size_t word_of(int os_index) { return static_cast<std::size_t>(os_index / word_bits); }
+std::size_t word_of(int os_index) {
+  return static_cast<std::size_t>(os_index / word_bits);
+}
 
-std::uint64_t bit_of(int os_index) { return std::uint64_t{1} << (os_index % word_bits); }
+std::uint64_t bit_of(int os_index) {
+  return std::uint64_t{1} << (os_index % word_bits);
+}
 
 }  // namespace
 

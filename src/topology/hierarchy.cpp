@@ -1,6 +1,7 @@
-// How it works: the ranks are cut into ever finer parts, from the outermost level inwards, so that the parts nest even
-// where the machine's domains do not (a NUMA node over two sockets, an L3 over two NUMA nodes, unbound ranks). Then
-// groups are formed from the inside out, each level among the leaders that the one below has left.
+// How it works: the ranks are cut into ever finer parts, from the outermost level inwards, so that the parts
+// nest even where the machine's domains do not (a NUMA node over two sockets, an L3 over two NUMA nodes,
+// unbound ranks). Then groups are formed from the inside out, each level among the leaders that the one below
+// has left.
 #include "topology/hierarchy.h"
 
 #include <algorithm>
@@ -17,7 +18,9 @@ struct Partition {
   int parts = 0;
 };
 
-Partition all_together(std::size_t ranks) { return {std::vector<int>(ranks, 0), ranks ? 1 : 0}; }
+Partition all_together(std::size_t ranks) {
+  return {std::vector<int>(ranks, 0), ranks ? 1 : 0};
+}
 
 int domain_of(const Placement& placement, std::size_t rank, LevelKind kind) {
   return placement.ranks[rank].domain[index_of(kind)];
@@ -46,14 +49,15 @@ std::vector<LevelKind> outermost_first(const Placement& placement, std::span<con
   for (auto kind = all_level_kinds.rbegin(); kind != all_level_kinds.rend(); ++kind)
     if (std::find(kinds.begin(), kinds.end(), *kind) != kinds.end())
       counted.emplace_back(refine(together, placement, *kind).parts, *kind);
-  std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(counted.begin(), counted.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LevelKind> out;
   for (const auto& entry : counted) out.push_back(entry.second);
   return out;
 }
 
-/// Groups those of `participants` (rising) that are in one part. Groups come in order of their lowest member; groups
-/// of one are among them.
+/// Groups those of `participants` (rising) that are in one part. Groups come in order of their lowest member;
+/// groups of one are among them.
 std::vector<Group> group_by_part(const Partition& partition, const std::vector<int>& participants, int root) {
   std::vector<int> group_of_part(static_cast<std::size_t>(partition.parts), -1);
   std::vector<Group> groups;
@@ -82,7 +86,8 @@ Level make_level(std::optional<LevelKind> kind, std::vector<Group> groups, std::
   std::erase_if(groups, [](const Group& group) { return group.members.size() < 2; });
   Level level{kind, std::move(groups), std::vector<int>(ranks, -1)};
   for (std::size_t i = 0; i < level.groups.size(); ++i)
-    for (const int rank : level.groups[i].members) level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
+    for (const int rank : level.groups[i].members)
+      level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
   return level;
 }
 

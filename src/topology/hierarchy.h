@@ -24,25 +24,26 @@ struct Level {
   std::vector<int> group_of;  ///< by rank: the index in `groups`, -1 if the rank takes no part in this level
 };
 
-/// The tree along which a collective moves data. Level 0 is the innermost; the members of a group of level k > 0 are
-/// ranks that lead everything below them. The root leads every group it is in. Each rank but the root is a mere member
-/// in exactly one group, which is the one where its parent leads.
+/// The tree along which a collective moves data. Level 0 is the innermost; the members of a group of level k
+/// > 0 are ranks that lead everything below them. The root leads every group it is in. Each rank but the root
+/// is a mere member in exactly one group, which is the one where its parent leads.
 struct Hierarchy {
   int rank_count = 0;
   int root = 0;
-  std::vector<Level> levels;  ///< empty for a single rank; one level with one group if nothing splits the ranks
+  std::vector<Level>
+      levels;  ///< empty for a single rank; one level with one group if nothing splits the ranks
 };
 
-/// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3, numa
-/// and socket that split the ranks, each differently from the others; levels that leave every rank alone or all
-/// together are left out.
+/// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3,
+/// numa and socket that split the ranks, each differently from the others; levels that leave every rank alone
+/// or all together are left out.
 std::vector<LevelKind> choose_levels(const LevelSpec& spec, const Placement& placement);
 
-/// Groups all ranks of the placement (numbers 0 .. size-1, as in the communicator) by the given levels, and joins the
-/// leaders in a top level. The order of `kinds` does not matter: the level with most domains goes innermost. Ranks
-/// with no domain at a level form one group of it, within the same domain of the levels further out. Groups of one
-/// and levels without groups drop out. The leader of a group is the root if it is a member, else the lowest rank.
-/// root must be a rank of the placement. O(ranks log ranks) per level.
+/// Groups all ranks of the placement (numbers 0 .. size-1, as in the communicator) by the given levels, and
+/// joins the leaders in a top level. The order of `kinds` does not matter: the level with most domains goes
+/// innermost. Ranks with no domain at a level form one group of it, within the same domain of the levels
+/// further out. Groups of one and levels without groups drop out. The leader of a group is the root if it is
+/// a member, else the lowest rank. root must be a rank of the placement. O(ranks log ranks) per level.
 Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, int root);
 
 }  // namespace tutti::topology

@@ -1,18 +1,26 @@
-// What hwloc may see of the world outside when it is linked statically into a library that is preloaded into other
-// people's programs. cmake/hwloc.cmake renames these outside names in our private copy of libhwloc.a.
+// What hwloc may see of the world outside when it is linked statically into a library that is preloaded into
+// other people's programs. cmake/hwloc.cmake renames these outside names in our private copy of libhwloc.a.
 //
-// - dlopen: hwloc loads every plug-in of the system at start-up. Those link the shared libhwloc, and OpenCL, X11 or
-//   PCI libraries, into a program that never asked for them, and cost more time than all the rest of the discovery.
-//   Here no plug-in can be loaded; hwloc goes on without. The levels that we use need none.
-// - getenv: hwloc speaks on standard error when a machine describes itself badly, unless told otherwise by a variable.
+// - dlopen: hwloc loads every plug-in of the system at start-up. Those link the shared libhwloc, and OpenCL,
+// X11 or
+//   PCI libraries, into a program that never asked for them, and cost more time than all the rest of the
+//   discovery. Here no plug-in can be loaded; hwloc goes on without. The levels that we use need none.
+// - getenv: hwloc speaks on standard error when a machine describes itself badly, unless told otherwise by a
+// variable.
 //   The program's environment is not ours to change, so the variable is answered here.
-// - stderr, stdout, program_invocation_name: the archive is built for programs, whose code refers to these variables
-//   in a way that a shared library cannot; here are copies.
 // - udev_*: Debian's libhwloc.a wants libudev, only to name disks. Here there is no udev; hwloc copes.
+// - stderr, stdout, program_invocation_name: data of the C library, which code built for programs reaches as
+// if it
+//   were its own; in a shared library it must be.
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Hidden, whatever the flags: what may be replaced from elsewhere cannot be reached as one's own.
+#pragma GCC visibility push(hidden)
 
 void* tutti_hwloc_dlopen(const char* file, int mode);
 char* tutti_hwloc_getenv(const char* name);
@@ -22,17 +30,14 @@ void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char*
 const char* tutti_hwloc_udev_device_get_property_value(void* device, const char* key);
 void* tutti_hwloc_udev_device_unref(void* device);
 
-extern FILE* tutti_hwloc_stderr;
-extern FILE* tutti_hwloc_stdout;
-extern char* tutti_hwloc_program_invocation_name;
-static char no_name[] = "";
 FILE* tutti_hwloc_stderr;
 FILE* tutti_hwloc_stdout;
-char* tutti_hwloc_program_invocation_name = no_name;
+char* tutti_hwloc_program_invocation_name;
 
-static void __attribute__((constructor)) copy_variables(void) {
+__attribute__((constructor)) static void copy_data_of_the_c_library(void) {
   tutti_hwloc_stderr = stderr;
   tutti_hwloc_stdout = stdout;
+  tutti_hwloc_program_invocation_name = program_invocation_name;
 }
 
 void* tutti_hwloc_dlopen(const char* file, int mode) {
@@ -48,14 +53,17 @@ char* tutti_hwloc_getenv(const char* name) {
   return value;
 }
 
-void* tutti_hwloc_udev_new(void) { return NULL; }
+void* tutti_hwloc_udev_new(void) {
+  return NULL;
+}
 
 void* tutti_hwloc_udev_unref(void* udev) {
   (void)udev;
   return NULL;
 }
 
-void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name) {
+void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem,
+                                                         const char* name) {
   (void)udev;
   (void)subsystem;
   (void)name;
@@ -72,3 +80,5 @@ void* tutti_hwloc_udev_device_unref(void* device) {
   (void)device;
   return NULL;
 }
+
+#pragma GCC visibility pop

@@ -16,7 +16,9 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool same_word(std::string_view a, std::string_view b) { return edit_distance(a, b) == 0; }
+bool same_word(std::string_view a, std::string_view b) {
+  return edit_distance(a, b) == 0;
+}
 
 std::optional<LevelKind> parse_kind(std::string_view word) {
   for (const LevelKind kind : all_level_kinds)
@@ -32,22 +34,27 @@ std::string quoted(std::string_view text) {
 }
 
 std::string explain_wrong(std::string_view word, std::string_view text) {
-  if (word.empty()) return "empty level name in hierarchy " + quoted(text) + "; write e.g. numa+socket, flat or auto";
+  if (word.empty())
+    return "empty level name in hierarchy " + quoted(text) + "; write e.g. numa+socket, flat or auto";
   if (same_word(word, "flat") || same_word(word, "auto"))
     return quoted(word) + " stands alone and cannot be joined with other levels in hierarchy " + quoted(text);
   const std::string best = nearest(word, {"l2", "l3", "numa", "socket", "flat", "auto"});
-  return "unknown level " + quoted(word) + " in hierarchy " + quoted(text) + "; did you mean " + quoted(best) +
-         "? (levels: l2, l3, numa, socket joined by +, or flat, or auto)";
+  return "unknown level " + quoted(word) + " in hierarchy " + quoted(text) + "; did you mean " +
+         quoted(best) + "? (levels: l2, l3, numa, socket joined by +, or flat, or auto)";
 }
 
 }  // namespace
 
 std::string_view name_of(LevelKind kind) {
   switch (kind) {
-    case LevelKind::l2: return "l2";
-    case LevelKind::l3: return "l3";
-    case LevelKind::numa: return "numa";
-    case LevelKind::socket: return "socket";
+    case LevelKind::l2:
+      return "l2";
+    case LevelKind::l3:
+      return "l3";
+    case LevelKind::numa:
+      return "numa";
+    case LevelKind::socket:
+      return "socket";
   }
   return "?";
 }
@@ -68,7 +75,8 @@ std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error)
       error = explain_wrong(word, all);
       return std::nullopt;
     }
-    if (std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end()) spec.kinds.push_back(*kind);
+    if (std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end())
+      spec.kinds.push_back(*kind);
     begin = end + 1;
   }
   return spec;

@@ -19,20 +19,22 @@ inline constexpr std::array<LevelKind, level_kind_count> all_level_kinds{LevelKi
 /// One small number per level kind, e.g. the domain a processing unit lies in; -1: none.
 using Domains = std::array<int, level_kind_count>;
 
-constexpr std::size_t index_of(LevelKind kind) { return static_cast<std::size_t>(kind); }
+constexpr std::size_t index_of(LevelKind kind) {
+  return static_cast<std::size_t>(kind);
+}
 
 /// "l2", "l3", "numa" or "socket".
 std::string_view name_of(LevelKind kind);
 
 /// What TUTTI_HIERARCHY asks for.
 struct LevelSpec {
-  bool automatic = false;         ///< "auto": whatever splits the ranks; `kinds` is empty then
-  std::vector<LevelKind> kinds;   ///< without repetitions, in the user's order; empty and not automatic: flat
+  bool automatic = false;        ///< "auto": whatever splits the ranks; `kinds` is empty then
+  std::vector<LevelKind> kinds;  ///< without repetitions, in the user's order; empty and not automatic: flat
 };
 
 /// Parses "auto", "flat", or level names joined by "+" (XHC, section III.A, calls this the sensitivity).
-/// Case and blanks around names do not matter. On failure nothing is returned, and `error` says what was wrong
-/// and the nearest right name.
+/// Case and blanks around names do not matter. On failure nothing is returned, and `error` says what was
+/// wrong and the nearest right name.
 std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error);
 
 /// The text that parse_levels reads back: "auto", "flat" or "numa+socket".

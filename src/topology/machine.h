@@ -14,16 +14,17 @@ namespace tutti::topology {
 
 /// One hardware thread.
 struct ProcessingUnit {
-  int os_index = -1;                   ///< the operating system's number, as in affinity masks
-  int core = -1;                       ///< which core, counted from 0 over the machine
-  Domains domain = {-1, -1, -1, -1};   ///< which L2, L3, NUMA node and socket; -1: the machine has no such level here
+  int os_index = -1;  ///< the operating system's number, as in affinity masks
+  int core = -1;      ///< which core, counted from 0 over the machine
+  Domains domain = {-1, -1, -1,
+                    -1};  ///< which L2, L3, NUMA node and socket; -1: the machine has no such level here
 };
 
 class Machine {
  public:
-  /// description: "" for the machine we run on, an hwloc synthetic description ("package:2 numa:4 core:8 pu:1",
-  /// where a missing last "pu" is added), or the path of an XML file that lstopo wrote.
-  /// On failure nothing is returned and `error` says what was tried and why it failed. Prints nothing.
+  /// description: "" for the machine we run on, an hwloc synthetic description ("package:2 numa:4 core:8
+  /// pu:1", where a missing last "pu" is added), or the path of an XML file that lstopo wrote. On failure
+  /// nothing is returned and `error` says what was tried and why it failed. Prints nothing.
   static std::optional<Machine> load(const std::string& description, std::string& error);
 
   /// In hwloc's logical order, so that neighbours in the list are neighbours in the machine.

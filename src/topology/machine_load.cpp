@@ -49,7 +49,8 @@ bool looks_like_path(const std::string& description) {
 /// Discovery costs time at every start of every program: nothing that we do not use is looked for.
 void discover_little(hwloc_topology_t topology) {
   hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-  // Groups carry NUMA nodes that have no cache, socket or core of the same extent (as in "package:2 numa:4 core:8").
+  // Groups carry NUMA nodes that have no cache, socket or core of the same extent (as in "package:2 numa:4
+  // core:8").
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   for (const hwloc_obj_type_t type :
        {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE})
@@ -61,7 +62,8 @@ void discover_little(hwloc_topology_t topology) {
   flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
 #endif
 #if HWLOC_API_VERSION >= 0x00020800
-  flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+  flags |=
+      HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
 #endif
   hwloc_topology_set_flags(topology, flags);
 #if HWLOC_API_VERSION >= 0x00020100
@@ -80,7 +82,9 @@ Topology open_topology(std::string& error) {
   return Topology(raw);
 }
 
-bool finish(hwloc_topology_t topology) { return hwloc_topology_load(topology) == 0; }
+bool finish(hwloc_topology_t topology) {
+  return hwloc_topology_load(topology) == 0;
+}
 
 Topology load_native(std::string& error) {
   Topology topology = open_topology(error);
@@ -101,8 +105,9 @@ Topology load_file(const std::string& path, std::string& error) {
   return nullptr;
 }
 
-/// Whether the description says what its processing units are. Where it does not, hwloc takes whatever comes last for
-/// them: "core:8" would become eight units without a core. Untyped descriptions ("2 4 8") are hwloc's to complete.
+/// Whether the description says what its processing units are. Where it does not, hwloc takes whatever comes
+/// last for them: "core:8" would become eight units without a core. Untyped descriptions ("2 4 8") are
+/// hwloc's to complete.
 bool names_units(const std::string& description) {
   std::string lower;
   for (const char c : description) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -113,7 +118,8 @@ Topology load_synthetic(const std::string& description, std::string& error) {
   Topology topology = open_topology(error);
   if (!topology) return nullptr;
   const std::string full = names_units(description) ? description : description + " pu:1";
-  if (hwloc_topology_set_synthetic(topology.get(), full.c_str()) == 0 && finish(topology.get())) return topology;
+  if (hwloc_topology_set_synthetic(topology.get(), full.c_str()) == 0 && finish(topology.get()))
+    return topology;
   error = "topology " + quoted(description) +
           " is neither a file nor an hwloc synthetic description such as \"package:2 numa:4 core:8 pu:1\"";
   return nullptr;
@@ -127,10 +133,14 @@ Topology load_topology(const std::string& description, std::string& error) {
 
 std::optional<LevelKind> kind_of(hwloc_obj_type_t type) {
   switch (type) {
-    case HWLOC_OBJ_L2CACHE: return LevelKind::l2;
-    case HWLOC_OBJ_L3CACHE: return LevelKind::l3;
-    case HWLOC_OBJ_PACKAGE: return LevelKind::socket;
-    default: return std::nullopt;
+    case HWLOC_OBJ_L2CACHE:
+      return LevelKind::l2;
+    case HWLOC_OBJ_L3CACHE:
+      return LevelKind::l3;
+    case HWLOC_OBJ_PACKAGE:
+      return LevelKind::socket;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -180,8 +190,9 @@ class MachineLoader {
       if (unit.core < 0) unit.core = next++;
   }
 
-  /// NUMA nodes hang beside the tree, and a unit may be local to several (main and high-bandwidth memory, a node
-  /// of the whole machine): the one with fewest units says most about neighbourhood; of equals, the first.
+  /// NUMA nodes hang beside the tree, and a unit may be local to several (main and high-bandwidth memory, a
+  /// node of the whole machine): the one with fewest units says most about neighbourhood; of equals, the
+  /// first.
   static void read_numa(hwloc_topology_t topology, Machine& machine) {
     constexpr std::size_t numa = index_of(LevelKind::numa);
     std::vector<int> units_of_best(machine.units_.size(), std::numeric_limits<int>::max());
@@ -219,7 +230,8 @@ std::optional<Machine> Machine::load(const std::string& description, std::string
     error = "topology " + quoted(description) + " has no processing units";
     return std::nullopt;
   }
-  MachineLoader::set_this_machine(machine, description.empty() && hwloc_topology_is_thissystem(topology.get()));
+  MachineLoader::set_this_machine(machine,
+                                  description.empty() && hwloc_topology_is_thissystem(topology.get()));
   return machine;
 }
 

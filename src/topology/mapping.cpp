@@ -12,8 +12,10 @@ namespace tutti::topology {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mapping>, 4> mapping_names{
-    {{"core", Mapping::core}, {"numa", Mapping::numa}, {"socket", Mapping::socket}, {"unbound", Mapping::unbound}}};
+constexpr std::array<std::pair<std::string_view, Mapping>, 4> mapping_names{{{"core", Mapping::core},
+                                                                             {"numa", Mapping::numa},
+                                                                             {"socket", Mapping::socket},
+                                                                             {"unbound", Mapping::unbound}}};
 
 /// A processing unit and when its turn comes.
 struct Turn {
@@ -75,7 +77,8 @@ std::vector<CpuSet> map_ranks(const Machine& machine, int ranks, Mapping mapping
     return std::vector<CpuSet>(static_cast<std::size_t>(ranks), every_unit(machine));
   const std::vector<int> order = unit_order(machine, mapping);
   std::vector<CpuSet> masks;
-  for (int rank = 0; rank < ranks; ++rank) masks.push_back(CpuSet{order[static_cast<std::size_t>(rank) % order.size()]});
+  for (int rank = 0; rank < ranks; ++rank)
+    masks.push_back(CpuSet{order[static_cast<std::size_t>(rank) % order.size()]});
   return masks;
 }
 

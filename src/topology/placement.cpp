@@ -8,7 +8,9 @@ namespace tutti::topology {
 namespace {
 
 /// Joins what two units a rank may run on have in common: the domain if it is the same, else none.
-int common(int a, int b) { return a == b ? a : -1; }
+int common(int a, int b) {
+  return a == b ? a : -1;
+}
 
 RankPlace place_on_unit(const Machine& machine, int position) {
   const ProcessingUnit& unit = machine.units()[static_cast<std::size_t>(position)];
@@ -52,7 +54,8 @@ double crowding_of(const CpuSet& mask, const std::map<CpuSet, int>& ranks_of_mas
   return static_cast<double>(confined) / mask.count();
 }
 
-void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_of_rank, Placement& placement) {
+void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_of_rank,
+                      Placement& placement) {
   const auto ranks_of_mask = count_masks(affinity_of_rank);
   CpuSet all;
   for (const auto& entry : ranks_of_mask) all.insert(entry.first);
@@ -60,7 +63,8 @@ void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_o
   if (placement.cores_available == 0) return;
   placement.ranks_per_core = static_cast<double>(affinity_of_rank.size()) / placement.cores_available;
   for (const auto& [mask, ranks] : ranks_of_mask)
-    if (!mask.empty()) placement.ranks_per_core = std::max(placement.ranks_per_core, crowding_of(mask, ranks_of_mask));
+    if (!mask.empty())
+      placement.ranks_per_core = std::max(placement.ranks_per_core, crowding_of(mask, ranks_of_mask));
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace tutti::topology {
 
 /// One group that the rank takes part in.
 struct Membership {
-  int level = 0;             ///< index in Hierarchy::levels
-  int group = 0;             ///< index in Level::groups
+  int level = 0;  ///< index in Hierarchy::levels
+  int group = 0;  ///< index in Level::groups
   int leader = -1;
-  int position = 0;          ///< of this rank in members
+  int position = 0;  ///< of this rank in members
   bool leads = false;
   std::vector<int> members;  ///< rising rank order, this rank and the leader among them
 
@@ -30,13 +30,14 @@ struct RankPlan {
   std::vector<Membership> memberships;
   /// By level of the hierarchy (as many as it has): the ranks that read from us there, in rising order.
   std::vector<std::vector<int>> children;
-  int child_count = 0;    ///< over all levels
+  int child_count = 0;  ///< over all levels
 };
 
 /// rank must be one of the hierarchy's. Costs no more than the groups it is in.
 RankPlan plan(const Hierarchy& hierarchy, int rank);
 
-/// Edges of the tree by the farthest boundary they cross (XHC, table II): one edge is one message of a broadcast.
+/// Edges of the tree by the farthest boundary they cross (XHC, table II): one edge is one message of a
+/// broadcast.
 struct MessageCounts {
   int inter_socket = 0;
   int inter_numa = 0;  ///< within one socket

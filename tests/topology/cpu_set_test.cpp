@@ -51,7 +51,9 @@ TEST(CpuSet, UnionHoldsBoth) {
   EXPECT_EQ(set, (CpuSet{1, 70}));
 }
 
-TEST(CpuSet, AffinityOfThisThreadIsNotEmpty) { EXPECT_GE(affinity_of_this_thread().count(), 1); }
+TEST(CpuSet, AffinityOfThisThreadIsNotEmpty) {
+  EXPECT_GE(affinity_of_this_thread().count(), 1);
+}
 
 }  // namespace
 }  // namespace tutti::topology

@@ -19,7 +19,8 @@ Placement on_units(const Machine& machine, const std::vector<int>& units) {
   return place_by_affinity(machine, bound_to(units));
 }
 
-/// What must hold of every hierarchy: each rank but the root is a mere member exactly once, below that it leads.
+/// What must hold of every hierarchy: each rank but the root is a mere member exactly once, below that it
+/// leads.
 void expect_a_tree(const Hierarchy& hierarchy) {
   std::vector<int> times_member(static_cast<std::size_t>(hierarchy.rank_count), 0);
   std::set<int> participants;
@@ -47,7 +48,8 @@ void expect_a_tree(const Hierarchy& hierarchy) {
         if (rank != group.leader) participants.erase(rank);
   }
   for (const int rank : sequence(hierarchy.rank_count))
-    EXPECT_EQ(times_member[static_cast<std::size_t>(rank)], rank == hierarchy.root ? 0 : 1) << "rank " << rank;
+    EXPECT_EQ(times_member[static_cast<std::size_t>(rank)], rank == hierarchy.root ? 0 : 1)
+        << "rank " << rank;
 }
 
 std::vector<std::size_t> groups_per_level(const Hierarchy& hierarchy) {
@@ -95,12 +97,17 @@ TEST(Hierarchy, FlatIsOneGroupOfAll) {
 }
 
 TEST(Hierarchy, IsATreeForEveryMachineMappingRootAndSpec) {
-  const std::vector<const char*> machines{"core:1 pu:1", "core:2 pu:1", "package:2 numa:2 core:2 pu:1",
-                                          "package:3 l3:2 l2:3 core:1 pu:1", "numa:2 package:2 l3:2 core:2 pu:1",
+  const std::vector<const char*> machines{"core:1 pu:1",
+                                          "core:2 pu:1",
+                                          "package:2 numa:2 core:2 pu:1",
+                                          "package:3 l3:2 l2:3 core:1 pu:1",
+                                          "numa:2 package:2 l3:2 core:2 pu:1",
                                           "package:2 l3:1 numa:2 core:3 pu:2"};
-  const std::vector<std::vector<LevelKind>> specs{
-      {}, {LevelKind::numa}, numa_socket, {LevelKind::l3, LevelKind::numa, LevelKind::socket},
-      {all_level_kinds.begin(), all_level_kinds.end()}};
+  const std::vector<std::vector<LevelKind>> specs{{},
+                                                  {LevelKind::numa},
+                                                  numa_socket,
+                                                  {LevelKind::l3, LevelKind::numa, LevelKind::socket},
+                                                  {all_level_kinds.begin(), all_level_kinds.end()}};
   for (const char* description : machines) {
     const Machine machine = machine_of(description);
     for (unsigned seed = 0; seed < 5; ++seed) {
@@ -150,8 +157,10 @@ TEST(Hierarchy, SubsetUsesTheNumbersOfTheCommunicator) {
   const Hierarchy hierarchy = build(placement, numa_socket, 1);
   expect_a_tree(hierarchy);
   ASSERT_EQ(hierarchy.levels.size(), 3u);
-  EXPECT_EQ(hierarchy.levels[0].groups, (std::vector<Group>{{1, {0, 1}}, {3, {3, 4}}})) << "rank 2 alone drops out";
-  EXPECT_EQ(hierarchy.levels[1].groups, (std::vector<Group>{{2, {2, 3}}})) << "the other socket has one leader";
+  EXPECT_EQ(hierarchy.levels[0].groups, (std::vector<Group>{{1, {0, 1}}, {3, {3, 4}}}))
+      << "rank 2 alone drops out";
+  EXPECT_EQ(hierarchy.levels[1].groups, (std::vector<Group>{{2, {2, 3}}}))
+      << "the other socket has one leader";
   EXPECT_EQ(hierarchy.levels[2].groups, (std::vector<Group>{{1, {1, 2}}}));
 }
 
@@ -236,7 +245,8 @@ TEST(ChooseLevels, AutoTakesWhatSplitsTheRanksDifferently) {
             (Kinds{LevelKind::l3, LevelKind::numa, LevelKind::socket}));
   EXPECT_EQ(chosen("package:2 [numa] l3:1 core:4 pu:1", sequence(8)), Kinds{LevelKind::socket})
       << "three levels that split alike are one";
-  EXPECT_EQ(chosen("package:2 l3:1 numa:2 core:4 pu:1", sequence(16)), numa_socket) << "an L3 over two NUMA nodes";
+  EXPECT_EQ(chosen("package:2 l3:1 numa:2 core:4 pu:1", sequence(16)), numa_socket)
+      << "an L3 over two NUMA nodes";
   EXPECT_EQ(chosen("package:1 l3:1 core:8 pu:1", sequence(8)), Kinds{}) << "nothing splits the ranks";
   EXPECT_EQ(chosen("package:4 core:1 pu:1", sequence(4)), Kinds{}) << "every rank alone is no level";
   EXPECT_EQ(chosen(testing::two_socket_machine, {0, 1, 8, 9}), Kinds{LevelKind::numa}) << "one socket in use";

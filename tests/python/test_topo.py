@@ -1,0 +1,149 @@
+"""`tutti topo` against the real tutti-topo, on machines that are only described."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tutti.topo import TopologyError, command, compact, describe, machine_line, show
+from tutti.topo_model import highest_led, machine_boxes, unbound_ranks
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))
+TOOL = BUILD / "tools" / "tutti-topo"
+TWO_SOCKETS = "package:2 numa:4 core:8 pu:1"
+
+needs_tool = pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL} is not built")
+
+
+def text_of(description, width=120):
+    console = Console(width=width, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    show(description, console)
+    console.file.close()
+    return console.export_text()
+
+
+@needs_tool
+@pytest.mark.parametrize("root", [0, 10, 63])
+@pytest.mark.parametrize("mapping", ["core", "numa", "socket"])
+def test_message_counts_are_those_of_table_two(mapping, root):
+    description = describe(TOOL, TWO_SOCKETS, "numa+socket", 64, root, mapping)
+    assert description["message_counts"] == {"inter_socket": 1, "inter_numa": 6, "intra_numa": 56}
+    assert [len(level["groups"]) for level in description["levels"]] == [8, 2, 1]
+    assert description["ranks"][root]["parent"] is None
+
+
+@needs_tool
+def test_auto_chooses_the_levels_of_the_machine_and_one_rank_a_core():
+    description = describe(TOOL, "package:2 numa:8 core:10")
+    assert description["rank_count"] == 160
+    assert description["hierarchy"] == "numa+socket"
+    assert not description["oversubscribed"]
+
+
+@needs_tool
+def test_unbound_ranks_form_one_group():
+    description = describe(TOOL, TWO_SOCKETS, "numa+socket", 6, 2, "unbound")
+    assert unbound_ranks(description) == list(range(6))
+    assert description["levels"] == [{"name": "top", "groups": [{"leader": 2, "members": list(range(6))}]}]
+    assert len(description["notes"]) == 2
+
+
+@needs_tool
+def test_a_level_the_machine_lacks_is_noted():
+    description = describe(TOOL, TWO_SOCKETS, "l3+numa")
+    assert any("l3" in note and "has none" in note for note in description["notes"])
+
+
+@needs_tool
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"hierarchy": "nuna"}, 'did you mean "numa"'),
+        ({"mapping": "cores"}, 'did you mean "core"'),
+        ({"topology": "/no/such/file.xml"}, "/no/such/file.xml"),
+        ({"topology": "rubbish"}, "rubbish"),
+        ({"topology": TWO_SOCKETS, "root": 64}, "0 to 63"),
+        ({"ranks": -1}, "--ranks -1"),
+    ],
+)
+def test_mistakes_are_explained(arguments, words, capsys):
+    with pytest.raises(TopologyError, match=words.replace("(", r"\(")):
+        describe(TOOL, **arguments)
+    values = {"topology": "", "hierarchy": "", "ranks": 0, "root": 0, "mapping": "", **arguments}
+    assert command(**values, svg=None, png=None, json_file=None, tool=TOOL) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.out == ""
+
+
+@needs_tool
+def test_text_shows_every_rank_once_and_marks_root_and_leaders():
+    text = text_of(describe(TOOL, TWO_SOCKETS, "numa+socket", 64, 10))
+    assert "2 sockets, 8 NUMA nodes, 64 cores" in text
+    assert "ranks 8 9 10* 11-15" in text
+    assert "ranks 32'' 33-39" in text
+    assert "ranks 56' 57-63" in text
+    assert "inter-socket" in text
+
+
+@needs_tool
+def test_boxes_nest_and_equal_domains_share_one():
+    description = describe(TOOL, "package:2 [numa] l3:2 core:4 pu:2")
+    boxes = machine_boxes(description)
+    assert [box.domains for box in boxes] == [[("socket", 0), ("numa", 0)], [("socket", 1), ("numa", 1)]]
+    assert [len(child.cores) for child in boxes[0].children] == [4, 4]
+    assert sorted(core for box in boxes for core in box.cores) == list(range(16))
+    assert machine_line(description).endswith("16 cores, 32 hardware threads")
+
+
+@needs_tool
+def test_files_are_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    svg, png, json_file = tmp_path / "a.svg", tmp_path / "a.png", tmp_path / "a.json"
+    assert command(TWO_SOCKETS, "", 70, 3, "numa", svg, png, json_file, TOOL) == 0
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in svg.read_text(encoding="utf-8")
+    description = json.loads(json_file.read_text(encoding="utf-8"))
+    assert description["oversubscribed"]
+    assert highest_led(description)[3] == len(description["levels"]) - 1
+
+
+@needs_tool
+@pytest.mark.parametrize("mapping", ["core", "unbound"])
+@pytest.mark.parametrize(
+    "topology", ["", "core:1 pu:1", "package:3 l3:5 core:1 pu:2", "numa:2 package:2 core:2 pu:1"]
+)
+def test_any_machine_can_be_shown_and_drawn(topology, mapping, tmp_path):
+    pytest.importorskip("matplotlib")
+    png = tmp_path / "machine.png"
+    assert command(topology, "", 0, 0, mapping, None, png, None, TOOL) == 0
+    assert png.stat().st_size > 1000
+
+
+@needs_tool
+def test_json_to_standard_output_is_nothing_but_json(capsys):
+    assert command(TWO_SOCKETS, "flat", 4, 0, "", None, None, Path("-"), TOOL) == 0
+    assert json.loads(capsys.readouterr().out)["hierarchy"] == "flat"
+
+
+@needs_tool
+def test_a_file_that_cannot_be_written_is_a_mistake(tmp_path, capsys):
+    missing = tmp_path / "no" / "folder.json"
+    assert command(TWO_SOCKETS, "", 4, 0, "", None, None, missing, TOOL) == 2
+    assert "folder.json cannot be written" in capsys.readouterr().err
+
+
+def test_a_missing_tool_is_explained(tmp_path, capsys):
+    assert command("", "", 0, 0, "", None, None, None, tmp_path / "tutti-topo") == 2
+    assert "cannot be started" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [([], ""), ([4], "4"), ([0, 1, 2, 8], "0-2 8"), ([1, 2], "1 2"), ([3, 5, 6, 7], "3 5-7")],
+)
+def test_runs_of_ranks_are_joined(numbers, text):
+    assert compact(numbers) == text

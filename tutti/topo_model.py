@@ -1,0 +1,80 @@
+"""What text and picture of `tutti topo` read from the JSON of `tutti-topo`: boxes in boxes, and who leads."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Tuple
+
+
+@dataclass
+class Box:
+    """A part of the machine: one domain, or several that hold the same cores ("Socket 0 / NUMA node 0")."""
+
+    domains: List[Tuple[str, int]]
+    cores: List[int]
+    children: List["Box"] = field(default_factory=list)
+
+
+def level_names(description: Dict[str, Any]) -> List[str]:
+    """Names of the levels, innermost first."""
+    return [level["name"] for level in description["levels"]]
+
+
+def highest_led(description: Dict[str, Any]) -> Dict[int, int]:
+    """For each rank that leads a group: the index of the outermost level where it does."""
+    led: Dict[int, int] = {}
+    for index, level in enumerate(description["levels"]):
+        for group in level["groups"]:
+            led[group["leader"]] = index
+    return led
+
+
+def ranks_by_core(description: Dict[str, Any]) -> Dict[int, List[int]]:
+    """The ranks on each core, in rising order."""
+    ranks: Dict[int, List[int]] = {}
+    for rank in description["ranks"]:
+        if rank["core"] is not None:
+            ranks.setdefault(rank["core"], []).append(rank["rank"])
+    return ranks
+
+
+def unbound_ranks(description: Dict[str, Any]) -> List[int]:
+    """Ranks that may run on several cores."""
+    return [rank["rank"] for rank in description["ranks"] if rank["core"] is None]
+
+
+def machine_boxes(description: Dict[str, Any]) -> List[Box]:
+    """The machine as nested boxes: sockets, NUMA nodes and caches that hold several cores, outermost first."""
+    machine = description["machine"]
+    first_unit: Dict[int, Dict[str, Any]] = {}
+    for unit in machine["units"]:
+        first_unit.setdefault(unit["core"], unit)
+    counts = machine["domain_counts"]
+    usually_outer = ["socket", "numa", "l3", "l2"]
+    kinds = [
+        kind for kind in usually_outer if 0 < counts[kind] < len(first_unit) or kind in ("socket", "numa")
+    ]
+    kinds = [kind for kind in kinds if counts[kind]]
+    kinds.sort(key=lambda kind: counts[kind])  # stable: of equals, the usually outer one stays first
+    boxes = _split(list(first_unit.values()), kinds)
+    return boxes or [Box([], list(first_unit))]
+
+
+def _split(units: List[Dict[str, Any]], kinds: List[str]) -> List[Box]:
+    if not kinds:
+        return []
+    kind, inner = kinds[0], kinds[1:]
+    parts: Dict[int, List[Dict[str, Any]]] = {}
+    for unit in units:
+        if unit[kind] is not None:
+            parts.setdefault(unit[kind], []).append(unit)
+    if sum(len(part) for part in parts.values()) != len(units):
+        return _split(units, inner)  # some cores have no such domain: leave the level out here
+    return [_box(kind, number, part, inner) for number, part in parts.items()]
+
+
+def _box(kind: str, number: int, units: List[Dict[str, Any]], inner: List[str]) -> Box:
+    children = _split(units, inner)
+    cores = [unit["core"] for unit in units]
+    if len(children) == 1:
+        only = children[0]
+        return Box([(kind, number)] + only.domains, cores, only.children)
+    return Box([(kind, number)], cores, children)
