@@ -43,7 +43,8 @@ static double populate(size_t bytes) {
   unsigned char* block = malloc(bytes);
   unsigned char* begin = (unsigned char*)(((uintptr_t)block + 4095) & ~(uintptr_t)4095);
   const double start = now();
-  for (size_t at = 0; at + (2 << 20) <= bytes - 4096; at += 2 << 20) madvise(begin + at, 2 << 20, 23 /* MADV_POPULATE_WRITE */);
+  for (size_t at = 0; at + (2 << 20) <= bytes - 4096; at += 2 << 20)
+    madvise(begin + at, 2 << 20, 23 /* MADV_POPULATE_WRITE */);
   touch(block, bytes);
   return now() - start;
 }
