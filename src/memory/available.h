@@ -5,8 +5,8 @@
 
 namespace tutti::memory {
 
-/// Bytes that can be used before the machine or the control group (cgroup v2, or v1's memory controller) of this process
-/// is out of memory; what cannot be read does not limit. Calls no malloc.
+/// Bytes that can be used before the machine or the control group (cgroup v2, or v1's memory controller) of
+/// this process is out of memory; what cannot be read does not limit. Calls no malloc.
 std::size_t available_memory() noexcept;
 
 }  // namespace tutti::memory

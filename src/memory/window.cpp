@@ -39,8 +39,9 @@ std::size_t limit_of(__rlimit_resource resource) {
   return limit.rlim_cur;
 }
 
-/// The most that the limits of the process leave for a window. Setting the size of a file beyond RLIMIT_FSIZE would be
-/// answered with a signal that ends the program; and the program needs address space of its own, as do the peers' windows.
+/// The most that the limits of the process leave for a window. Setting the size of a file beyond RLIMIT_FSIZE
+/// would be answered with a signal that ends the program; and the program needs address space of its own, as
+/// do the peers' windows.
 std::size_t allowed_by_limits() {
   const std::size_t addresses = limit_of(RLIMIT_AS);
   return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4);
@@ -53,13 +54,15 @@ std::size_t usual_retention() {
 }
 
 int make_memfd() {
-  constexpr unsigned no_execute = 0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
+  constexpr unsigned no_execute =
+      0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
   int descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING | no_execute);
   if (descriptor < 0) descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return -1;
   // Out of the way of programs that expect their first file to be number 3 or close all low numbers.
   const std::size_t files = limit_of(RLIMIT_NOFILE);
-  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
+  const int high =
+      fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
   if (high < 0) return descriptor;
   close(descriptor);
   return high;
@@ -86,7 +89,9 @@ std::byte* map_aligned(int descriptor, std::size_t bytes) {
   return base;
 }
 
-std::string in_mebibytes(std::size_t bytes) { return std::to_string(bytes / mebibyte) + " MiB"; }
+std::string in_mebibytes(std::size_t bytes) {
+  return std::to_string(bytes / mebibyte) + " MiB";
+}
 
 }  // namespace
 
@@ -97,8 +102,8 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   const std::size_t least = std::min(bytes, std::max(options.least_bytes, unit));
   bytes = std::min(bytes, allowed_by_limits() / unit * unit);
   if (bytes < least) {
-    reason = "the limits of the process (ulimit -v, ulimit -f) leave " + in_mebibytes(bytes) + " for a window, less than " +
-             in_mebibytes(least);
+    reason = "the limits of the process (ulimit -v, ulimit -f) leave " + in_mebibytes(bytes) +
+             " for a window, less than " + in_mebibytes(least);
     return nullptr;
   }
   const int descriptor = make_memfd();
@@ -117,7 +122,8 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     close(descriptor);
     return nullptr;
   }
-  fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
+  fcntl(descriptor, F_ADD_SEALS,
+        F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
   if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
   std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
   if (options.available) window->fork_->available = options.available;
@@ -127,7 +133,10 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     return nullptr;
   }
   window->heap_->blocks = tutti_window_heap_create(
-      base, bytes, [](void* address, std::size_t size, void* self) { return static_cast<Window*>(self)->purge(address, size); },
+      base, bytes,
+      [](void* address, std::size_t size, void* self) {
+        return static_cast<Window*>(self)->purge(address, size);
+      },
       window.get());
   if (!window->heap_->blocks) {
     reason = "there is no memory for the allocator's bookkeeping, or there are 64 windows already";
@@ -157,7 +166,8 @@ Window::~Window() {
 
 bool Window::is_ours(int descriptor) const noexcept {
   struct stat status {};
-  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ &&
+         status.st_ino == inode_;
 }
 
 int Window::descriptor() const noexcept {

@@ -1,9 +1,9 @@
 // The window: memory of a rank that every local peer can map.
 //
-// A window is one sparse memfd, mapped shared by its owner, with an allocator (mimalloc) over it. A peer that has mapped
-// the same descriptor addresses a byte as (rank, offset): nothing has to be attached at call time. Only pages that were
-// touched exist; freed pages are given back by punching holes. When the last process that maps it ends, however it
-// ends, nothing is left behind.
+// A window is one sparse memfd, mapped shared by its owner, with an allocator (mimalloc) over it. A peer that
+// has mapped the same descriptor addresses a byte as (rank, offset): nothing has to be attached at call time.
+// Only pages that were touched exist; freed pages are given back by punching holes. When the last process
+// that maps it ends, however it ends, nothing is left behind.
 #pragma once
 
 #include <cstddef>
@@ -14,39 +14,41 @@
 namespace tutti::memory {
 
 struct WindowOptions {
-  /// Address space of the window; 0: the size of the physical memory. Rounded up to 32 MiB. What the limits of the
-  /// process (RLIMIT_AS, RLIMIT_FSIZE) or the kernel forbid is halved until it fits, down to `least_bytes`.
+  /// Address space of the window; 0: the size of the physical memory. Rounded up to 32 MiB. What the limits
+  /// of the process (RLIMIT_AS, RLIMIT_FSIZE) or the kernel forbid is halved until it fits, down to
+  /// `least_bytes`.
   std::size_t bytes = 0;
   std::size_t least_bytes = std::size_t{1} << 30;
-  /// Free memory that is kept for reuse before it is given back; 0: this core's share of a thirty-second of the memory, within
-  /// 64 MiB (what the C library's own malloc keeps at most) and 1 GiB.
+  /// Free memory that is kept for reuse before it is given back; 0: this core's share of a thirty-second of
+  /// the memory, within 64 MiB (what the C library's own malloc keeps at most) and 1 GiB.
   std::size_t retain_bytes = 0;
   /// Ask for huge pages; without effect where the kernel does not give them to shared memory.
   bool huge_pages = true;
-  /// Bytes that may still be used, which decides what a forked child can be given; nullptr: available_memory().
+  /// Bytes that may still be used, which decides what a forked child can be given; nullptr:
+  /// available_memory().
   std::size_t (*available)() noexcept = nullptr;
 };
 
 /// A look at a window, for messages and tests.
 struct WindowStatistics {
-  std::uint64_t allocations = 0;  ///< blocks handed out since the start
-  std::uint64_t releases = 0;     ///< blocks taken back since the start
-  std::uint64_t refusals = 0;     ///< requests that did not fit
-  std::size_t resident_bytes = 0; ///< memory that the window holds now (pages of the memfd)
+  std::uint64_t allocations = 0;   ///< blocks handed out since the start
+  std::uint64_t releases = 0;      ///< blocks taken back since the start
+  std::uint64_t refusals = 0;      ///< requests that did not fit
+  std::size_t resident_bytes = 0;  ///< memory that the window holds now (pages of the memfd)
 };
 
 class Window {
  public:
-  /// Makes and maps a window. On failure returns nullptr and says in `reason` what was tried and what happened; the
-  /// program goes on without a window. At most 64 windows exist at a time in one process.
+  /// Makes and maps a window. On failure returns nullptr and says in `reason` what was tried and what
+  /// happened; the program goes on without a window. At most 64 windows exist at a time in one process.
   static std::unique_ptr<Window> create(const WindowOptions& options, std::string& reason);
   /// Unmaps the window: nobody may use its memory any more.
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// The memfd (close-on-exec, sealed against shrinking and growing); the window begins at its offset 0. -1 when the
-  /// program has closed it behind our back, and in a forked child.
+  /// The memfd (close-on-exec, sealed against shrinking and growing); the window begins at its offset 0. -1
+  /// when the program has closed it behind our back, and in a forked child.
   int descriptor() const noexcept;
   std::byte* base() const noexcept { return base_; }
   /// Bytes of address space, equal to the size of the memfd.
@@ -60,16 +62,17 @@ class Window {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - base_);
   }
 
-  /// At least `bytes` bytes at a multiple of `alignment` (a power of two; 16 at least is given). nullptr when the window is
-  /// exhausted, when the alignment is more than it can give (16 MiB), and in a forked child: use another allocator
-  /// then. Any thread may call it; errno is kept.
+  /// At least `bytes` bytes at a multiple of `alignment` (a power of two; 16 at least is given). nullptr when
+  /// the window is exhausted, when the alignment is more than it can give (16 MiB), and in a forked child:
+  /// use another allocator then. Any thread may call it; errno is kept.
   void* allocate(std::size_t bytes, std::size_t alignment = 16) noexcept;
   /// As allocate; the bytes are zero.
   void* allocate_zeroed(std::size_t bytes, std::size_t alignment = 16) noexcept;
-  /// Resizes a block of this window, perhaps moving it. nullptr (the old block is untouched) when there is no room.
+  /// Resizes a block of this window, perhaps moving it. nullptr (the old block is untouched) when there is no
+  /// room.
   void* reallocate(void* block, std::size_t bytes) noexcept;
-  /// Takes back a block of this window; any thread, whichever allocated it. errno is kept. In a forked child its pages
-  /// are given back, but the block is not used again.
+  /// Takes back a block of this window; any thread, whichever allocated it. errno is kept. In a forked child
+  /// its pages are given back, but the block is not used again.
   void release(void* block) noexcept;
   /// Bytes that may be used of a block of this window, at least what was asked for.
   std::size_t usable_size(const void* block) const noexcept;
@@ -84,18 +87,20 @@ class Window {
   enum class Child {
     owner,     ///< not a child: this process owns the window
     snapshot,  ///< private memory, with the contents as of the fork
-    partial,   ///< as snapshot, but blocks of more than 16 MiB are lost for lack of memory: touching them is a fault
-    nothing,   ///< there was no memory for any copy: touching the window is a fault; exec is what is left
+    partial,  ///< as snapshot, but blocks of more than 16 MiB are lost for lack of memory: touching them is a
+              ///< fault
+    nothing,  ///< there was no memory for any copy: touching the window is a fault; exec is what is left
   };
   Child child() const noexcept { return child_; }
 
-  /// Before fork(), in the parent; every call is followed by fork_in_parent or fork_in_child. Forks of several threads
-  /// queue here.
+  /// Before fork(), in the parent; every call is followed by fork_in_parent or fork_in_child. Forks of
+  /// several threads queue here.
   void fork_prepare() noexcept;
-  /// After fork() in the parent, also when it failed: waits until the child has its own copy. Says what the child got.
+  /// After fork() in the parent, also when it failed: waits until the child has its own copy. Says what the
+  /// child got.
   Child fork_in_parent() noexcept;
-  /// First thing in the child: replaces the window by private memory with the contents as of the fork, at the same
-  /// addresses. From then on `allocate` refuses, and `release`, `reallocate` and `usable_size` work.
+  /// First thing in the child: replaces the window by private memory with the contents as of the fork, at the
+  /// same addresses. From then on `allocate` refuses, and `release`, `reallocate` and `usable_size` work.
   void fork_in_child() noexcept;
 
  private:
@@ -109,7 +114,6 @@ class Window {
   Child affordable_copy() noexcept;
   bool copy_into_child() noexcept;
 
-
   int descriptor_;
   std::byte* base_;
   std::size_t capacity_;
@@ -120,8 +124,9 @@ class Window {
   std::unique_ptr<ForkState> fork_;
 };
 
-/// Says that a mapping of somebody else's shared memory (a peer's window, an arena) must not exist in children of this
-/// process, so that they cannot write to it. Call it once, right after mapping. False (errno set) if the kernel refuses.
+/// Says that a mapping of somebody else's shared memory (a peer's window, an arena) must not exist in
+/// children of this process, so that they cannot write to it. Call it once, right after mapping. False (errno
+/// set) if the kernel refuses.
 bool keep_from_children(void* address, std::size_t bytes) noexcept;
 
 }  // namespace tutti::memory

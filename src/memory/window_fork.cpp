@@ -1,7 +1,8 @@
 // What happens to a window when its process forks; the reasons are in docs/decisions/window-fork.md.
 //
-// The window is not inherited (MADV_DONTFORK). The child finds a hole, fills it with private memory and copies
-// the contents from the memfd, while the thread that forked waits in the parent, so that what it writes next is not seen.
+// The window is not inherited (MADV_DONTFORK). The child finds a hole, fills it with private memory and
+// copies the contents from the memfd, while the thread that forked waits in the parent, so that what it
+// writes next is not seen.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -23,12 +24,15 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+std::size_t round_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
 
 /// Copies a range of the file to memory at `to`.
 bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t done = pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
+    const ssize_t done =
+        pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     to += done;
@@ -38,14 +42,16 @@ bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t byt
   return true;
 }
 
-/// Huge pages where a copied range fills them: they are touched at a fifth of the price, and elsewhere would cost memory.
+/// Huge pages where a copied range fills them: they are touched at a fifth of the price, and elsewhere would
+/// cost memory.
 void advise_huge(std::byte* begin, std::size_t bytes) {
   const std::size_t first = round_up(reinterpret_cast<std::uintptr_t>(begin), huge_page);
   const std::size_t last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / huge_page * huge_page;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-/// Calls `visit(begin, end)` for every stretch of the file before `end` that holds pages; ends when that returns false.
+/// Calls `visit(begin, end)` for every stretch of the file before `end` that holds pages; ends when that
+/// returns false.
 template <class Visit>
 bool for_each_extent(int descriptor, std::size_t end, Visit visit) {
   for (std::size_t at = 0; at < end;) {
@@ -61,7 +67,8 @@ bool for_each_extent(int descriptor, std::size_t end, Visit visit) {
 
 /// Calls `visit(begin, end)` for what of [begin, end) lies outside of the ranges, which ascend.
 template <class Ranges, class Visit>
-bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, std::size_t count, Visit visit) {
+bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, std::size_t count,
+                      Visit visit) {
   for (std::size_t i = 0; i < count && begin < end; ++i) {
     if (ranges[i].end <= begin) continue;
     const std::size_t stop = std::min(end, ranges[i].begin);
@@ -71,7 +78,8 @@ bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, 
   return begin >= end || visit(begin, end);
 }
 
-/// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its place.
+/// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its
+/// place.
 bool copy_inherited(std::byte* base, std::size_t used) {
   struct sysinfo machine {};
   // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
@@ -84,7 +92,8 @@ bool copy_inherited(std::byte* base, std::size_t used) {
     const std::size_t bytes = std::min(used - at, sizeof resident * page);
     const bool known = trust_residency && mincore(base + at, bytes, resident) == 0;
     for (std::size_t i = 0; i * page < bytes; ++i)
-      if (!known || (resident[i] & 1)) std::memcpy(static_cast<std::byte*>(memory) + at + i * page, base + at + i * page, page);
+      if (!known || (resident[i] & 1))
+        std::memcpy(static_cast<std::byte*>(memory) + at + i * page, base + at + i * page, page);
   }
   return mremap(memory, used, used, MREMAP_MAYMOVE | MREMAP_FIXED, base) != MAP_FAILED;
 }
@@ -115,10 +124,11 @@ Window::Child Window::affordable_copy() noexcept {
   }
   std::size_t rest = 0;
   for_each_extent(descriptor_, capacity_, [&](std::size_t begin, std::size_t end) {
-    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
-      rest += to - from;
-      return true;
-    });
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count,
+                            [&](std::size_t from, std::size_t to) {
+                              rest += to - from;
+                              return true;
+                            });
   });
   return rest <= std::max(available, always_affordable) ? Child::partial : Child::nothing;
 }
@@ -157,18 +167,19 @@ bool Window::copy_into_child() noexcept {
   const std::size_t used = round_up(heap_->high_water, page);
   if (used == 0) return true;
   if (fork_->inherited) return copy_inherited(base_, used);
-  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-      MAP_FAILED)
+  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+           0) == MAP_FAILED)
     return false;
   for (std::size_t i = 0; i < fork_->left_out_count; ++i) {
     const ForkState::Range& range = fork_->left_out[i];
     if (range.begin < used) mprotect(base_ + range.begin, std::min(range.end, used) - range.begin, PROT_NONE);
   }
   return for_each_extent(descriptor_, used, [&](std::size_t begin, std::size_t end) {
-    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
-      advise_huge(base_ + from, to - from);
-      return read_range(descriptor_, base_ + from, from, to - from);
-    });
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count,
+                            [&](std::size_t from, std::size_t to) {
+                              advise_huge(base_ + from, to - from);
+                              return read_range(descriptor_, base_ + from, from, to - from);
+                            });
   });
 }
 
@@ -176,7 +187,8 @@ void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
   const bool wanted = fork_->copy != Child::nothing;
   const auto make_inaccessible = [&](std::size_t from) {
-    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

@@ -1,11 +1,14 @@
 // mimalloc 2.0.9 compiled as one unit with the few functions of window_heap.h, which need its internals.
 //
 // What is changed, all of it by macros before its sources are included:
-// - one "thread" for all: calls for a heap are serialised by the caller, so that every release is a local one;
-// - no constructor, no exit handler, no thread key, no environment: nothing of it runs before the first heap is made;
-// - no symbol is visible outside the library it is linked into, so that a program's own mimalloc is left alone.
-// mimalloc itself never gives memory of the range back (it believes the range cannot be decommitted): giving back means
-// punching a hole in a file, which costs more than its decommit; the caller decides when, see tutti_window_heap_trim.
+// - one "thread" for all: calls for a heap are serialised by the caller, so that every release is a local
+// one;
+// - no constructor, no exit handler, no thread key, no environment: nothing of it runs before the first heap
+// is made;
+// - no symbol is visible outside the library it is linked into, so that a program's own mimalloc is left
+// alone. mimalloc itself never gives memory of the range back (it believes the range cannot be decommitted):
+// giving back means punching a hole in a file, which costs more than its decommit; the caller decides when,
+// see tutti_window_heap_trim.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -40,10 +43,13 @@
 static char* no_variables[1] = {NULL};
 __attribute__((visibility("hidden"))) char** tutti_no_environment = no_variables;
 
+// clang-format off: the order matters
 #include "mimalloc.h"
 #include "mimalloc-internal.h"
+// clang-format on
 
-// The one identity under which all calls are made; not 0, which means "abandoned", and no odd value is a thread's.
+// The one identity under which all calls are made; not 0, which means "abandoned", and no odd value is a
+// thread's.
 #define _mi_thread_id() ((mi_threadid_t)1)
 #define mi_get_default_heap() (_mi_heap_main_get())
 
@@ -62,7 +68,8 @@ struct tutti_window_heap {
 };
 
 _Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
-_Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header states mimalloc's largest alignment");
+_Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT,
+               "the header states mimalloc's largest alignment");
 
 // Guards the table of arenas, which mimalloc itself only ever appends to.
 static pthread_mutex_t arenas_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -111,8 +118,10 @@ static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size
   return arena;
 }
 
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context) {
-  tutti_window_heap* heap = mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge,
+                                            void* context) {
+  tutti_window_heap* heap =
+      mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (heap == MAP_FAILED) return NULL;
   pthread_mutex_lock(&arenas_lock);
   start_mimalloc();
@@ -146,8 +155,8 @@ void tutti_window_heap_destroy(tutti_window_heap* heap) {
     mi_commit_mask_t committed, decommitted;
     bool large = false, pinned = false, zero = false;
     size_t memid = 0;
-    if (_mi_segment_cache_pop(MI_SEGMENT_SIZE, &committed, &decommitted, &large, &pinned, &zero, heap->arena->id,
-                              &memid, &heap->tld.os) == NULL)
+    if (_mi_segment_cache_pop(MI_SEGMENT_SIZE, &committed, &decommitted, &large, &pinned, &zero,
+                              heap->arena->id, &memid, &heap->tld.os) == NULL)
       break;
   }
   for (size_t block = 0; block < heap->arena->block_count; block++)
@@ -175,7 +184,8 @@ static void zero_by_purging(const tutti_window_heap* heap, uint8_t* begin, size_
 
 void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero) {
   if (bytes > PTRDIFF_MAX / 2 || alignment > MI_ALIGNMENT_MAX) return NULL;
-  // A block with segments of its own is zeroed by purging: clearing it would make memory of what may never be touched.
+  // A block with segments of its own is zeroed by purging: clearing it would make memory of what may never be
+  // touched.
   const bool huge = bytes > MI_LARGE_OBJ_SIZE_MAX;
   const bool clear = zero && !huge;
   void* block;
@@ -193,7 +203,9 @@ void tutti_window_heap_release(tutti_window_heap* heap, void* block) {
   mi_free(block);
 }
 
-size_t tutti_window_heap_usable_size(const void* block) { return mi_usable_size(block); }
+size_t tutti_window_heap_usable_size(const void* block) {
+  return mi_usable_size(block);
+}
 
 static bool in_use(const mi_arena_t* arena, size_t block) {
   const mi_bitmap_field_t* field = &arena->blocks_inuse[block / MI_BITMAP_FIELD_BITS];
@@ -203,9 +215,11 @@ static bool in_use(const mi_arena_t* arena, size_t block) {
 // Free spans of a segment whose other spans hold live blocks.
 static void trim_segment(const tutti_window_heap* heap, mi_segment_t* segment) {
   const mi_slice_t* const end = mi_segment_slices_end(segment);
-  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end; slice += slice->slice_count)
+  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end;
+       slice += slice->slice_count)
     if (slice->xblock_size == 0)
-      purge(heap, mi_slice_start(slice), (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
+      purge(heap, mi_slice_start(slice),
+            (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
 }
 
 void tutti_window_heap_trim(tutti_window_heap* heap) {
@@ -224,9 +238,10 @@ void tutti_window_heap_trim(tutti_window_heap* heap) {
   }
 }
 
-void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
-                                   void* context) {
-  // Mimalloc's cached segments have no contents, but are in use as far as the arena knows: they are of the normal kind.
+void tutti_window_heap_visit_large(tutti_window_heap* heap,
+                                   void (*visit)(void* begin, size_t bytes, void* context), void* context) {
+  // Mimalloc's cached segments have no contents, but are in use as far as the arena knows: they are of the
+  // normal kind.
   const mi_arena_t* const arena = heap->arena;
   for (size_t block = 0; block < arena->block_count;) {
     mi_segment_t* const segment = (mi_segment_t*)((uint8_t*)arena->start + block * MI_SEGMENT_SIZE);

@@ -1,9 +1,10 @@
 // mimalloc over one range of memory that we give it: the only surface between the library and mimalloc.
 //
-// mimalloc's heaps belong to threads. Here a heap belongs to a range, and the caller serialises: every call for one heap
-// must be made under that heap's lock (window_heap_usable_size alone needs none for a live block). In return a block
-// may be released by any thread, nothing has to be done when a thread ends, and what one thread releases is at
-// once there for another. Nothing here touches thread-local storage, calls malloc, prints, or reads the environment.
+// mimalloc's heaps belong to threads. Here a heap belongs to a range, and the caller serialises: every call
+// for one heap must be made under that heap's lock (window_heap_usable_size alone needs none for a live
+// block). In return a block may be released by any thread, nothing has to be done when a thread ends, and
+// what one thread releases is at once there for another. Nothing here touches thread-local storage, calls
+// malloc, prints, or reads the environment.
 #ifndef TUTTI_MEMORY_WINDOW_HEAP_H
 #define TUTTI_MEMORY_WINDOW_HEAP_H
 
@@ -21,13 +22,14 @@ enum { TUTTI_WINDOW_HEAP_UNIT = 32 << 20 };
 /// The largest alignment that can be asked for.
 enum { TUTTI_WINDOW_HEAP_ALIGNMENT = 16 << 20 };
 
-/// Gives free memory back: after it, the range reads as zero and occupies nothing. Page-aligned. False if it cannot be done;
-/// then the contents are what they were.
+/// Gives free memory back: after it, the range reads as zero and occupies nothing. Page-aligned. False if it
+/// cannot be done; then the contents are what they were.
 typedef bool (*tutti_window_heap_purge)(void* address, size_t bytes, void* context);
 
-/// A heap over `bytes` zero bytes at `base`. NULL if mimalloc has no room for another one (64 at a time) or the system has
-/// no memory for the bookkeeping.
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context);
+/// A heap over `bytes` zero bytes at `base`. NULL if mimalloc has no room for another one (64 at a time) or
+/// the system has no memory for the bookkeeping.
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge,
+                                            void* context);
 /// Forgets the heap; the range is the caller's again, with whatever is in it.
 void tutti_window_heap_destroy(tutti_window_heap* heap);
 
@@ -36,9 +38,10 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
 void tutti_window_heap_release(tutti_window_heap* heap, void* block);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
 size_t tutti_window_heap_usable_size(const void* block);
-/// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of it.
-void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
-                                   void* context);
+/// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of
+/// it.
+void tutti_window_heap_visit_large(tutti_window_heap* heap,
+                                   void (*visit)(void* begin, size_t bytes, void* context), void* context);
 /// Purges all memory of the range that no live block needs.
 void tutti_window_heap_trim(tutti_window_heap* heap);
 

@@ -36,11 +36,12 @@ struct Window::ForkState {
   };
   std::mutex lock;
   std::size_t (*available)() noexcept = available_memory;
-  int done[2] = {-1, -1};  ///< the child writes a byte when it has its copy, or ends and so closes it
-  sigset_t signals;        ///< the mask to restore
+  int done[2] = {-1, -1};       ///< the child writes a byte when it has its copy, or ends and so closes it
+  sigset_t signals;             ///< the mask to restore
   Child copy = Child::nothing;  ///< what the child is to get
-  bool inherited = false;       ///< the descriptor is lost: the child inherits the mapping and copies from there
-  /// What is not copied into a partial child, in ascending order; blocks beyond the room of the list are copied.
+  bool inherited = false;  ///< the descriptor is lost: the child inherits the mapping and copies from there
+  /// What is not copied into a partial child, in ascending order; blocks beyond the room of the list are
+  /// copied.
   std::array<Range, 256> left_out;
   std::size_t left_out_count = 0;
 };

@@ -109,7 +109,11 @@ void start() {
   the_job = made.release();
 }
 
-void stop() { the_job = nullptr; }
+void stop() {
+  if (!the_job) return;
+  host.Comm_free(&the_job->progress);
+  the_job = nullptr;
+}
 
 Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;

@@ -80,9 +80,8 @@ TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 
 TUTTI_EXPORT int MPI_Finalize() {
   mpi::resolve();
-  const int code = next.Finalize();
   mpi::stop();
-  return code;
+  return next.Finalize();
 }
 
 TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {

@@ -274,7 +274,7 @@ class PeerWatch {
   int epoll_ = -1;
 };
 
-void set_up_waiting(Node& node, const Neighbours& here) {
+void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
   const std::string& wait = node.settings.wait;
@@ -287,9 +287,10 @@ void set_up_waiting(Node& node, const Neighbours& here) {
   options.report_after = std::chrono::nanoseconds(static_cast<std::int64_t>(node.settings.timeout * 1e9));
   for (const memory::Peer& peer : node.peers)
     options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
-  options.host_progress = [] {
+  // MPI_COMM_SELF would not do: hosts treat it apart, without a turn for the rest.
+  options.host_progress = [progress] {
     int arrived = 0;
-    host.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
+    host.Iprobe(MPI_ANY_SOURCE, 0, progress, &arrived, MPI_STATUS_IGNORE);
   };
   const auto watch = std::make_shared<PeerWatch>(here, node.log);
   options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
@@ -406,7 +407,8 @@ std::unique_ptr<Job> start_job() {
   }
   node.placement = placement_of(node, here);
   node.oversubscribed = node.placement.oversubscribed();
-  set_up_waiting(node, here);
+  host.Comm_dup(MPI_COMM_WORLD, &job->progress);
+  set_up_waiting(node, here, job->progress);
   check_hierarchy(node);
   const auto known = known_algorithms();
   job->choice = selection::UserChoice::parse(node.settings.algorithm, known, node.log);

@@ -1,8 +1,9 @@
-// The interposed malloc family. Requests of at least TUTTI_WINDOW_MIN bytes of a rank come from its window; all
-// others, and all of processes that are no ranks, go to the next definition in link order, so that another preloaded
-// allocator keeps its place. What was allocated is told apart by its address.
+// The interposed malloc family. Requests of at least TUTTI_WINDOW_MIN bytes of a rank come from its window;
+// all others, and all of processes that are no ranks, go to the next definition in link order, so that
+// another preloaded allocator keeps its place. What was allocated is told apart by its address.
 //
-// The functions run before any constructor and after any destructor, so that all state here is constant-initialised.
+// The functions run before any constructor and after any destructor, so that all state here is
+// constant-initialised.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ alignas(16) constinit std::byte bootstrap[bootstrap_bytes]{};
 constinit std::size_t bootstrap_used = 0;
 
 bool from_bootstrap(const void* block) {
-  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(bootstrap) < bootstrap_bytes;
+  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(bootstrap) <
+         bootstrap_bytes;
 }
 
 /// Zeroed memory, preceded by its size in a 16-byte header.
@@ -137,8 +139,8 @@ void* reallocate_from_window(void* block, std::size_t bytes) {
     if (void* const same_kind = window->reallocate(block, bytes)) return same_kind;
   const std::size_t usable = window->usable_size(block);
   if (usable == 0) return no_memory();  // a child without a copy of the window
-  void* const moved =
-      move_block(plain_malloc(bytes), block, std::min(bytes, usable), [&](void* old) { window->release(old); });
+  void* const moved = move_block(plain_malloc(bytes), block, std::min(bytes, usable),
+                                 [&](void* old) { window->release(old); });
   return moved ? moved : bytes <= usable ? block : no_memory();
 }
 
@@ -160,7 +162,9 @@ TUTTI_EXPORT void free(void* block) noexcept {
   if (const Next* const n = next()) n->free(block);
 }
 
-TUTTI_EXPORT void cfree(void* block) noexcept { free(block); }
+TUTTI_EXPORT void cfree(void* block) noexcept {
+  free(block);
+}
 
 TUTTI_EXPORT void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
   std::size_t bytes = 0;

@@ -33,7 +33,8 @@ enum class State {
   off,
 };
 
-// Constant-initialised and never destroyed: malloc is called before every constructor and after every destructor.
+// Constant-initialised and never destroyed: malloc is called before every constructor and after every
+// destructor.
 constinit std::atomic<State> state{State::undecided};
 constinit Window* window = nullptr;
 constinit std::atomic<bool> fork_handlers{false};
@@ -64,16 +65,17 @@ bool switched_off() {
 
 /// Whether a launcher says that this process is a rank of an MPI job.
 bool launched_as_rank() {
-  for (const char* name : {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
-                           "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
+  for (const char* name :
+       {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+        "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
     if (getenv(name)) return true;
   return false;
 }
 
 /// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
 std::size_t local_ranks() {
-  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE",
-                           "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
     const char* const text = getenv(name);
     const long value = text ? std::atol(text) : 0;
     if (value > 0) return static_cast<std::size_t>(value);
@@ -81,7 +83,8 @@ std::size_t local_ranks() {
   return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
 }
 
-/// Whether the program's calls of malloc and free arrive here: not if it defines them itself, or loaded us too late.
+/// Whether the program's calls of malloc and free arrive here: not if it defines them itself, or loaded us
+/// too late.
 bool calls_arrive_here() {
   Dl_info ours{}, theirs{};
   if (!dladdr(reinterpret_cast<void*>(&launched_as_rank), &ours)) return false;
@@ -101,15 +104,18 @@ void after_fork_in_parent() {
   if (!forking) return;
   const Window::Child got = forking->fork_in_parent();
   if (got != Window::Child::snapshot && !warned.exchange(true))
-    Log().warn("there is no memory to copy this rank's large arrays (%zu MiB) for a child that it forked: the child may exec, "
-               "but not touch %s; TUTTI_WINDOW_SIZE=1 switches the window off",
-               forking->statistics().resident_bytes >> 20,
-               got == Window::Child::partial ? "those of more than 16 MiB" : "any of them");
+    Log().warn(
+        "there is no memory to copy this rank's large arrays (%zu MiB) for a child that it forked: the child "
+        "may exec, "
+        "but not touch %s; TUTTI_WINDOW_SIZE=1 switches the window off",
+        forking->statistics().resident_bytes >> 20,
+        got == Window::Child::partial ? "those of more than 16 MiB" : "any of them");
   forking = nullptr;
 }
 
 void after_fork_in_child() {
-  if (state.load(std::memory_order_relaxed) != State::undecided) state.store(State::off, std::memory_order_relaxed);
+  if (state.load(std::memory_order_relaxed) != State::undecided)
+    state.store(State::off, std::memory_order_relaxed);
   serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
   if (forking) forking->fork_in_child();
   forking = nullptr;
@@ -119,7 +125,8 @@ void install_fork_handlers() {
   if (!fork_handlers.exchange(true)) pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/// As early as possible: handlers in the child run in the order of registration, and those of others may touch the window.
+/// As early as possible: handlers in the child run in the order of registration, and those of others may
+/// touch the window.
 __attribute__((constructor(101))) void at_load() {
   install_fork_handlers();
   serving::window_for_request();
@@ -139,7 +146,8 @@ Window* start(const WindowOptions& options, std::string& reason) {
   if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
   serving::bytes.store(made->capacity(), std::memory_order_release);
-  constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
+  constexpr std::size_t least =
+      1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 16 * 1024)) : SIZE_MAX,
                             std::memory_order_relaxed);
   return made;
@@ -171,7 +179,9 @@ Window* window_for_request() noexcept {
   return start_from(State::undecided, process_window_options(), reason);
 }
 
-Window* owner() noexcept { return window; }
+Window* owner() noexcept {
+  return window;
+}
 
 }  // namespace serving
 

@@ -1,4 +1,5 @@
-// The window of this process, from which the interposed malloc serves large requests (see preload_malloc.cpp).
+// The window of this process, from which the interposed malloc serves large requests (see
+// preload_malloc.cpp).
 #pragma once
 
 #include <atomic>
@@ -10,18 +11,19 @@
 
 namespace tutti::memory {
 
-/// The window of this process, or nullptr: not started yet, switched off, impossible, or this is a forked child of a
-/// rank. It lives until the process ends.
+/// The window of this process, or nullptr: not started yet, switched off, impossible, or this is a forked
+/// child of a rank. It lives until the process ends.
 Window* process_window() noexcept;
 
-/// Starts the window now, for instance at MPI_Init, unless it is there already (then it is returned as it is, whatever the
-/// options). nullptr and the reason if it cannot be: the user switched it off (TUTTI_ENABLE=0, TUTTI_WINDOW_SIZE=1), this is
-/// the child of a rank, or the system refuses. A reason together with a window is a restriction worth a line, such as a
-/// program that brings its own malloc: then only MPI_Alloc_mem can use the window.
+/// Starts the window now, for instance at MPI_Init, unless it is there already (then it is returned as it is,
+/// whatever the options). nullptr and the reason if it cannot be: the user switched it off (TUTTI_ENABLE=0,
+/// TUTTI_WINDOW_SIZE=1), this is the child of a rank, or the system refuses. A reason together with a window
+/// is a restriction worth a line, such as a program that brings its own malloc: then only MPI_Alloc_mem can
+/// use the window.
 Window* start_process_window(const WindowOptions& options, std::string& reason);
 
-/// Options for this process's window: TUTTI_WINDOW_SIZE, and a size that leaves address space for every local rank to
-/// map the windows of all others. Nothing is printed about a bad value.
+/// Options for this process's window: TUTTI_WINDOW_SIZE, and a size that leaves address space for every local
+/// rank to map the windows of all others. Nothing is printed about a bad value.
 WindowOptions process_window_options() noexcept;
 
 /// What the interposed functions look at in every call. Not for others.

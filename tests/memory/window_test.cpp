@@ -62,7 +62,8 @@ TEST(Window, CapacityIsTheSizeAskedForRoundedToTheUnit) {
 TEST(Window, BlocksLieInTheWindowAndAreAligned) {
   const auto window = make_window(1024 * mebibyte);
   for (std::size_t alignment = 16; alignment <= 16 * mebibyte; alignment *= 2)
-    for (const std::size_t bytes : {std::size_t{1}, 16 * kibibyte, 100 * kibibyte + 3, 3 * mebibyte, 20 * mebibyte + 1}) {
+    for (const std::size_t bytes :
+         {std::size_t{1}, 16 * kibibyte, 100 * kibibyte + 3, 3 * mebibyte, 20 * mebibyte + 1}) {
       void* const block = window->allocate(bytes, alignment);
       ASSERT_TRUE(block) << bytes << " at " << alignment;
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
@@ -82,7 +83,8 @@ TEST(Window, BlocksLieInTheWindowAndAreAligned) {
 
 TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
   const auto window = make_window(1024 * mebibyte);
-  for (const std::size_t bytes : {20 * kibibyte, 300 * kibibyte, 5 * mebibyte, 33 * mebibyte + 5, 120 * mebibyte}) {
+  for (const std::size_t bytes :
+       {20 * kibibyte, 300 * kibibyte, 5 * mebibyte, 33 * mebibyte + 5, 120 * mebibyte}) {
     for (int round = 0; round < 3; ++round) {
       void* const dirty = window->allocate(bytes);
       ASSERT_TRUE(dirty);
@@ -116,7 +118,8 @@ TEST(Window, ExhaustionIsNullAndLeavesTheRestUsable) {
 
 TEST(Window, AThreadsBlocksOutliveItAndItsMemoryIsReused) {
   const auto window = make_window(64 * mebibyte);
-  // Each round needs more than half of the window: it fits only if the round before has been given back completely.
+  // Each round needs more than half of the window: it fits only if the round before has been given back
+  // completely.
   for (int round = 0; round < 20; ++round) {
     std::vector<void*> blocks;
     std::thread([&] {
@@ -164,7 +167,8 @@ TEST(Window, ThreadsHammeringNeverSeeEachOthersBytes) {
         const std::size_t words = (std::size_t{1} << (8 + random() % 10)) + random() % 999;
         const bool zeroed = random() % 4 == 0;
         const std::size_t alignment = std::size_t{16} << (random() % 9);
-        void* const data = zeroed ? window->allocate_zeroed(words * 8, alignment) : window->allocate(words * 8, alignment);
+        void* const data =
+            zeroed ? window->allocate_zeroed(words * 8, alignment) : window->allocate(words * 8, alignment);
         if (!data) continue;
         if (zeroed && !all_zero(data, words * 8)) damaged++;
         mine.push_back({static_cast<std::uint64_t*>(data), words, random()});
@@ -228,7 +232,8 @@ TEST(Window, LargeFreesAndTrimGiveMemoryBackAndSmallOnesAreKept) {
   for (std::size_t at = 0; at < 80 * mebibyte; at += 4096) static_cast<char*>(large)[at] = 1;
   EXPECT_GE(window->statistics().resident_bytes, 80 * mebibyte);
   window->release(large);
-  EXPECT_LT(window->statistics().resident_bytes, before + 2 * mebibyte) << "more than is worth keeping goes back at once";
+  EXPECT_LT(window->statistics().resident_bytes, before + 2 * mebibyte)
+      << "more than is worth keeping goes back at once";
   window->release(neighbour);
 }
 
@@ -255,8 +260,8 @@ TEST(Window, UntouchedMemoryCostsNothing) {
 
 TEST(Window, AnotherMappingOfTheDescriptorSeesTheSameBytes) {
   const auto window = make_window(64 * mebibyte);
-  auto* const peer = static_cast<char*>(
-      mmap(nullptr, window->capacity(), PROT_READ, MAP_SHARED, window->descriptor(), 0));
+  auto* const peer =
+      static_cast<char*>(mmap(nullptr, window->capacity(), PROT_READ, MAP_SHARED, window->descriptor(), 0));
   ASSERT_NE(peer, MAP_FAILED);
   auto* const block = static_cast<char*>(window->allocate(mebibyte));
   std::strcpy(block + 500000, "seen");
@@ -307,8 +312,9 @@ TEST(Window, AForkedChildHasItsOwnCopyAndCannotAllocate) {
   const pid_t child = fork();
   if (child == 0) {
     window->fork_in_child();
-    bool good = window->child() == Window::Child::snapshot && mine.intact(mine.words) && window->descriptor() == -1 &&
-                !window->allocate(mebibyte) && window->usable_size(block) >= 40 * mebibyte && untouched[77] == 0;
+    bool good = window->child() == Window::Child::snapshot && mine.intact(mine.words) &&
+                window->descriptor() == -1 && !window->allocate(mebibyte) &&
+                window->usable_size(block) >= 40 * mebibyte && untouched[77] == 0;
     mine.seed = 99;
     mine.fill();
     untouched[77] = 5;
@@ -367,7 +373,8 @@ TEST(Window, WhatThereIsNoMemoryForIsNotCopiedIntoAChild) {
   std::memset(large, 2, 100 * mebibyte);
   std::memset(after, 3, 10 * mebibyte);
   const auto small_ones_are_there = [&] {
-    return before[mebibyte - 1] == 1 && after[10 * mebibyte - 1] == 3 && window->usable_size(large) >= 100 * mebibyte;
+    return before[mebibyte - 1] == 1 && after[10 * mebibyte - 1] == 3 &&
+           window->usable_size(large) >= 100 * mebibyte;
   };
 
   available_in_test = 200 * mebibyte;
@@ -399,7 +406,8 @@ TEST(Window, AChildGetsItsCopyEvenIfTheProgramClosedTheDescriptor) {
   std::memset(block, 7, 20 * mebibyte);
   close(window->descriptor());
   EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, [&] {
-    const bool good = block[0] == 7 && block[20 * mebibyte - 1] == 7 && !readable(reinterpret_cast<char*>(window->base()) + 200 * mebibyte);
+    const bool good = block[0] == 7 && block[20 * mebibyte - 1] == 7 &&
+                      !readable(reinterpret_cast<char*>(window->base()) + 200 * mebibyte);
     std::memset(block, 8, 20 * mebibyte);
     return good;
   }));

@@ -87,7 +87,9 @@ static void* hammer(void* argument) {
 }
 
 static void* never_freed_until_exit;
-static void at_the_end(void) { free(never_freed_until_exit); }
+static void at_the_end(void) {
+  free(never_freed_until_exit);
+}
 
 int main(int count, char** arguments) {
   expected = count > 1 && strcmp(arguments[1], "window") == 0;

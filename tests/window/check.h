@@ -1,4 +1,5 @@
-/* What the programs of this folder share: a check that says what failed, and where a pointer lies. Plain C. */
+/* What the programs of this folder share: a check that says what failed, and where a pointer lies. Plain C.
+ */
 #ifndef TUTTI_TESTS_WINDOW_CHECK_H
 #define TUTTI_TESTS_WINDOW_CHECK_H
 
@@ -7,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHECK(condition)                                                                   \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);              \
-      _Exit(1);                                                                            \
-    }                                                                                      \
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      _Exit(1);                                                               \
+    }                                                                         \
   } while (0)
 
 /* Whether the address lies in this process's window, as the kernel sees it. */

@@ -1,4 +1,5 @@
-/* fork in a rank: the child sees the parent's arrays as they were, and writes only its own. Argument: which case. */
+/* fork in a rank: the child sees the parent's arrays as they were, and writes only its own. Argument: which
+ * case. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -176,7 +177,8 @@ static void stack(void) {
   CHECK(swapcontext(&main_context, &coroutine_context) == 0);
 }
 
-/* A child that is killed while it copies, or cannot be made at all, does not hold its parent up; nor do signals. */
+/* A child that is killed while it copies, or cannot be made at all, does not hold its parent up; nor do
+ * signals. */
 static volatile sig_atomic_t ticks;
 static void tick(int number) {
   (void)number;

@@ -1,4 +1,5 @@
-/* A rank that shows a block to a peer (see peer.c): prints process, descriptor, offset and bytes, and waits for a line. */
+/* A rank that shows a block to a peer (see peer.c): prints process, descriptor, offset and bytes, and waits
+ * for a line. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ static int descriptor_of_window(void) {
   while ((entry = readdir(folder))) {
     char path[300], target[300] = "";
     snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
-    if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "memfd:tutti-window")) found = atoi(entry->d_name);
+    if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "memfd:tutti-window"))
+      found = atoi(entry->d_name);
   }
   closedir(folder);
   return found;
@@ -33,7 +35,8 @@ int main(void) {
   unsigned char* block = malloc(BYTES);
   CHECK(in_window(block));
   fill(block, BYTES, 17);
-  printf("%d %d %lu %d\n", (int)getpid(), descriptor_of_window(), (unsigned long)block - base_of_window(), BYTES);
+  printf("%d %d %lu %d\n", (int)getpid(), descriptor_of_window(), (unsigned long)block - base_of_window(),
+         BYTES);
   fflush(stdout);
   char line[16];
   CHECK(fgets(line, sizeof line, stdin));

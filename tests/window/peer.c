@@ -1,4 +1,5 @@
-/* Maps the window of owner.c through /proc, compares, and writes the first page: peer <process> <descriptor> <offset> <bytes> */
+/* Maps the window of owner.c through /proc, compares, and writes the first page: peer <process> <descriptor>
+ * <offset> <bytes> */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-// C++: large containers built before main and destroyed after it, aligned new, and a library loaded and unloaded.
+// C++: large containers built before main and destroyed after it, aligned new, and a library loaded and
+// unloaded.
 #include <dlfcn.h>
 
 #include <cstdint>
