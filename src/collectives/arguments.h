@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "memory/stream.h"
 #include "reduction/reduction.h"
 
 namespace tutti {
@@ -14,6 +15,7 @@ struct BcastArguments {
   std::byte* buffer = nullptr;
   std::size_t bytes = 0;
   int root = 0;
+  memory::Store store = memory::Store::cached;  ///< set by Collectives from the size of the whole message
 };
 
 /// How elements are combined. A kernel where there is one, otherwise a function with a context (a user's operator).
@@ -43,6 +45,7 @@ struct ReduceArguments {
   std::size_t count = 0;
   const Combiner* combiner = nullptr;
   int root = 0;
+  memory::Store store = memory::Store::cached;
 
   std::size_t bytes() const { return count * combiner->element_bytes; }
 };
@@ -52,6 +55,7 @@ struct AllreduceArguments {
   std::byte* receive = nullptr;
   std::size_t count = 0;
   const Combiner* combiner = nullptr;
+  memory::Store store = memory::Store::cached;
 
   std::size_t bytes() const { return count * combiner->element_bytes; }
 };

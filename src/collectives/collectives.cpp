@@ -32,6 +32,7 @@ Collectives::Collectives(Communicator& communicator, const selection::UserChoice
   const double cores = std::max(1, placement.cores_available);
   shape_.ranks_per_core =
       node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
+  cached_bytes_ = static_cast<double>(node.cache_bytes);
   shape_.eager_max = node.settings.eager_max;
   shape_.flat_max = node.settings.flat_max;
 }
@@ -63,13 +64,14 @@ bool Collectives::barrier() {
 bool Collectives::bcast(const BcastArguments& arguments) {
   const auto* algorithm = choice(bcast_, "bcast", arguments.bytes, true);
   if (!algorithm) return false;
-  const std::size_t segment = communicator_.node().settings.segment;
-  if (arguments.bytes <= segment) {
+  if (arguments.bytes <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, arguments);
     return true;
   }
+  const std::size_t segment = communicator_.node().settings.segment;
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
     BcastArguments part = arguments;
+    part.store = store_for(arguments.bytes, 1);
     part.buffer += at;
     part.bytes = std::min(segment, arguments.bytes - at);
     algorithm->run(communicator_, part);
@@ -82,13 +84,14 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const char* collect
   const Combiner& combiner = *arguments.combiner;
   const auto* algorithm = choice(choices, collective, arguments.bytes(), combiner.commutative);
   if (!algorithm) return false;
-  const std::size_t segment = std::max<std::size_t>(1, communicator_.node().settings.segment / combiner.element_bytes);
-  if (arguments.count <= segment) {
+  if (arguments.bytes() <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, arguments);
     return true;
   }
+  const std::size_t segment = std::max<std::size_t>(1, communicator_.node().settings.segment / combiner.element_bytes);
   for (std::size_t at = 0; at < arguments.count; at += segment) {
     Arguments part = arguments;
+    part.store = store_for(arguments.bytes(), 2);
     part.send += at * combiner.element_bytes;
     if (part.receive) part.receive += at * combiner.element_bytes;
     part.count = std::min(segment, arguments.count - at);

@@ -45,6 +45,11 @@ class Collectives {
   template <class Arguments>
   const selection::Algorithm<Arguments>* choice(Choices<Arguments>& choices, const char* collective,
                                                 std::size_t bytes, bool commutative);
+  /// How to store messages of this size, of which each rank has `buffers` buffers.
+  memory::Store store_for(std::size_t bytes, int buffers) const {
+    const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;
+    return footprint > cached_bytes_ ? memory::Store::streaming : memory::Store::cached;
+  }
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const char* collective, const Arguments& arguments);
 
@@ -52,6 +57,7 @@ class Collectives {
   selection::UserChoice user_;
   selection::Model model_;
   selection::Shape shape_;
+  double cached_bytes_;
   const char* last_algorithm_ = selection::host_algorithm;
   Choices<BarrierArguments> barrier_;
   Choices<BcastArguments> bcast_;

@@ -2,6 +2,7 @@
 // process-global state, so that ranks can be threads of one process.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Node {
   std::size_t window_bytes = 0;
   bool window_shared = false;
   bool cma = false;
+  /// Last-level caches of the node together; what does not fit there is copied past them.
+  std::size_t cache_bytes = SIZE_MAX;
   bool ranks_are_threads = false;  ///< then every pointer is valid for every rank
   bool oversubscribed = false;     ///< more ranks than cores
 

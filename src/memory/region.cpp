@@ -40,16 +40,18 @@ const char* name_of(Kind kind) {
   }
 }
 
-void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes) const {
+void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
   if (const std::byte* source = pointer(region, offset))
-    std::memcpy(destination, source, bytes);
+    store == Store::streaming ? stream_copy(destination, source, bytes)
+                              : static_cast<void>(std::memcpy(destination, source, bytes));
   else
     transfer(process_vm_readv, process, region.offset() + offset, static_cast<std::byte*>(destination), bytes);
 }
 
-void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes) const {
+void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
   if (std::byte* destination = pointer(region, offset))
-    std::memcpy(destination, source, bytes);
+    store == Store::streaming ? stream_copy(destination, source, bytes)
+                              : static_cast<void>(std::memcpy(destination, source, bytes));
   else
     transfer(process_vm_writev, process, region.offset() + offset,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "memory/stream.h"
+
 namespace tutti::memory {
 
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
@@ -56,8 +58,10 @@ struct Peer {
     }
   }
   /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.
-  void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes) const;
-  void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes) const;
+  void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
+                 Store store = Store::cached) const;
+  void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
+               Store store = Store::cached) const;
 };
 
 }  // namespace tutti::memory

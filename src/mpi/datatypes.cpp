@@ -155,30 +155,31 @@ void learn_predefined() {
   learn_operators();
 }
 
-std::optional<TypeInfo> type_info(MPI_Datatype datatype) {
+const TypeInfo* type_info(MPI_Datatype datatype) {
   struct Last {
     std::uintptr_t key = 0;
     const TypeInfo* info = nullptr;
   };
   static thread_local Last last;
   const std::uintptr_t key = key_of(datatype);
-  if (last.info && last.key == key) return *last.info;
+  if (last.info && last.key == key) return last.info;
   const auto found = predefined_types().find(key);
   if (found != predefined_types().end()) {
     last = {key, &found->second};  // predefined types are never freed
-    return found->second;
+    return last.info;
   }
-  if (!known_to_host(datatype)) return std::nullopt;
+  if (!known_to_host(datatype)) return nullptr;
   int size = 0;
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
   if (host.Type_size(datatype, &size) != MPI_SUCCESS || size < 0 ||
       host.Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS ||
       host.Type_get_true_extent(datatype, &true_lower, &true_extent) != MPI_SUCCESS)
-    return std::nullopt;
-  TypeInfo info;
+    return nullptr;
+  static thread_local TypeInfo info;
+  info = {};
   info.bytes = static_cast<std::size_t>(size);
   info.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
-  return info;
+  return &info;
 }
 
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,

@@ -15,29 +15,34 @@ namespace tutti::mpi {
 
 namespace {
 
-/// What ran last in this thread, for benchmarks and curious users.
-struct LastChoice {
+/// What ran last in this thread, for benchmarks and curious users. Put into words only when somebody asks.
+struct LastCall {
   const char* algorithm = "";
-  const char* mechanism = "";
+  const Node* node = nullptr;
+  const void* buffer = nullptr;
+  std::size_t bytes = 0;
 };
-thread_local LastChoice last_choice;
+thread_local LastCall last_call;
 
 void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
-  const Node& node = collectives.communicator().node();
-  last_choice.algorithm = collectives.last_algorithm();
-  if (bytes <= Post::inline_bytes) last_choice.mechanism = "inline";
-  else if (std::strcmp(last_choice.algorithm, "eager") == 0) last_choice.mechanism = "slot";
-  else {
-    const memory::Region region = node.reachable(buffer);
-    last_choice.mechanism = region.kind() == memory::Kind::none ? "staged" : memory::name_of(region.kind());
-  }
+  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
+}
+void remember_host() { last_call = {selection::host_algorithm, nullptr, nullptr, 0}; }
+
+const char* mechanism_of(const LastCall& call) {
+  if (!call.node) return "";
+  if (call.bytes <= Post::inline_bytes) return "inline";
+  const memory::Region region = call.node->reachable(call.buffer);
+  if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
+  if (!region.loads_and_stores() && call.bytes <= call.node->settings.eager_max) return "slot";
+  return region.kind() == memory::Kind::none ? "staged" : memory::name_of(region.kind());
 }
 
 /// Bcast by the core. False: the call is the host's.
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
   Collectives* collectives = collectives_of(communicator);
   if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
-  const auto info = type_info(datatype);
+  const TypeInfo* info = type_info(datatype);
   if (!info || count == 0 || info->bytes == 0) return false;
   const std::size_t bytes = count * info->bytes;
   code = MPI_SUCCESS;
@@ -98,11 +103,11 @@ TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
 
 TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
   if (Collectives* collectives = mpi::collectives_of(comm); collectives && collectives->barrier()) {
-    mpi::last_choice = {collectives->last_algorithm(), "inline"};
+    mpi::remember(*collectives, nullptr, 0);
     return MPI_SUCCESS;
   }
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Barrier(comm);
 }
 
@@ -110,7 +115,7 @@ TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
   int code = MPI_SUCCESS;
   if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Bcast(buffer, count, datatype, root, comm);
 }
 
@@ -124,7 +129,7 @@ TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
     return code;
   }
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -138,7 +143,7 @@ TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MP
     return code;
   }
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }
 
@@ -147,7 +152,7 @@ TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
   int code = MPI_SUCCESS;
   if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Bcast_c(buffer, count, datatype, root, comm);
 }
 
@@ -161,7 +166,7 @@ TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count coun
     return code;
   }
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
@@ -175,7 +180,7 @@ TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
     return code;
   }
   mpi::resolve();
-  mpi::last_choice = {"host", ""};
+  mpi::remember_host();
   return next.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
 }
 #endif
@@ -187,7 +192,7 @@ TUTTI_EXPORT int tutti_last_choice(char* algorithm, int algorithm_bytes, char* m
     std::strncpy(to, from, static_cast<std::size_t>(bytes) - 1);
     to[bytes - 1] = '\0';
   };
-  put(algorithm, algorithm_bytes, mpi::last_choice.algorithm);
-  put(mechanism, mechanism_bytes, mpi::last_choice.mechanism);
+  put(algorithm, algorithm_bytes, mpi::last_call.algorithm);
+  put(mechanism, mechanism_bytes, mpi::mechanism_of(mpi::last_call));
   return 0;
 }

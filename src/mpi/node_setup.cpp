@@ -227,13 +227,17 @@ void publish_machine(Node& node, ArenaHeader* header) {
   header->machine_bytes = bytes.size();
 }
 
-topology::Placement placement_of(const Node& node, const Neighbours& here) {
+/// Where the ranks sit, and what the machine's caches hold.
+topology::Placement placement_of(Node& node, const Neighbours& here) {
   const auto* header = reinterpret_cast<const ArenaHeader*>(node.peers.front().arena);
   std::optional<topology::Machine> machine;
   if (header->machine_bytes) machine = topology::Machine::deserialise({header->machine, header->machine_bytes});
   std::vector<topology::CpuSet> affinities;
   for (const Card& card : here.cards)
     affinities.push_back(topology::CpuSet::from_words({card.affinity, card.affinity + affinity_words}));
+  if (machine && machine->l3_bytes())
+    node.cache_bytes = machine->l3_bytes() *
+                       static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
   return topology::place(machine.value_or(topology::Machine()), affinities);
 }
 

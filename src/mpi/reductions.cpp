@@ -81,7 +81,7 @@ bool with_core_arguments(const ReductionCall& call, bool receives, const Run& ru
   if (receives && !in_place && call.send == call.receive) return false;
   const OperatorInfo operation = operator_info(call.operation);
   if (operation.kind == OperatorKind::unknown) return false;
-  const auto info = type_info(call.datatype);
+  const TypeInfo* info = type_info(call.datatype);
   if (!info || info->bytes == 0) return false;
   if (info->predefined && ((!in_place && !call.send) || (receives && !call.receive))) return false;
 

@@ -24,6 +24,7 @@ class DefaultWaiter final : public Waiter {
  public:
   explicit DefaultWaiter(WaitOptions options) : options_(std::move(options)) {
     spin = options_.spin;
+    tight = options_.mode == WaitOptions::Mode::spin ? 100 : 0;
     sleepers_possible = options_.mode == WaitOptions::Mode::sleep && !options_.doorbells.empty();
   }
 

@@ -26,6 +26,7 @@ struct World {
   Reach reach = Reach::direct;
   Settings settings;
   std::string machine = "package:2 numa:2 l3:2 core:4 pu:1";
+  std::size_t cache_bytes = std::size_t{300} << 10;  ///< small, so that tests copy past the caches too
   std::string algorithm;  ///< TUTTI_ALGORITHM
 };
 
@@ -46,6 +47,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->arena = memory::Arena::create(std::size_t{256} << 20, error);
     ASSERT_TRUE(node->arena) << error;
     node->ranks_are_threads = true;
+    node->cache_bytes = world.cache_bytes;
     node->window_shared = world.reach == Reach::direct;
     node->cma = world.reach == Reach::cma;
     node->placement = topology::place(*machine, unknown);

@@ -35,7 +35,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
                                static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
   reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), destinations,
-               static_cast<std::size_t>(ranks));
+               static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
   for (int rank = 0; rank < ranks; ++rank)
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);

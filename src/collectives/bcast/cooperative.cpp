@@ -41,7 +41,8 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     if (region.loads_and_stores())
-      communicator.peer(reader).copy_to(region, middle, arguments.buffer + middle, arguments.bytes - middle);
+      communicator.peer(reader).copy_to(region, middle, arguments.buffer + middle, arguments.bytes - middle,
+                                         arguments.store);
     // One flag a reader: nobody waits for the root's copies to the others.
     operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
   }
@@ -68,7 +69,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   for (std::size_t at = 0; at < end; at += 8 * grain_bytes) {
     const std::size_t part = std::min(8 * grain_bytes, end - at);
     co_await operation.has(operation.slot(root).ready.flag[0], grains_needed(at + part), root);
-    communicator.peer(root).copy_from(source, at, arguments.buffer + at, part);
+    communicator.peer(root).copy_from(source, at, arguments.buffer + at, part, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
   if (root_stores)

@@ -17,9 +17,9 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
   if (communicator.rank() == arguments.root) {
     eager::send(communicator, sequence, arguments.buffer, arguments.bytes);
   } else if (eager::fits_inline(arguments.bytes)) {
-    std::memcpy(arguments.buffer,
-                eager::receive(communicator, sequence, arguments.root, arguments.bytes, arguments.bytes, "Bcast"),
-                arguments.bytes);
+    reduction::copy(arguments.buffer,
+                    eager::receive(communicator, sequence, arguments.root, arguments.bytes, arguments.bytes, "Bcast"),
+                    arguments.bytes);
   } else {
     for (std::size_t at = 0; at < arguments.bytes; at += grain_bytes) {
       const std::size_t end = at + grain_bytes < arguments.bytes ? at + grain_bytes : arguments.bytes;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/communicator.h"
+#include "reduction/copy.h"
 
 namespace tutti::eager {
 
@@ -15,7 +16,7 @@ inline bool fits_inline(std::size_t bytes) { return bytes <= Post::inline_bytes;
 inline void send(Communicator& communicator, std::uint64_t sequence, const void* source, std::size_t bytes) {
   Post& post = communicator.slot(communicator.rank(), sequence).post;
   if (fits_inline(bytes)) {
-    std::memcpy(post.payload, source, bytes);
+    reduction::copy(post.payload, source, bytes);
     post.flag.set(sync::stamp(sequence, 1));
     communicator.published();
     return;

@@ -27,7 +27,7 @@ void collect_result(const ReductionBuffers& buffers) {
 }
 
 void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count) {
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count, memory::Store store) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = elements_in_line(element);
   std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
@@ -51,11 +51,12 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
       }
     }
     std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, offset);
-    const bool elsewhere = result == nullptr;
+    const bool elsewhere = result == nullptr || store == memory::Store::streaming;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);
     for (std::size_t i = elsewhere ? 0 : 1; i < destination_count; ++i)
-      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes);
+      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes,
+                                                              store);
   }
 }
 

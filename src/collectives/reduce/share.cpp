@@ -32,7 +32,8 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
                                static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
-  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), &destination, 1);
+  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), &destination, 1,
+               arguments.store);
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring)
