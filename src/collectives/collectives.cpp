@@ -47,6 +47,8 @@ const selection::Algorithm<Arguments>* Collectives::choice(Choices<Arguments>& c
     selection::Shape shape = shape_;
     shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
     shape.commutative = commutative;
+    const Node& node = communicator_.node();
+    shape.direct = node.window_shared && shape.bytes >= node.settings.window_min;
     entry.algorithm = selection::choose(collective, algorithms_of<Arguments>(), shape, user_, model_);
     entry.made = true;
   }

@@ -13,6 +13,7 @@ struct Model {
   double turn = 1.2e-6;                ///< until a rank that shares its core runs, for each rank before it
   double copy_byte = 1.0 / 25e9;       ///< copy within the caches of one core
   double remote_byte = 1.0 / 12e9;     ///< copy of what another core has just written
+  double slot_byte = 1.0 / 8e9;        ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;     ///< one source of a reduction, from the own caches
   double expose = 60e-9;               ///< exposing a buffer and finding the peers' ones
 };
@@ -26,6 +27,7 @@ struct Shape {
   std::size_t eager_max = 0;
   std::size_t flat_max = 0;
   bool commutative = true;
+  bool direct = true;               ///< buffers of this size are usually where peers reach them
 
   bool oversubscribed() const { return ranks_per_core > 1; }
 };
@@ -36,12 +38,13 @@ struct Cost {
   double rounds = 0;        ///< times a rank has to wait for all the others
   double copied_bytes = 0;  ///< between own buffers
   double remote_bytes = 0;  ///< read from or written to others' buffers
+  double slot_bytes = 0;    ///< through slots on the way in or out, because buffers of this size are not reachable
   double reduced_bytes = 0;
   double exposures = 0;
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
-    const double work = copied_bytes * model.copy_byte + remote_bytes * model.remote_byte +
+    const double work = copied_bytes * model.copy_byte + remote_bytes * model.remote_byte + slot_bytes * model.slot_byte +
                         reduced_bytes * model.reduce_byte + exposures * model.expose;
     const double waiting = shape.oversubscribed() ? rounds * shared * model.turn : hops * model.hop;
     return work * shared + waiting;

@@ -57,7 +57,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2,
-                             .remote_bytes = others * bytes + bytes / shape.ranks, .reduced_bytes = bytes,
+                             .remote_bytes = others * bytes + bytes / shape.ranks, .slot_bytes = shape.direct ? 0.0 : 2 * bytes, .reduced_bytes = bytes,
                              .exposures = 2};
     },
     run};
