@@ -1,0 +1,76 @@
+"""How to start an MPI program with each host MPI: the launcher, its options, and variables for the ranks only."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEFAULT_BUILD = REPOSITORY / "build" / "release"
+# Host MPI -> the interposed library for it.
+LIBRARIES = {
+    "mpich": "mpich",
+    "intel": "mpich",
+    "abi": "abi",
+    "openmpi": "openmpi",
+    "openmpi-debian": "openmpi",
+}
+HOSTS = list(LIBRARIES)
+
+
+def library_of(host, build):
+    """The path of the library that is preloaded for a host."""
+    return Path(build) / "src" / "mpi" / f"libtutti-{LIBRARIES[host]}.so"
+
+
+def mpi_root(build):
+    """The folder of the host MPIs that a build was configured with."""
+    cache = Path(build) / "CMakeCache.txt"
+    found = re.search(r"^TUTTI_MPI_ROOT:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    return Path(found.group(1)) if found else REPOSITORY / ".venv" / "mpi"
+
+
+class Launcher:
+    """Starts programs with one host MPI. preload: the library for the ranks (never for the launcher), or None."""
+
+    def __init__(self, host, build, preload=None):
+        self.host = host
+        self.build = Path(build)
+        self.preload = preload
+        root = mpi_root(build)
+        prefixes = {"mpich": "mpich", "abi": "mpich", "intel": "intel", "openmpi": "openmpi"}
+        self.environment = dict(os.environ)
+        for name in list(self.environment):
+            if name.startswith("TUTTI_") or name == "LD_PRELOAD":
+                del self.environment[name]
+        if host in prefixes:
+            binaries = root / prefixes[host] / "bin"
+            self.environment["PATH"] = f"{binaries}{os.pathsep}{self.environment.get('PATH', '')}"
+            self.mpirun = str(binaries / "mpirun")
+        else:
+            self.mpirun = shutil.which("mpirun.openmpi") or "/usr/bin/mpirun.openmpi"
+        if host.startswith("openmpi"):
+            self.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+            self.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+
+    @property
+    def hydra(self):
+        """Whether the launcher is Hydra, which MPICH and Intel MPI have."""
+        return not self.host.startswith("openmpi")
+
+    def program(self, folder, name):
+        """The path of a program of ours that was built for this host."""
+        return str(self.build / folder / f"{name}-{self.host}")
+
+    def command(self, ranks, command, variables=None, options=()):
+        """The command line that runs `command` on so many ranks with more environment variables."""
+        variables = dict(variables or {})
+        if self.preload:
+            variables["LD_PRELOAD"] = str(self.preload)
+        line = [self.mpirun]
+        if not self.hydra:
+            line += ["--allow-run-as-root", "--oversubscribe"]
+        line += [*options, "-n", str(ranks)]
+        for name, value in variables.items():
+            line += ["-genv", name, value] if self.hydra else ["-x", f"{name}={value}"]
+        return line + [str(word) for word in command]

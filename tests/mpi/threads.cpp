@@ -1,0 +1,140 @@
+// MPI_THREAD_MULTIPLE: several threads of each rank are in collectives at the same time, each thread on a communicator of
+// its own; and threads of one communicator that take turns.
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "support.h"
+
+using namespace tutti::tests;
+
+namespace {
+
+constexpr int kThreads = 3;
+
+/// What one thread found wrong; a Context belongs to the main thread.
+struct Finding {
+  long wrong = 0;
+};
+
+void work(MPI_Comm communicator, int thread, int rounds, Finding& finding) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  for (int round = 0; round < rounds; ++round) {
+    const int count = 1 + (round * 37 + thread * 1001) % 9000;
+    std::vector<int> values(static_cast<std::size_t>(count), rank + thread);
+    std::vector<int> sums(values.size());
+    MPI_Allreduce(values.data(), sums.data(), count, MPI_INT, MPI_SUM, communicator);
+    finding.wrong += sums.back() != size * (size - 1) / 2 + size * thread;
+    const int root = (round + thread) % size;
+    values.assign(values.size(), rank == root ? round * 10 + thread : -1);
+    MPI_Bcast(values.data(), count, MPI_INT, root, communicator);
+    finding.wrong += values.front() != round * 10 + thread || values.back() != round * 10 + thread;
+    MPI_Reduce(values.data(), sums.data(), count, MPI_INT, MPI_MAX, root, communicator);
+    finding.wrong += rank == root && sums.back() != round * 10 + thread;
+    MPI_Barrier(communicator);
+  }
+}
+
+void each_thread_has_a_communicator(Context& context) {
+  std::vector<MPI_Comm> communicators(kThreads);
+  for (auto& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  std::vector<Finding> findings(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back(work, communicators[static_cast<std::size_t>(thread)], thread, context.crowded() ? 10 : 100,
+                         std::ref(findings[static_cast<std::size_t>(thread)]));
+  for (auto& thread : threads) thread.join();
+  for (int thread = 0; thread < kThreads; ++thread)
+    context.expect(findings[static_cast<std::size_t>(thread)].wrong == 0, "thread %d saw %ld wrong results", thread,
+                   findings[static_cast<std::size_t>(thread)].wrong);
+  for (auto& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
+void threads_make_and_free_communicators(Context& context) {
+  std::vector<MPI_Comm> parents(kThreads);
+  for (auto& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+  std::vector<Finding> findings(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int round = 0; round < (context.crowded() ? 4 : 30); ++round) {
+        MPI_Comm communicator = MPI_COMM_NULL;
+        MPI_Comm_dup(parents[static_cast<std::size_t>(thread)], &communicator);
+        work(communicator, thread, 2, findings[static_cast<std::size_t>(thread)]);
+        MPI_Comm_free(&communicator);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const Finding& finding : findings) context.expect(finding.wrong == 0, "%ld wrong results", finding.wrong);
+  for (auto& parent : parents) MPI_Comm_free(&parent);
+}
+
+void threads_take_turns_on_a_communicator(Context& context) {
+  std::mutex turn;
+  std::vector<std::thread> threads;
+  Finding finding;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      const std::lock_guard<std::mutex> lock(turn);
+      // The order of the threads differs between ranks, what they do does not.
+      work(MPI_COMM_WORLD, 0, context.crowded() ? 4 : 20, finding);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  context.expect(finding.wrong == 0, "%ld wrong results", finding.wrong);
+}
+
+void a_thread_receives_while_others_are_in_collectives(Context& context) {
+  if (context.size() < 2) return;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  constexpr int kCount = 500'000;
+  const int next = (context.rank() + 1) % context.size();
+  const int previous = (context.rank() + context.size() - 1) % context.size();
+  bool right = true;
+  std::thread messages([&] {
+    std::vector<int> out(kCount, context.rank());
+    std::vector<int> in(kCount, -1);
+    for (int round = 0; round < (context.crowded() ? 3 : 10); ++round) {
+      MPI_Sendrecv(out.data(), kCount, MPI_INT, next, 3, in.data(), kCount, MPI_INT, previous, 3, MPI_COMM_WORLD,
+                   MPI_STATUS_IGNORE);
+      right = right && in.front() == previous && in.back() == previous;
+    }
+  });
+  Finding finding;
+  work(communicator, 1, context.crowded() ? 5 : 50, finding);
+  messages.join();
+  context.expect(right, "messages of another thread");
+  context.expect(finding.wrong == 0, "%ld wrong results", finding.wrong);
+  MPI_Comm_free(&communicator);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int status = 0;
+  {
+    Context context(nullptr, 0);
+    if (provided < MPI_THREAD_MULTIPLE) {
+      if (context.rank() == 0) std::printf("PASS threads (this MPI has no MPI_THREAD_MULTIPLE)\n");
+    } else {
+      status = run_tests(context,
+                         {{"each_thread_has_a_communicator", &each_thread_has_a_communicator},
+                          {"threads_make_and_free_communicators", &threads_make_and_free_communicators},
+                          {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
+                          {"a_thread_receives_while_others_are_in_collectives",
+                           &a_thread_receives_while_others_are_in_collectives}},
+                         argc, argv);
+    }
+  }
+  MPI_Finalize();
+  return status;
+}
