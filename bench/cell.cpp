@@ -1,6 +1,9 @@
 // How a call is timed: every rank prepares its data, all meet at the start line, each rank times its own call, and the
 // slowest counts. Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from
 // what the other left in the caches, nor from the machine's becoming faster or slower.
+//
+// Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
+// would be measured. There a sample is the mean of several calls of one side in a row, data changed before each.
 #include "cell.h"
 
 #include <algorithm>
@@ -19,6 +22,7 @@ constexpr std::size_t kCheckedAtFirst = 20;
 constexpr std::size_t kCheckedEvery = 16;
 constexpr std::size_t kPoolBytes = 64 << 20;
 constexpr std::size_t kMaximumRepeats = 200'000;
+constexpr int kCallsInARow = 8;
 
 enum class Kind { kBarrier, kBcast, kReduce, kAllreduce };
 
@@ -136,6 +140,18 @@ void Cell::wait_for_start() {
 }
 
 void Cell::time_call(Side side, Samples* samples) {
+  if (bench_.start_line.crowded() && bench_.options.skew_us <= 0) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    double nanoseconds = 0;
+    for (int i = 0; i < kCallsInARow; ++i) {
+      prepare(side);
+      const std::uint64_t begin = Clock::ticks();
+      perform(side);
+      nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
+    }
+    if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
+    return;
+  }
   prepare(side);
   wait_for_start();
   const bool skewed = bench_.options.skew_us > 0;
@@ -192,7 +208,8 @@ CellResult Cell::measure() {
   const std::uint64_t start_ns = shared_now_ns();
   std::size_t done = 0;
   while (go_on(start_ns, done)) {
-    for (int batch = 0; batch < 10; ++batch) {
+    const int batches = bench_.start_line.crowded() ? 2 : 10;
+    for (int batch = 0; batch < batches; ++batch) {
       const bool warm_up = result.repeats < kWarmUps;
       root_ = bench_.options.rotate_root ? static_cast<int>(result.repeats % static_cast<std::size_t>(ranks_))
                                          : bench_.options.root;

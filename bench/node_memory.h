@@ -49,12 +49,15 @@ class NodeMemory {
 /// Lets all ranks start a call at the same moment: the host's barrier alone lets some go earlier than others.
 class StartLine {
  public:
-  /// One object for the whole program: what it has written in the memory goes on. memory: may be null; then, and with more ranks than processors, only the host's barrier is used, for a rank that
-  /// polls would keep another from its processor.
+  /// One object for the whole program: what it has written in the memory goes on. memory: may be null; then, and with
+  /// more ranks than processors, only the host's barrier is used, for a rank that polls would keep another from its
+  /// processor.
   explicit StartLine(NodeMemory* memory);
 
   /// Collective over MPI_COMM_WORLD.
   void wait();
+  /// There is no common start: more ranks than processors, or several nodes.
+  bool crowded() const { return memory_ == nullptr; }
 
  private:
   NodeMemory* memory_;

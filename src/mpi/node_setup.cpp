@@ -419,6 +419,8 @@ std::unique_ptr<Job> start_job() {
   const Card& first = here.cards.front();
   job->node_identity = mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, 8);
   job->active = true;
+  // From here on a rank speaks for itself: what it waits for, who has died.
+  node.log.set_quiet(false);
   node.log.note("%d ranks on this node, %d cores, %s; mechanisms:%s%s staged", node.size,
                 node.placement.cores_available, node.oversubscribed ? "more ranks than cores" : "a core a rank",
                 node.window_shared ? " window" : "", node.cma ? " cma" : "");

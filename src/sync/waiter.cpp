@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Shorter than a launcher needs to notice a dead rank and to kill the others, so that ours is the first word.
-constexpr auto check_interval = 200us;
+constexpr auto check_interval = 20us;
 /// Rounds of yielding before a rank sleeps. A round is a scheduling turn of the others on the core when the core is
 /// shared, so a wait in a running collective ends well before; what remains are long waits for a computing rank.
 constexpr std::uint64_t yields_before_sleep = 300;
@@ -35,7 +35,7 @@ class DefaultWaiter final : public Waiter {
       options_.host_progress();
     if (spinning)
       for (int i = 0; i < 32; ++i) cpu_relax();
-    if (round % 64 == 63) look_around(state);
+    if (round % 8 == 7) look_around(state);
     if (sleepers_possible && round >= yields_before_sleep)
       sleep(state);
     else

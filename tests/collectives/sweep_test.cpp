@@ -107,8 +107,8 @@ void sweep_reduction(Reach reach, const char* collective,
                             }
                           }
                           ASSERT_EQ(receive[bytes], std::byte{0x5a});
-                          if (!in_place)
-                            for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(send[i], pattern(i, salt + rank));
+                          for (std::size_t i = 0; !in_place && i < bytes; ++i)
+                            ASSERT_EQ(send[i], pattern(i, salt + rank));
                           send.assign(bytes, std::byte{0});
                         }
                   });
