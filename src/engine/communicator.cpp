@@ -32,7 +32,7 @@ constexpr std::size_t default_chunk_bytes = 128 * 1024;
 }  // namespace
 
 std::size_t shared_bytes(const Settings& settings) {
-  return sizeof(Shared) + ring_slots * slot_bytes_of(settings);
+  return sizeof(Shared) + data_areas * slot_bytes_of(settings);
 }
 
 Communicator::Communicator(Node& node, CommunicatorLayout layout)
@@ -72,24 +72,23 @@ memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
 }
 
 memory::Region Communicator::slot_region(std::uint64_t sequence) const {
-  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + (sequence % ring_slots) * slot_bytes_};
+  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + (sequence % data_areas) * slot_bytes_};
 }
 
-std::uint64_t Communicator::begin() {
+std::uint64_t Communicator::begin(std::uint64_t in_flight) {
   const std::uint64_t sequence = ++sequence_;
-  // The slot was last used ring_slots operations ago: everybody must have left that one.
-  if (sequence > ring_slots && all_completed_ < sequence - ring_slots) wait_for_slot(sequence - ring_slots);
+  if (sequence > in_flight && all_completed_ < sequence - in_flight) wait_for_all(sequence - in_flight);
   return sequence;
 }
 
-void Communicator::wait_for_slot(std::uint64_t oldest) {
+void Communicator::wait_for_all(std::uint64_t sequence_left) {
   std::uint64_t lowest = sequence_ - 1;
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_) continue;
     const sync::Flag& completed = shared_[static_cast<std::size_t>(rank)]->completed.flag[0];
-    if (!completed.has(sync::stamp(oldest))) {
+    if (!completed.has(sync::stamp(sequence_left))) {
       const sync::WaitReason reason{current_collective, identity_, sequence_, node_rank(rank)};
-      sync::wait(*node_.waiter, reason, [&] { return completed.has(sync::stamp(oldest)); });
+      sync::wait(*node_.waiter, reason, [&] { return completed.has(sync::stamp(sequence_left)); });
     }
     lowest = std::min(lowest, completed.get() >> sync::progress_bits);
   }

@@ -13,8 +13,10 @@
 
 namespace tutti {
 
-/// Operations that may be in flight: a rank can be this many ahead of the slowest one.
-inline constexpr std::uint64_t ring_slots = 8;
+/// Operations that may be in flight: a rank can be this many ahead of the slowest one. Those that need a data area are
+/// fewer, so that the areas stay in the cache.
+inline constexpr std::uint64_t ring_slots = 32;
+inline constexpr std::uint64_t data_areas = 8;
 
 /// What a rank tells the others at the start of an operation, in one line: its stamp and either the payload itself or
 /// where the payload is.
@@ -61,7 +63,7 @@ constexpr std::uint64_t grains_needed(std::size_t end) { return (end + grain_byt
 struct Shared {
   sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here
   std::array<Slot, ring_slots> slots;
-  // Then ring_slots data areas of Communicator::slot_bytes() each.
+  // Then data_areas areas of Communicator::slot_bytes() each.
 };
 
 /// Bytes of a rank's shared part for `settings`.
@@ -97,12 +99,13 @@ class Communicator {
   /// The data area of a slot, and as a region that peers can reach.
   std::byte* slot_data(int rank, std::uint64_t sequence) {
     return reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(rank)] + 1) +
-           (sequence % ring_slots) * slot_bytes_;
+           (sequence % data_areas) * slot_bytes_;
   }
   memory::Region slot_region(std::uint64_t sequence) const;
 
-  /// Starts the next operation: its sequence number, once this rank's slot is free again.
-  std::uint64_t begin();
+  /// Starts the next operation: its sequence number, once all ranks have left the one `in_flight` operations ago. That
+  /// frees this rank's data area (data_areas, the default) or at least its slot (ring_slots).
+  std::uint64_t begin(std::uint64_t in_flight = data_areas);
   /// All members were seen in operation `sequence`, hence have finished the ones before.
   void seen_all(std::uint64_t sequence) {
     if (sequence - 1 > all_completed_) all_completed_ = sequence - 1;
@@ -144,7 +147,7 @@ class Communicator {
   const char* current_collective = "";
 
  private:
-  void wait_for_slot(std::uint64_t oldest);
+  void wait_for_all(std::uint64_t sequence_left);
 
   Node& node_;
   int rank_;

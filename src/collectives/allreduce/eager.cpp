@@ -13,7 +13,7 @@ namespace tutti {
 namespace {
 
 void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  const std::uint64_t sequence = communicator.begin();
+  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
   eager::send(communicator, sequence, arguments.send, arguments.bytes());
   eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count,
                      *arguments.combiner, "Allreduce");

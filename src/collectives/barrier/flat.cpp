@@ -12,7 +12,7 @@ namespace tutti {
 namespace {
 
 void run(Communicator& communicator, const BarrierArguments&) {
-  const std::uint64_t sequence = communicator.begin();
+  const std::uint64_t sequence = communicator.begin(ring_slots);
   const sync::Stamp stamp = sync::stamp(sequence);
   communicator.slot(communicator.rank(), sequence).post.flag.set(stamp);
   communicator.published();

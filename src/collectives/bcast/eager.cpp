@@ -13,7 +13,7 @@ namespace tutti {
 namespace {
 
 void run(Communicator& communicator, const BcastArguments& arguments) {
-  const std::uint64_t sequence = communicator.begin();
+  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes);
   if (communicator.rank() == arguments.root) {
     eager::send(communicator, sequence, arguments.buffer, arguments.bytes);
   } else if (eager::fits_inline(arguments.bytes)) {

@@ -11,6 +11,11 @@ namespace tutti::eager {
 
 inline bool fits_inline(std::size_t bytes) { return bytes <= Post::inline_bytes; }
 
+/// Starts an operation that sends `bytes` through the slot.
+inline std::uint64_t begin(Communicator& communicator, std::size_t bytes) {
+  return communicator.begin(fits_inline(bytes) ? ring_slots : data_areas);
+}
+
 /// Sends `bytes` (1 .. slot_bytes) of this rank to whoever reads its slot, grain by grain so that copying in overlaps
 /// with copying out. The flag's progress is grains + 1, so that it also tells arrival (0) from data.
 inline void send(Communicator& communicator, std::uint64_t sequence, const void* source, std::size_t bytes) {

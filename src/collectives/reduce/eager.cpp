@@ -13,7 +13,7 @@ namespace tutti {
 namespace {
 
 void run(Communicator& communicator, const ReduceArguments& arguments) {
-  const std::uint64_t sequence = communicator.begin();
+  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
   if (communicator.rank() == arguments.root)
     eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count,
                        *arguments.combiner, "Reduce");
