@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 16>& table() {
-  static const std::array<Row, 16> rows{{
+const std::array<Row, 17>& table() {
+  static const std::array<Row, 17> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -52,6 +52,9 @@ const std::array<Row, 16>& table() {
        &Settings::segment},
       {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
        &Settings::block},
+      {{"CACHE", "bytes", "0",
+        "Messages whose buffers exceed this together are copied past the caches; 0: the last-level caches of the node."},
+       &Settings::cache},
       {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},
       {{"TIMEOUT", "seconds", "0", "After this long in one collective, report who waits for whom; 0: never."},
        &Settings::timeout},
@@ -126,7 +129,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 16> out;
+    std::array<SettingDescription, 17> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -27,6 +27,7 @@ struct Settings {
   std::size_t window_size = 0;
   std::size_t segment = 8 << 20;
   std::size_t block = 16 * 1024;
+  std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;
 

@@ -18,6 +18,9 @@ namespace tutti {
 inline constexpr std::uint64_t ring_slots = 32;
 inline constexpr std::uint64_t data_areas = 8;
 
+inline constexpr std::size_t cache_line_bytes = 64;
+inline constexpr std::size_t expected_bytes_max = 4096;
+
 /// What a rank tells the others at the start of an operation, in one line: its stamp and either the payload itself or
 /// where the payload is.
 struct alignas(sync::line_bytes) Post {
@@ -114,6 +117,17 @@ class Communicator {
   void complete(std::uint64_t sequence) {
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
     published();
+    // The next post is written in lines that others have read: taking them back now takes that off the next call.
+    const std::byte* post = reinterpret_cast<const std::byte*>(&slot(rank_, sequence + 1).post);
+    sync::prefetch_to_write(post);
+    sync::prefetch_to_write(post + cache_line_bytes);
+  }
+  /// The same for the data area of the next operation, which is likely to be of the same size. Bounded: a hint for
+  /// more lines than a core can have under way would cost more than it saves.
+  void expect_data(std::uint64_t sequence, std::size_t bytes) {
+    const std::byte* area = slot_data(rank_, sequence + 1);
+    const std::size_t end = bytes < expected_bytes_max ? bytes : expected_bytes_max;
+    for (std::size_t at = 0; at < end; at += cache_line_bytes) sync::prefetch_to_write(area + at);
   }
   /// To be called after a flag was set: wakes ranks that sleep.
   void published() {

@@ -238,6 +238,7 @@ topology::Placement placement_of(Node& node, const Neighbours& here) {
   if (machine && machine->l3_bytes())
     node.cache_bytes = machine->l3_bytes() *
                        static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
+  if (node.settings.cache) node.cache_bytes = node.settings.cache;
   return topology::place(machine.value_or(topology::Machine()), affinities);
 }
 

@@ -35,6 +35,15 @@ class Flag {
 };
 static_assert(sizeof(Flag) == 8 && std::atomic<Stamp>::is_always_lock_free);
 
+/// Fetches the cache line for writing. Only a hint: it may be written by others again before we write.
+inline void prefetch_to_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" ::"r"(line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 /// A line of flags that one rank writes; one index a level of the hierarchy.
 struct alignas(line_bytes) FlagLine {
   static constexpr int count = 16;

@@ -33,6 +33,7 @@ inline void send(Communicator& communicator, std::uint64_t sequence, const void*
     post.flag.set(sync::stamp(sequence, grains_complete(end, bytes)));
   }
   communicator.published();
+  communicator.expect_data(sequence, bytes);
 }
 
 /// Waits until `rank` has sent the bytes up to `end`, and returns where its payload begins.

@@ -1,0 +1,84 @@
+// Allreduce by shares, flat: reduce one's share into one's own buffer, then fetch the others' shares.
+//
+// Phase 1: every rank exposes its buffers and waits for those of the others. Phase 2: it reduces its share from all send
+// buffers in one pass, in rank order, into its own receive buffer, and says block by block how far it is. Phase 3: it
+// copies the shares of the others from their receive buffers as they become ready. Phase 4: it waits until all have read.
+// Cost: three flag hops; each rank reads n bytes of contributions and n (p-1)/p of results, and writes only its own memory:
+// lines of other ranks are read, never taken away, which is what `share` does when it stores into them.
+// Requires: at most TUTTI_FLAT_MAX ranks. The reduction is that of XBRC (XHC, section V.C).
+
+#include "collectives/collectives.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+constexpr std::size_t step_bytes = 16 * grain_bytes;
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const auto workers = static_cast<std::size_t>(ranks);
+  const std::size_t element = arguments.combiner->element_bytes;
+  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, true,
+                                                    arguments.count, *arguments.combiner, false);
+  post(operation, buffers.source, buffers.destination);
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
+  for (int rank = 0; rank < ranks; ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+  }
+  communicator.seen_all(operation.sequence());
+
+  const auto share = [&](int rank) {
+    return share_of({0, arguments.count}, static_cast<std::size_t>(rank), workers, elements_in_line(element));
+  };
+  const RemoteBuffer own{self, buffers.destination.region};
+  const Range mine = share(self);
+  const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
+  for (std::size_t at = mine.begin; at < mine.end; at += step) {
+    const Range part{at, std::min(at + step, mine.end)};
+    reduce_range(communicator, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
+    operation.publish(operation.own().reduced.flag[0], (at - mine.begin) / step + 1);
+  }
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self + i) % ranks;
+    const Range theirs = share(rank);
+    for (std::size_t at = theirs.begin; at < theirs.end; at += step) {
+      const std::size_t end = std::min(at + step, theirs.end);
+      co_await operation.has(operation.slot(rank).reduced.flag[0], (at - theirs.begin) / step + 1, rank);
+      communicator.peer(rank).copy_from(posted_destination(operation, rank), at * element,
+                                        buffers.destination.local + at * element, (end - at) * element,
+                                        arguments.store);
+    }
+  }
+  operation.publish(operation.own().done.flag[0]);
+  for (int rank = 0; rank < ranks; ++rank)
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_exchange;
+const selection::Algorithm<AllreduceArguments> allreduce_exchange{
+    "exchange", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks, .rounds = 3, .remote_bytes = 2 * others * bytes,
+                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes, .reduced_bytes = bytes,
+                             .exposures = 2};
+    },
+    run};
+
+}  // namespace tutti
