@@ -33,9 +33,8 @@ bool compare_elements(const Element* from, std::size_t count, std::uint32_t salt
 
 bool compare(const void* buffer, Shape shape, std::uint64_t salt, int factor, int offset) {
   const auto low = static_cast<std::uint32_t>(salt);
-  return shape.is_double()
-             ? compare_elements(static_cast<const double*>(buffer), shape.count(), low, factor, offset)
-             : compare_elements(static_cast<const float*>(buffer), shape.count(), low, factor, offset);
+  return shape.is_double() ? compare_elements(static_cast<const double*>(buffer), shape.count(), low, factor, offset)
+                           : compare_elements(static_cast<const float*>(buffer), shape.count(), low, factor, offset);
 }
 
 }  // namespace

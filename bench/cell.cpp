@@ -92,7 +92,7 @@ class Cell {
   int rank_ = 0;
   int ranks_ = 1;
   int root_ = 0;
-  std::size_t call_ = 0;      ///< counts all calls of both sides: the salt of the data and the place in the pool
+  std::size_t call_ = 0;  ///< counts all calls of both sides: the salt of the data and the place in the pool
   bool correct_ = true;
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
   std::array<std::unique_ptr<BufferPool>, 2> send_;
@@ -117,13 +117,19 @@ void Cell::perform(Side side) {
   const Collectives& call = collectives_of(side);
   const void* send = in_place_here() ? MPI_IN_PLACE : send_buffer(side);
   switch (kind_) {
-    case Kind::kBarrier: call.barrier(MPI_COMM_WORLD); break;
-    case Kind::kBcast: call.bcast(send_buffer(side), count(), type(), root_, MPI_COMM_WORLD); break;
+    case Kind::kBarrier:
+      call.barrier(MPI_COMM_WORLD);
+      break;
+    case Kind::kBcast:
+      call.bcast(send_buffer(side), count(), type(), root_, MPI_COMM_WORLD);
+      break;
     case Kind::kReduce:
       call.reduce(send, rank_ == root_ ? receive_buffer(side) : nullptr, count(), type(), MPI_SUM, root_,
                   MPI_COMM_WORLD);
       break;
-    case Kind::kAllreduce: call.allreduce(send, receive_buffer(side), count(), type(), MPI_SUM, MPI_COMM_WORLD); break;
+    case Kind::kAllreduce:
+      call.allreduce(send, receive_buffer(side), count(), type(), MPI_SUM, MPI_COMM_WORLD);
+      break;
   }
 }
 
@@ -181,8 +187,8 @@ bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
   int more = 0;
   if (rank_ == 0) {
     const double seconds = static_cast<double>(shared_now_ns() - start_ns) * 1e-9;
-    more = done < kMaximumRepeats &&
-           (done < bench_.options.minimum_repeats || seconds < bench_.options.seconds_per_cell);
+    more =
+        done < kMaximumRepeats && (done < bench_.options.minimum_repeats || seconds < bench_.options.seconds_per_cell);
   }
   PMPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return more != 0;

@@ -118,7 +118,9 @@ void StartLine::wait() {
 
 Floor::Floor(NodeMemory* memory, const Clock& clock) : memory_(memory), clock_(clock) {}
 
-bool Floor::possible() const { return memory_ && memory_->ranks() >= 2 && memory_->processors() >= 2; }
+bool Floor::possible() const {
+  return memory_ && memory_->ranks() >= 2 && memory_->processors() >= 2;
+}
 
 /// The ranks that take no part sleep rather than poll, because they may share a processor with those that do.
 double Floor::everybodys(double mine) {

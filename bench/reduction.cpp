@@ -63,8 +63,7 @@ std::vector<Measured> measure(const std::vector<std::function<void(long)>>& subj
   std::vector<std::vector<double>> samples(subjects.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < subjects.size(); ++i) {
-      samples[i].push_back(seconds_of_a_batch(subjects[i], repetitions[i]) /
-                           static_cast<double>(repetitions[i]));
+      samples[i].push_back(seconds_of_a_batch(subjects[i], repetitions[i]) / static_cast<double>(repetitions[i]));
     }
   }
   std::vector<Measured> results;
@@ -88,8 +87,7 @@ class Arrays {
     for (std::size_t i = 0; i < count; ++i) {
       // One line further each, so that the arrays do not all begin in the same set of the cache.
       const std::size_t offset = 128 * i;
-      auto* memory =
-          static_cast<unsigned char*>(std::aligned_alloc(4096, (bytes + offset + 8191) / 4096 * 4096));
+      auto* memory = static_cast<unsigned char*>(std::aligned_alloc(4096, (bytes + offset + 8191) / 4096 * 4096));
       if (memory == nullptr) {
         std::fprintf(stderr, "no memory for %zu arrays of %zu bytes\n", count, bytes);
         std::exit(1);
@@ -115,8 +113,7 @@ class Arrays {
   std::vector<void*> arrays_;
 };
 
-std::function<void(long)> kernel_subject(Kernel kernel, Arrays& arrays, std::size_t source_count,
-                                         std::size_t count) {
+std::function<void(long)> kernel_subject(Kernel kernel, Arrays& arrays, std::size_t source_count, std::size_t count) {
   return [=, &arrays](long repetitions) {
     for (long i = 0; i < repetitions; ++i) {
       kernel(arrays.destination(), arrays.sources(), source_count, count);
@@ -162,31 +159,28 @@ std::vector<Level> levels() {
   const std::size_t l2 = cache_bytes(2, std::size_t{512} << 10);
   const std::size_t l3 = std::max(cache_bytes(3, std::size_t{32} << 20), 4 * l2);
   // Six times the last cache, but no more than any machine has to spare.
-  return {
-      {"L1", l1 / 2}, {"L2", l2 / 2}, {"L3", l3 / 2}, {"memory", std::min(6 * l3, std::size_t{512} << 20)}};
+  return {{"L1", l1 / 2}, {"L2", l2 / 2}, {"L3", l3 / 2}, {"memory", std::min(6 * l3, std::size_t{512} << 20)}};
 }
 
 std::string bandwidth(const Measured& measured, std::size_t bytes_moved) {
   char text[32];
-  std::snprintf(text, sizeof text, "%8.1f +-%4.1f%%",
-                static_cast<double>(bytes_moved) / measured.median_seconds / 1e9, measured.spread_percent);
+  std::snprintf(text, sizeof text, "%8.1f +-%4.1f%%", static_cast<double>(bytes_moved) / measured.median_seconds / 1e9,
+                measured.spread_percent);
   return text;
 }
 
 void print_bandwidths() {
   std::printf("GB/s read and written, by number of sources\n");
-  std::printf("%-8s %-8s %8s %16s %16s %16s %16s %16s\n", "level", "kernel", "KiB", "2", "3", "4", "8",
-              "memcpy");
+  std::printf("%-8s %-8s %8s %16s %16s %16s %16s %16s\n", "level", "kernel", "KiB", "2", "3", "4", "8", "memcpy");
   struct Subject {
     const char* name;
     Operator operation;
     Type type;
   };
-  const Subject subjects[] = {
-      {"sum f64", Operator::sum, Type::f64},         {"sum f32", Operator::sum, Type::f32},
-      {"max i32", Operator::max, Type::i32},         {"prod c64", Operator::prod, Type::c64},
-      {"bor byte", Operator::bor, Type::byte},       {"land i32", Operator::land, Type::i32},
-      {"maxloc fi", Operator::maxloc, Type::f32_i32}};
+  const Subject subjects[] = {{"sum f64", Operator::sum, Type::f64},         {"sum f32", Operator::sum, Type::f32},
+                              {"max i32", Operator::max, Type::i32},         {"prod c64", Operator::prod, Type::c64},
+                              {"bor byte", Operator::bor, Type::byte},       {"land i32", Operator::land, Type::i32},
+                              {"maxloc fi", Operator::maxloc, Type::f32_i32}};
   for (const Level& level : levels()) {
     for (const Subject& subject : subjects) {
       const Kernel kernel = tutti::reduction::kernel(subject.operation, subject.type);
@@ -211,8 +205,7 @@ void print_against_plain_loop(const char* name, Type type) {
     const auto result =
         measure({kernel_subject(kernel, arrays, 2, arrays.bytes() / sizeof(T)), plain_subject<T>(arrays)});
     std::printf("%-8s %-8s %s %s %9.2f\n", level.name, name, bandwidth(result[0], 3 * arrays.bytes()).c_str(),
-                bandwidth(result[1], 3 * arrays.bytes()).c_str(),
-                result[1].median_seconds / result[0].median_seconds);
+                bandwidth(result[1], 3 * arrays.bytes()).c_str(), result[1].median_seconds / result[0].median_seconds);
   }
 }
 
@@ -223,8 +216,7 @@ void print_small_counts() {
     std::printf("%-9zu", count);
     for (std::size_t source_count : {2, 3, 4, 8}) {
       Arrays arrays(source_count + 1, count * sizeof(double));
-      std::printf(" %10.2f",
-                  1e9 * measure({kernel_subject(kernel, arrays, source_count, count)})[0].median_seconds);
+      std::printf(" %10.2f", 1e9 * measure({kernel_subject(kernel, arrays, source_count, count)})[0].median_seconds);
     }
     std::printf("\n");
   }
@@ -243,8 +235,7 @@ void print_small_copies() {
       }
     };
     const auto result = measure({in_line, memcpy_subject(arrays)});
-    std::printf("%-9zu %10.2f %10.2f\n", bytes, 1e9 * result[0].median_seconds,
-                1e9 * result[1].median_seconds);
+    std::printf("%-9zu %10.2f %10.2f\n", bytes, 1e9 * result[0].median_seconds, 1e9 * result[1].median_seconds);
   }
 }
 
@@ -252,8 +243,7 @@ void print_small_copies() {
 
 int main() {
   print_bandwidths();
-  std::printf("\nGB/s, sum of 2 sources\n%-8s %-8s %16s %16s %9s\n", "level", "type", "kernel", "plain loop",
-              "ratio");
+  std::printf("\nGB/s, sum of 2 sources\n%-8s %-8s %16s %16s %9s\n", "level", "type", "kernel", "plain loop", "ratio");
   print_against_plain_loop<double>("f64", Type::f64);
   print_against_plain_loop<float>("f32", Type::f32);
   print_small_counts();

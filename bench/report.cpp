@@ -29,7 +29,9 @@ double ratio_of(const Row& row) {
 }
 
 /// One flag for a barrier; one flag and one copy for what moves data.
-double floor_of(const Row& row) { return row.bytes == 0 ? row.flag_us : row.flag_us + row.copy_us; }
+double floor_of(const Row& row) {
+  return row.bytes == 0 ? row.flag_us : row.flag_us + row.copy_us;
+}
 
 double spread_of(const Row& row) {
   if (row.has_tutti) return ratio_spread_percent(row.result.host_us, row.result.tutti_us);
@@ -72,10 +74,10 @@ void Report::add_json(const Row& row) {
                "\"ratio\": %s, \"spread_pct\": %s, \"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
                "\"floor_us\": %s, \"flag_us\": %s, \"copy_us\": %s, \"repeats\": %zu}\n",
                quoted(row.collective).c_str(), row.ranks, row.bytes, quoted(row.host).c_str(),
-               number(true, row.result.host_us.value).c_str(),
-               number(row.has_tutti, row.result.tutti_us.value).c_str(), number(row.has_tutti, ratio_of(row)).c_str(),
-               number(true, spread_of(row)).c_str(), quoted(row.result.choice.algorithm).c_str(),
-               quoted(row.result.choice.mechanism).c_str(), row.result.correct ? "true" : "false",
+               number(true, row.result.host_us.value).c_str(), number(row.has_tutti, row.result.tutti_us.value).c_str(),
+               number(row.has_tutti, ratio_of(row)).c_str(), number(true, spread_of(row)).c_str(),
+               quoted(row.result.choice.algorithm).c_str(), quoted(row.result.choice.mechanism).c_str(),
+               row.result.correct ? "true" : "false",
                number(has_flag && (has_copy || row.bytes == 0), floor_of(row)).c_str(),
                number(has_flag, row.flag_us).c_str(), number(has_copy, row.copy_us).c_str(), row.result.repeats);
 }
@@ -96,7 +98,8 @@ void Report::add_text(const Row& row) {
     std::snprintf(tutti, sizeof tutti, "%.3f", row.result.tutti_us.value);
     std::snprintf(ratio, sizeof ratio, "%.2f", ratio_of(row));
   }
-  if (row.flag_us >= 0 && (row.copy_us >= 0 || row.bytes == 0)) std::snprintf(floor, sizeof floor, "%.3f", floor_of(row));
+  if (row.flag_us >= 0 && (row.copy_us >= 0 || row.bytes == 0))
+    std::snprintf(floor, sizeof floor, "%.3f", floor_of(row));
   std::fprintf(file_, "%-10s %10zu %12.3f %12s %8s %6.1f %10s %8zu %-7s %s%s%s\n", row.collective.c_str(), row.bytes,
                row.result.host_us.value, tutti, ratio, spread_of(row), floor, row.result.repeats,
                row.result.correct ? "right" : "WRONG", row.result.choice.algorithm.c_str(),

@@ -40,15 +40,13 @@ ordered_json or_null(int id) {
 
 ordered_json json_of_domains(const Domains& domains) {
   ordered_json out = ordered_json::object();
-  for (const LevelKind kind : all_level_kinds)
-    out[std::string(name_of(kind))] = or_null(domains[index_of(kind)]);
+  for (const LevelKind kind : all_level_kinds) out[std::string(name_of(kind))] = or_null(domains[index_of(kind)]);
   return out;
 }
 
 ordered_json json_of_machine(const Machine& machine, const std::string& description) {
   ordered_json domains = ordered_json::object();
-  for (const LevelKind kind : all_level_kinds)
-    domains[std::string(name_of(kind))] = machine.domain_count(kind);
+  for (const LevelKind kind : all_level_kinds) domains[std::string(name_of(kind))] = machine.domain_count(kind);
   ordered_json units = ordered_json::array();
   for (const ProcessingUnit& unit : machine.units()) {
     ordered_json entry{{"os_index", unit.os_index}, {"core", unit.core}};
@@ -81,8 +79,7 @@ ordered_json json_of_levels(const Hierarchy& hierarchy) {
   ordered_json levels = ordered_json::array();
   for (const Level& level : hierarchy.levels) {
     ordered_json groups = ordered_json::array();
-    for (const Group& group : level.groups)
-      groups.push_back({{"leader", group.leader}, {"members", group.members}});
+    for (const Group& group : level.groups) groups.push_back({{"leader", group.leader}, {"members", group.members}});
     levels.push_back({{"name", level.kind ? std::string(name_of(*level.kind)) : "top"}, {"groups", groups}});
   }
   return levels;
@@ -113,8 +110,7 @@ Value require(std::optional<Value> value, const std::string& error) {
 
 int checked_rank_count(const Options& options, const Machine& machine) {
   if (options.ranks < 0 || options.ranks > max_ranks)
-    throw UsageError("--ranks " + std::to_string(options.ranks) + " is not between 1 and " +
-                     std::to_string(max_ranks));
+    throw UsageError("--ranks " + std::to_string(options.ranks) + " is not between 1 and " + std::to_string(max_ranks));
   return options.ranks == 0 ? machine.core_count() : options.ranks;
 }
 
@@ -136,27 +132,25 @@ ordered_json describe(const Options& options) {
   const std::vector<LevelKind> kinds = choose_levels(spec, placement);
   const Hierarchy hierarchy = build(placement, kinds, options.root);
   const MessageCounts counts = message_counts(hierarchy, placement);
-  return {{"machine", json_of_machine(machine, options.topology)},
-          {"requested_hierarchy", to_string(spec)},
-          {"hierarchy", to_string({false, kinds})},
-          {"mapping", options.mapping},
-          {"rank_count", ranks},
-          {"root", options.root},
-          {"cores_available", placement.cores_available},
-          {"ranks_per_core", placement.ranks_per_core},
-          {"oversubscribed", placement.oversubscribed()},
-          {"ranks", json_of_ranks(machine, placement, hierarchy)},
-          {"levels", json_of_levels(hierarchy)},
-          {"message_counts",
-           {{"inter_socket", counts.inter_socket},
-            {"inter_numa", counts.inter_numa},
-            {"intra_numa", counts.intra_numa}}},
-          {"notes", notes_on(spec, machine, hierarchy)}};
+  return {
+      {"machine", json_of_machine(machine, options.topology)},
+      {"requested_hierarchy", to_string(spec)},
+      {"hierarchy", to_string({false, kinds})},
+      {"mapping", options.mapping},
+      {"rank_count", ranks},
+      {"root", options.root},
+      {"cores_available", placement.cores_available},
+      {"ranks_per_core", placement.ranks_per_core},
+      {"oversubscribed", placement.oversubscribed()},
+      {"ranks", json_of_ranks(machine, placement, hierarchy)},
+      {"levels", json_of_levels(hierarchy)},
+      {"message_counts",
+       {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}}},
+      {"notes", notes_on(spec, machine, hierarchy)}};
 }
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--topology", options.topology,
-                 "hwloc synthetic description or XML file; without it, this machine");
+  app.add_option("--topology", options.topology, "hwloc synthetic description or XML file; without it, this machine");
   app.add_option("--hierarchy", options.hierarchy, "auto, flat, or l2, l3, numa, socket joined by +")
       ->capture_default_str();
   app.add_option("--ranks", options.ranks, "how many ranks; without it, one a core");

@@ -33,8 +33,7 @@ const std::array<Row, 17>& table() {
       {{"HIERARCHY", "string", "auto",
         "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket."},
        &Settings::hierarchy},
-      {{"TOPOLOGY", "string", "",
-        "An hwloc synthetic description or an XML file to plan for instead of this machine."},
+      {{"TOPOLOGY", "string", "", "An hwloc synthetic description or an XML file to plan for instead of this machine."},
        &Settings::topology},
       {{"CHUNK", "string", "auto",
         "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K."},
@@ -46,14 +45,17 @@ const std::array<Row, 17>& table() {
        &Settings::flat_max},
       {{"WINDOW_MIN", "bytes", "16K", "Allocations of at least this size come from the window that peers can read."},
        &Settings::window_min},
-      {{"WINDOW_SIZE", "bytes", "0", "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
+      {{"WINDOW_SIZE", "bytes", "0",
+        "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
        &Settings::window_size},
-      {{"SEGMENT", "bytes", "8M", "Staged messages are cut into pieces of this size, which bounds the memory they need."},
+      {{"SEGMENT", "bytes", "8M",
+        "Staged messages are cut into pieces of this size, which bounds the memory they need."},
        &Settings::segment},
       {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
        &Settings::block},
       {{"CACHE", "bytes", "0",
-        "Messages whose buffers exceed this together are copied past the caches; 0: the last-level caches of the node."},
+        "Messages whose buffers exceed this together are copied past the caches; 0: the last-level caches of the "
+        "node."},
        &Settings::cache},
       {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},
       {{"TIMEOUT", "seconds", "0", "After this long in one collective, report who waits for whom; 0: never."},
@@ -112,12 +114,22 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
   int shift = 0;
   if (!unit.empty()) {
     switch (std::toupper(static_cast<unsigned char>(unit[0]))) {
-      case 'K': shift = 10; break;
-      case 'M': shift = 20; break;
-      case 'G': shift = 30; break;
-      case 'T': shift = 40; break;
-      case 'B': break;
-      default: return false;
+      case 'K':
+        shift = 10;
+        break;
+      case 'M':
+        shift = 20;
+        break;
+      case 'G':
+        shift = 30;
+        break;
+      case 'T':
+        shift = 40;
+        break;
+      case 'B':
+        break;
+      default:
+        return false;
     }
     if (shift) unit.remove_prefix(1);
     if (!unit.empty() && edit_distance(unit, "B") != 0 && edit_distance(unit, "iB") != 0) return false;

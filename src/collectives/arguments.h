@@ -21,8 +21,8 @@ struct BcastArguments {
 /// How elements are combined. A kernel where there is one, otherwise a function with a context (a user's operator).
 struct Combiner {
   /// destination = sources[0] op sources[1] op ..., any association, in this order; `destination` may be one of them.
-  using Function = void (*)(void* context, void* destination, const void* const* sources,
-                            std::size_t source_count, std::size_t element_count);
+  using Function = void (*)(void* context, void* destination, const void* const* sources, std::size_t source_count,
+                            std::size_t element_count);
   std::size_t element_bytes = 1;
   bool commutative = true;
   reduction::Kernel kernel = nullptr;

@@ -30,8 +30,7 @@ Collectives::Collectives(Communicator& communicator, const selection::UserChoice
   shape_.ranks = communicator.size();
   shape_.levels = std::max<int>(1, static_cast<int>(communicator.depth()));
   const double cores = std::max(1, placement.cores_available);
-  shape_.ranks_per_core =
-      node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
+  shape_.ranks_per_core = node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   shape_.eager_max = node.settings.eager_max;
   shape_.flat_max = node.settings.flat_max;
@@ -102,7 +101,9 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const char* collect
   return true;
 }
 
-bool Collectives::reduce(const ReduceArguments& arguments) { return run_reduction(reduce_, "reduce", arguments); }
+bool Collectives::reduce(const ReduceArguments& arguments) {
+  return run_reduction(reduce_, "reduce", arguments);
+}
 
 bool Collectives::allreduce(const AllreduceArguments& arguments) {
   return run_reduction(allreduce_, "allreduce", arguments);

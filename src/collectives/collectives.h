@@ -43,8 +43,8 @@ class Collectives {
     Choice of[2][size_classes];
   };
   template <class Arguments>
-  const selection::Algorithm<Arguments>* choice(Choices<Arguments>& choices, const char* collective,
-                                                std::size_t bytes, bool commutative);
+  const selection::Algorithm<Arguments>* choice(Choices<Arguments>& choices, const char* collective, std::size_t bytes,
+                                                bool commutative);
   /// How to store messages of this size, of which each rank has `buffers` buffers.
   memory::Store store_for(std::size_t bytes, int buffers) const {
     const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;

@@ -9,9 +9,13 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
 
-std::size_t slot_bytes_of(const Settings& settings) { return round_up(settings.eager_max, page_bytes); }
+std::size_t slot_bytes_of(const Settings& settings) {
+  return round_up(settings.eager_max, page_bytes);
+}
 
 /// "64K" or "16K,64K": one chunk a level, the last one for all that follow. Empty if malformed.
 std::vector<std::size_t> parse_chunks(std::string_view text) {
@@ -110,8 +114,7 @@ std::byte* Communicator::staging(int which, std::size_t bytes) {
 const topology::RankPlan& Communicator::plan(int root) {
   auto& plan = plans_[static_cast<std::size_t>(root)];
   if (!plan)
-    plan = std::make_unique<topology::RankPlan>(
-        topology::plan(topology::build(placement_, levels_, root), rank_));
+    plan = std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels_, root), rank_));
   return *plan;
 }
 

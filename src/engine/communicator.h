@@ -60,7 +60,9 @@ constexpr std::uint64_t grains_complete(std::size_t end, std::size_t total) {
   return end >= total ? (total + grain_bytes - 1) / grain_bytes : end / grain_bytes;
 }
 /// Grains that must be complete before the bytes up to `end` can be read.
-constexpr std::uint64_t grains_needed(std::size_t end) { return (end + grain_bytes - 1) / grain_bytes; }
+constexpr std::uint64_t grains_needed(std::size_t end) {
+  return (end + grain_bytes - 1) / grain_bytes;
+}
 
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
 struct Shared {
@@ -75,9 +77,9 @@ std::size_t shared_bytes(const Settings& settings);
 /// How a communicator is made: every member allocates its part, tells the others the offset, then builds.
 struct CommunicatorLayout {
   int rank = 0;
-  std::uint64_t identity = 0;              ///< for messages; equal on all members
-  std::vector<int> node_ranks;             ///< node-local rank of each member
-  std::vector<std::uint64_t> offsets;      ///< of each member's Shared in its arena
+  std::uint64_t identity = 0;          ///< for messages; equal on all members
+  std::vector<int> node_ranks;         ///< node-local rank of each member
+  std::vector<std::uint64_t> offsets;  ///< of each member's Shared in its arena
 };
 
 class Communicator {

@@ -28,8 +28,7 @@ void read_file(const char* path, char (&text)[n]) {
 std::size_t number_in(const char* folder, const char* name, std::size_t otherwise) {
   char path[640];
   char text[64];
-  if (std::snprintf(path, sizeof path, "%s/%s", folder, name) >= static_cast<int>(sizeof path))
-    return otherwise;
+  if (std::snprintf(path, sizeof path, "%s/%s", folder, name) >= static_cast<int>(sizeof path)) return otherwise;
   read_file(path, text);
   char* end = nullptr;
   const unsigned long long value = std::strtoull(text, &end, 10);
@@ -40,8 +39,7 @@ std::size_t left_of_machine() {
   char text[2048];
   read_file("/proc/meminfo", text);
   const char* const line = std::strstr(text, "MemAvailable:");
-  return line ? static_cast<std::size_t>(std::strtoull(line + std::strlen("MemAvailable:"), nullptr, 10)) *
-                    1024
+  return line ? static_cast<std::size_t>(std::strtoull(line + std::strlen("MemAvailable:"), nullptr, 10)) * 1024
               : SIZE_MAX;
 }
 
@@ -50,8 +48,7 @@ std::size_t left_of_machine() {
 std::size_t left_of_group(const char* root, const char* group, const char* limit, const char* usage) {
   char folder[512];
   const std::size_t stem = std::strlen(root);
-  if (std::snprintf(folder, sizeof folder, "%s%s", root, group) >= static_cast<int>(sizeof folder))
-    return SIZE_MAX;
+  if (std::snprintf(folder, sizeof folder, "%s%s", root, group) >= static_cast<int>(sizeof folder)) return SIZE_MAX;
   std::size_t left = SIZE_MAX;
   for (;;) {
     const std::size_t most = number_in(folder, limit, SIZE_MAX);
@@ -74,8 +71,8 @@ std::size_t left_of_groups() {
     if (std::strncmp(line, "0::", 3) == 0)
       left = std::min(left, left_of_group("/sys/fs/cgroup", path, "memory.max", "memory.current"));
     else if (std::strstr(line, ":memory:"))
-      left = std::min(left, left_of_group("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes",
-                                          "memory.usage_in_bytes"));
+      left = std::min(left,
+                      left_of_group("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes"));
   }
   return left;
 }

@@ -32,11 +32,16 @@ void transfer(Transfer call, pid_t process, std::uint64_t remote, std::byte* loc
 
 const char* name_of(Kind kind) {
   switch (kind) {
-    case Kind::window: return "window";
-    case Kind::arena: return "staged";
-    case Kind::cma: return "cma";
-    case Kind::direct: return "direct";
-    default: return "none";
+    case Kind::window:
+      return "window";
+    case Kind::arena:
+      return "staged";
+    case Kind::cma:
+      return "cma";
+    case Kind::direct:
+      return "direct";
+    default:
+      return "none";
   }
 }
 

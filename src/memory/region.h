@@ -51,10 +51,14 @@ struct Peer {
   /// Where `offset` bytes into the region is mapped here; null if the region can only be copied.
   std::byte* pointer(Region region, std::size_t offset) const {
     switch (region.kind()) {
-      case Kind::window: return window + region.offset() + offset;
-      case Kind::arena: return arena + region.offset() + offset;
-      case Kind::direct: return reinterpret_cast<std::byte*>(region.offset()) + offset;
-      default: return nullptr;
+      case Kind::window:
+        return window + region.offset() + offset;
+      case Kind::arena:
+        return arena + region.offset() + offset;
+      case Kind::direct:
+        return reinterpret_cast<std::byte*>(region.offset()) + offset;
+      default:
+        return nullptr;
     }
   }
   /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.

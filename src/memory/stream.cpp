@@ -41,7 +41,9 @@ void stream_copy(void* destination, const void* source, std::size_t bytes) {
 
 #else
 
-void stream_copy(void* destination, const void* source, std::size_t bytes) { std::memcpy(destination, source, bytes); }
+void stream_copy(void* destination, const void* source, std::size_t bytes) {
+  std::memcpy(destination, source, bytes);
+}
 
 #endif
 

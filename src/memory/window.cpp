@@ -54,15 +54,13 @@ std::size_t usual_retention() {
 }
 
 int make_memfd() {
-  constexpr unsigned no_execute =
-      0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
+  constexpr unsigned no_execute = 0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
   int descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING | no_execute);
   if (descriptor < 0) descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return -1;
   // Out of the way of programs that expect their first file to be number 3 or close all low numbers.
   const std::size_t files = limit_of(RLIMIT_NOFILE);
-  const int high =
-      fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
+  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
   if (high < 0) return descriptor;
   close(descriptor);
   return high;
@@ -70,14 +68,12 @@ int make_memfd() {
 
 /// Maps the file shared at a multiple of `unit`; nullptr if there is no room.
 std::byte* map_aligned(int descriptor, std::size_t bytes) {
-  void* const reserved =
-      mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const reserved = mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return nullptr;
   auto* const begin = static_cast<std::byte*>(reserved);
   const std::size_t before = (unit - reinterpret_cast<std::uintptr_t>(begin) % unit) % unit;
   std::byte* const base = begin + before;
-  void* const mapped =
-      mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0);
+  void* const mapped = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0);
   if (mapped == MAP_FAILED) {
     const int error = errno;
     munmap(reserved, bytes + unit);
@@ -134,9 +130,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   }
   window->heap_->blocks = tutti_window_heap_create(
       base, bytes,
-      [](void* address, std::size_t size, void* self) {
-        return static_cast<Window*>(self)->purge(address, size);
-      },
+      [](void* address, std::size_t size, void* self) { return static_cast<Window*>(self)->purge(address, size); },
       window.get());
   if (!window->heap_->blocks) {
     reason = "there is no memory for the allocator's bookkeeping, or there are 64 windows already";
@@ -166,8 +160,7 @@ Window::~Window() {
 
 bool Window::is_ours(int descriptor) const noexcept {
   struct stat status {};
-  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ &&
-         status.st_ino == inode_;
+  return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
 int Window::descriptor() const noexcept {

@@ -87,9 +87,9 @@ class Window {
   enum class Child {
     owner,     ///< not a child: this process owns the window
     snapshot,  ///< private memory, with the contents as of the fork
-    partial,  ///< as snapshot, but blocks of more than 16 MiB are lost for lack of memory: touching them is a
-              ///< fault
-    nothing,  ///< there was no memory for any copy: touching the window is a fault; exec is what is left
+    partial,   ///< as snapshot, but blocks of more than 16 MiB are lost for lack of memory: touching them is a
+               ///< fault
+    nothing,   ///< there was no memory for any copy: touching the window is a fault; exec is what is left
   };
   Child child() const noexcept { return child_; }
 

@@ -31,8 +31,7 @@ std::size_t round_up(std::size_t bytes, std::size_t to) {
 /// Copies a range of the file to memory at `to`.
 bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t done =
-        pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
+    const ssize_t done = pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     to += done;
@@ -67,8 +66,7 @@ bool for_each_extent(int descriptor, std::size_t end, Visit visit) {
 
 /// Calls `visit(begin, end)` for what of [begin, end) lies outside of the ranges, which ascend.
 template <class Ranges, class Visit>
-bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, std::size_t count,
-                      Visit visit) {
+bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, std::size_t count, Visit visit) {
   for (std::size_t i = 0; i < count && begin < end; ++i) {
     if (ranges[i].end <= begin) continue;
     const std::size_t stop = std::min(end, ranges[i].begin);
@@ -84,8 +82,7 @@ bool copy_inherited(std::byte* base, std::size_t used) {
   struct sysinfo machine {};
   // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
   const bool trust_residency = sysinfo(&machine) == 0 && machine.totalswap == 0;
-  void* const memory =
-      mmap(nullptr, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const memory = mmap(nullptr, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   unsigned char resident[1024];
   for (std::size_t at = 0; at < used; at += sizeof resident * page) {
@@ -124,11 +121,10 @@ Window::Child Window::affordable_copy() noexcept {
   }
   std::size_t rest = 0;
   for_each_extent(descriptor_, capacity_, [&](std::size_t begin, std::size_t end) {
-    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count,
-                            [&](std::size_t from, std::size_t to) {
-                              rest += to - from;
-                              return true;
-                            });
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
+      rest += to - from;
+      return true;
+    });
   });
   return rest <= std::max(available, always_affordable) ? Child::partial : Child::nothing;
 }
@@ -167,19 +163,18 @@ bool Window::copy_into_child() noexcept {
   const std::size_t used = round_up(heap_->high_water, page);
   if (used == 0) return true;
   if (fork_->inherited) return copy_inherited(base_, used);
-  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-           0) == MAP_FAILED)
+  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+      MAP_FAILED)
     return false;
   for (std::size_t i = 0; i < fork_->left_out_count; ++i) {
     const ForkState::Range& range = fork_->left_out[i];
     if (range.begin < used) mprotect(base_ + range.begin, std::min(range.end, used) - range.begin, PROT_NONE);
   }
   return for_each_extent(descriptor_, used, [&](std::size_t begin, std::size_t end) {
-    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count,
-                            [&](std::size_t from, std::size_t to) {
-                              advise_huge(base_ + from, to - from);
-                              return read_range(descriptor_, base_ + from, from, to - from);
-                            });
+    return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
+      advise_huge(base_ + from, to - from);
+      return read_range(descriptor_, base_ + from, from, to - from);
+    });
   });
 }
 
@@ -187,8 +182,7 @@ void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
   const bool wanted = fork_->copy != Child::nothing;
   const auto make_inaccessible = [&](std::size_t from) {
-    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-         -1, 0);
+    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

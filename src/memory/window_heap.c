@@ -44,8 +44,8 @@ static char* no_variables[1] = {NULL};
 __attribute__((visibility("hidden"))) char** tutti_no_environment = no_variables;
 
 // clang-format off: the order matters
-#include "mimalloc.h"
 #include "mimalloc-internal.h"
+#include "mimalloc.h"
 // clang-format on
 
 // The one identity under which all calls are made; not 0, which means "abandoned", and no odd value is a
@@ -68,8 +68,7 @@ struct tutti_window_heap {
 };
 
 _Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
-_Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT,
-               "the header states mimalloc's largest alignment");
+_Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header states mimalloc's largest alignment");
 
 // Guards the table of arenas, which mimalloc itself only ever appends to.
 static pthread_mutex_t arenas_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -118,10 +117,8 @@ static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size
   return arena;
 }
 
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge,
-                                            void* context) {
-  tutti_window_heap* heap =
-      mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context) {
+  tutti_window_heap* heap = mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (heap == MAP_FAILED) return NULL;
   pthread_mutex_lock(&arenas_lock);
   start_mimalloc();
@@ -155,8 +152,8 @@ void tutti_window_heap_destroy(tutti_window_heap* heap) {
     mi_commit_mask_t committed, decommitted;
     bool large = false, pinned = false, zero = false;
     size_t memid = 0;
-    if (_mi_segment_cache_pop(MI_SEGMENT_SIZE, &committed, &decommitted, &large, &pinned, &zero,
-                              heap->arena->id, &memid, &heap->tld.os) == NULL)
+    if (_mi_segment_cache_pop(MI_SEGMENT_SIZE, &committed, &decommitted, &large, &pinned, &zero, heap->arena->id,
+                              &memid, &heap->tld.os) == NULL)
       break;
   }
   for (size_t block = 0; block < heap->arena->block_count; block++)
@@ -215,11 +212,9 @@ static bool in_use(const mi_arena_t* arena, size_t block) {
 // Free spans of a segment whose other spans hold live blocks.
 static void trim_segment(const tutti_window_heap* heap, mi_segment_t* segment) {
   const mi_slice_t* const end = mi_segment_slices_end(segment);
-  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end;
-       slice += slice->slice_count)
+  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end; slice += slice->slice_count)
     if (slice->xblock_size == 0)
-      purge(heap, mi_slice_start(slice),
-            (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
+      purge(heap, mi_slice_start(slice), (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
 }
 
 void tutti_window_heap_trim(tutti_window_heap* heap) {
@@ -238,8 +233,8 @@ void tutti_window_heap_trim(tutti_window_heap* heap) {
   }
 }
 
-void tutti_window_heap_visit_large(tutti_window_heap* heap,
-                                   void (*visit)(void* begin, size_t bytes, void* context), void* context) {
+void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
+                                   void* context) {
   // Mimalloc's cached segments have no contents, but are in use as far as the arena knows: they are of the
   // normal kind.
   const mi_arena_t* const arena = heap->arena;

@@ -28,8 +28,7 @@ typedef bool (*tutti_window_heap_purge)(void* address, size_t bytes, void* conte
 
 /// A heap over `bytes` zero bytes at `base`. NULL if mimalloc has no room for another one (64 at a time) or
 /// the system has no memory for the bookkeeping.
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge,
-                                            void* context);
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context);
 /// Forgets the heap; the range is the caller's again, with whatever is in it.
 void tutti_window_heap_destroy(tutti_window_heap* heap);
 
@@ -40,8 +39,8 @@ void tutti_window_heap_release(tutti_window_heap* heap, void* block);
 size_t tutti_window_heap_usable_size(const void* block);
 /// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of
 /// it.
-void tutti_window_heap_visit_large(tutti_window_heap* heap,
-                                   void (*visit)(void* begin, size_t bytes, void* context), void* context);
+void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
+                                   void* context);
 /// Purges all memory of the range that no live block needs.
 void tutti_window_heap_trim(tutti_window_heap* heap);
 

@@ -39,7 +39,7 @@ struct Window::ForkState {
   int done[2] = {-1, -1};       ///< the child writes a byte when it has its copy, or ends and so closes it
   sigset_t signals;             ///< the mask to restore
   Child copy = Child::nothing;  ///< what the child is to get
-  bool inherited = false;  ///< the descriptor is lost: the child inherits the mapping and copies from there
+  bool inherited = false;       ///< the descriptor is lost: the child inherits the mapping and copies from there
   /// What is not copied into a partial child, in ascending order; blocks beyond the room of the list are
   /// copied.
   std::array<Range, 256> left_out;

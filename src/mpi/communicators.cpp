@@ -94,7 +94,9 @@ CommunicatorState* state_of(MPI_Comm communicator, bool make) {
 
 }  // namespace
 
-Job* job() { return the_job; }
+Job* job() {
+  return the_job;
+}
 
 void start() {
   if (the_job) return;

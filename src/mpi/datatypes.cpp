@@ -50,7 +50,9 @@ std::optional<Type> by_size(Family family, std::size_t bytes) {
   return std::nullopt;
 }
 
-bool known_to_host(MPI_Datatype datatype) { return key_of(datatype) != 0 && datatype != MPI_DATATYPE_NULL; }
+bool known_to_host(MPI_Datatype datatype) {
+  return key_of(datatype) != 0 && datatype != MPI_DATATYPE_NULL;
+}
 
 void add(MPI_Datatype datatype, std::optional<Type> kernel_type) {
   if (!known_to_host(datatype)) return;
@@ -63,7 +65,8 @@ void add(MPI_Datatype datatype, std::optional<Type> kernel_type) {
   info.predefined = true;
   info.contiguous = lower == 0 && extent == size;
   // A pair with padding is one element of its C struct for a reduction, and two values for everything else.
-  if (kernel_type && reduction::size_of(*kernel_type) == static_cast<std::size_t>(extent)) info.kernel_type = kernel_type;
+  if (kernel_type && reduction::size_of(*kernel_type) == static_cast<std::size_t>(extent))
+    info.kernel_type = kernel_type;
   predefined_types().emplace(key_of(datatype), info);
 }
 
@@ -82,8 +85,8 @@ void learn_c_types() {
                                   MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T})
     add_by_size(type, Family::unsigned_integer);
   for (const MPI_Datatype type : {MPI_FLOAT, MPI_DOUBLE}) add_by_size(type, Family::floating);
-  for (const MPI_Datatype type : {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
-                                  MPI_CXX_DOUBLE_COMPLEX})
+  for (const MPI_Datatype type :
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX})
     add_by_size(type, Family::complex);
   add(MPI_LONG_DOUBLE, Type::f80);
   add(MPI_C_LONG_DOUBLE_COMPLEX, Type::c80);
@@ -118,9 +121,10 @@ void learn_fortran_types() {
 
 void learn_operators() {
   const std::pair<MPI_Op, Operator> all[] = {
-      {MPI_MAX, Operator::max},   {MPI_MIN, Operator::min},   {MPI_SUM, Operator::sum},       {MPI_PROD, Operator::prod},
-      {MPI_LAND, Operator::land}, {MPI_BAND, Operator::band}, {MPI_LOR, Operator::lor},       {MPI_BOR, Operator::bor},
-      {MPI_LXOR, Operator::lxor}, {MPI_BXOR, Operator::bxor}, {MPI_MAXLOC, Operator::maxloc}, {MPI_MINLOC, Operator::minloc}};
+      {MPI_MAX, Operator::max},   {MPI_MIN, Operator::min},       {MPI_SUM, Operator::sum},
+      {MPI_PROD, Operator::prod}, {MPI_LAND, Operator::land},     {MPI_BAND, Operator::band},
+      {MPI_LOR, Operator::lor},   {MPI_BOR, Operator::bor},       {MPI_LXOR, Operator::lxor},
+      {MPI_BXOR, Operator::bxor}, {MPI_MAXLOC, Operator::maxloc}, {MPI_MINLOC, Operator::minloc}};
   for (const auto& [handle, operation] : all) predefined_operators().emplace(key_of(handle), operation);
 }
 
@@ -190,9 +194,9 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
   for (std::size_t at = 0; at < count; at += piece) {
     const std::size_t elements = count - at < piece ? count - at : piece;
     int position = 0;
-    const int code = host.Pack(static_cast<const char*>(buffer) + static_cast<MPI_Aint>(at) * extent,
-                               static_cast<int>(elements), datatype, bytes + at * info.bytes,
-                               static_cast<int>(elements * info.bytes), &position, communicator);
+    const int code =
+        host.Pack(static_cast<const char*>(buffer) + static_cast<MPI_Aint>(at) * extent, static_cast<int>(elements),
+                  datatype, bytes + at * info.bytes, static_cast<int>(elements * info.bytes), &position, communicator);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;

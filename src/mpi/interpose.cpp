@@ -27,7 +27,9 @@ thread_local LastCall last_call;
 void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
   last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
 }
-void remember_host() { last_call = {selection::host_algorithm, nullptr, nullptr, 0}; }
+void remember_host() {
+  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
+}
 
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";

@@ -66,8 +66,8 @@ unsigned allowed_ways(const std::string& text, const Log& log) {
     at = end + 1;
     const bool excluded = !word.empty() && word[0] == '^';
     if (excluded) word.erase(0, 1);
-    const auto found = std::find_if(std::begin(names), std::end(names),
-                                    [&](const Named& each) { return word == each.name; });
+    const auto found =
+        std::find_if(std::begin(names), std::end(names), [&](const Named& each) { return word == each.name; });
     if (found != std::end(names)) {
       (excluded ? forbidden : listed) |= found->way;
     } else if (word != "auto") {
@@ -102,8 +102,7 @@ Settings agreed_settings(int world_rank, Log& log) {
 }
 
 std::uint64_t mix(std::uint64_t hash, const void* data, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i)
-    hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
+  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
   return hash;
 }
 
@@ -174,10 +173,14 @@ unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& soc
          socket.exchange(others, node.arena->descriptor(), window ? window->descriptor() : -1, 5.0)) {
       for (std::size_t i = 0; i < here.cards.size(); ++i) {
         if (here.cards[i].process != received.process) continue;
-        if (opened[i].first < 0) opened[i].first = received.arena;
-        else close(received.arena);
-        if (opened[i].second < 0) opened[i].second = received.window;
-        else if (received.window >= 0) close(received.window);
+        if (opened[i].first < 0)
+          opened[i].first = received.arena;
+        else
+          close(received.arena);
+        if (opened[i].second < 0)
+          opened[i].second = received.window;
+        else if (received.window >= 0)
+          close(received.window);
       }
     }
   }
@@ -236,8 +239,8 @@ topology::Placement placement_of(Node& node, const Neighbours& here) {
   for (const Card& card : here.cards)
     affinities.push_back(topology::CpuSet::from_words({card.affinity, card.affinity + affinity_words}));
   if (machine && machine->l3_bytes())
-    node.cache_bytes = machine->l3_bytes() *
-                       static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
+    node.cache_bytes =
+        machine->l3_bytes() * static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
   if (node.settings.cache) node.cache_bytes = node.settings.cache;
   return topology::place(machine.value_or(topology::Machine()), affinities);
 }
@@ -283,10 +286,14 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
   const std::string& wait = node.settings.wait;
-  if (wait == "spin") options.mode = Mode::spin;
-  else if (wait == "yield") options.mode = Mode::yield;
-  else if (wait == "sleep") options.mode = Mode::sleep;
-  else options.mode = node.oversubscribed ? Mode::sleep : Mode::spin;
+  if (wait == "spin")
+    options.mode = Mode::spin;
+  else if (wait == "yield")
+    options.mode = Mode::yield;
+  else if (wait == "sleep")
+    options.mode = Mode::sleep;
+  else
+    options.mode = node.oversubscribed ? Mode::sleep : Mode::spin;
   options.spin = node.oversubscribed && wait != "spin" ? 1 : static_cast<unsigned>(node.settings.spin);
   options.rank = node.rank;
   options.report_after = std::chrono::nanoseconds(static_cast<std::int64_t>(node.settings.timeout * 1e9));
@@ -300,8 +307,8 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   const auto watch = std::make_shared<PeerWatch>(here, node.log);
   options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
   options.report = [watch, &node](const sync::WaitReason& reason) {
-    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx",
-                  node.log.rank(), node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
+    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx", node.log.rank(),
+                  node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
                   static_cast<unsigned long long>(reason.sequence),
                   static_cast<unsigned long long>(reason.communicator));
   };

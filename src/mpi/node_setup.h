@@ -15,9 +15,9 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::UserChoice choice;
-  std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
-  MPI_Comm progress = MPI_COMM_NULL; ///< nothing is ever sent on it: probing it only gives the host its turn
-  bool active = false;              ///< false: every call goes to the host
+  std::uint64_t node_identity = 0;    ///< equal on all ranks of this job and node, different otherwise
+  MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
+  bool active = false;                ///< false: every call goes to the host
   std::string why_inactive;
 };
 

@@ -73,7 +73,6 @@ extern "C" __attribute__((visibility("default"))) pid_t fork() noexcept {
     errno = ENOSYS;
     return -1;
   }
-  const bool in_window =
-      tutti::memory::process_window() && tutti::memory::serving::owns(__builtin_frame_address(0));
+  const bool in_window = tutti::memory::process_window() && tutti::memory::serving::owns(__builtin_frame_address(0));
   return in_window ? fork_from_private_stack(next) : next();
 }

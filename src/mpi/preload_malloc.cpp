@@ -48,8 +48,7 @@ alignas(16) constinit std::byte bootstrap[bootstrap_bytes]{};
 constinit std::size_t bootstrap_used = 0;
 
 bool from_bootstrap(const void* block) {
-  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(bootstrap) <
-         bootstrap_bytes;
+  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(bootstrap) < bootstrap_bytes;
 }
 
 /// Zeroed memory, preceded by its size in a 16-byte header.
@@ -139,8 +138,8 @@ void* reallocate_from_window(void* block, std::size_t bytes) {
     if (void* const same_kind = window->reallocate(block, bytes)) return same_kind;
   const std::size_t usable = window->usable_size(block);
   if (usable == 0) return no_memory();  // a child without a copy of the window
-  void* const moved = move_block(plain_malloc(bytes), block, std::min(bytes, usable),
-                                 [&](void* old) { window->release(old); });
+  void* const moved =
+      move_block(plain_malloc(bytes), block, std::min(bytes, usable), [&](void* old) { window->release(old); });
   return moved ? moved : bytes <= usable ? block : no_memory();
 }
 

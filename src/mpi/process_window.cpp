@@ -65,9 +65,8 @@ bool switched_off() {
 
 /// Whether a launcher says that this process is a rank of an MPI job.
 bool launched_as_rank() {
-  for (const char* name :
-       {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
-        "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
+  for (const char* name : {"PMI_RANK", "PMI_FD", "PMI_ID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                           "SLURM_PROCID", "PALS_RANKID", "ALPS_APP_PE", "FLUX_TASK_RANK"})
     if (getenv(name)) return true;
   return false;
 }
@@ -114,8 +113,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-  if (state.load(std::memory_order_relaxed) != State::undecided)
-    state.store(State::off, std::memory_order_relaxed);
+  if (state.load(std::memory_order_relaxed) != State::undecided) state.store(State::off, std::memory_order_relaxed);
   serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
   if (forking) forking->fork_in_child();
   forking = nullptr;
@@ -146,8 +144,7 @@ Window* start(const WindowOptions& options, std::string& reason) {
   if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
   serving::bytes.store(made->capacity(), std::memory_order_release);
-  constexpr std::size_t least =
-      1024;  // smaller blocks gain nothing from a window and would cost every malloc time
+  constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 16 * 1024)) : SIZE_MAX,
                             std::memory_order_relaxed);
   return made;

@@ -106,7 +106,8 @@ bool with_core_arguments(const ReductionCall& call, bool receives, const Run& ru
   combiner.element_bytes = info->bytes;
   combiner.context = &user;
   combiner.function = info->contiguous ? combine_contiguous : combine_packed;
-  if (info->contiguous) return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
+  if (info->contiguous)
+    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
 
   const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info->bytes]);
   code = pack(send, call.count, call.datatype, *info, packed.get(), call.communicator);

@@ -43,8 +43,7 @@ HWY_NOINLINE void reduce_bytes(void* destination, const void* const* sources, st
 }
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count,
-                std::size_t element_count) {
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
   reduce_bytes<Operation>(destination, sources, source_count, element_count * kElementBytes);
 }
 
@@ -55,8 +54,7 @@ using plain::BitOr;
 using plain::BitXor;
 
 template <class Operation, std::size_t kElementBytes>
-void bitwise_of(void* destination, const void* const* sources, std::size_t source_count,
-                std::size_t element_count) {
+void bitwise_of(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
   plain::reduce<Operation, std::uint8_t>(destination, sources, source_count, element_count * kElementBytes);
 }
 

@@ -27,8 +27,7 @@ bool has_half_floats_and_leading_zero_count() {
 
 bool has_sse4() {
   __builtin_cpu_init();  // we may run before the constructors of the compiler's own library
-  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") &&
-         __builtin_cpu_supports("sse4.2");
+  return __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.1") && __builtin_cpu_supports("sse4.2");
 }
 
 bool has_avx2() {
@@ -39,8 +38,7 @@ bool has_avx2() {
 
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512cd");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd");
 }
 
 #endif

@@ -15,8 +15,7 @@ namespace tutti::reduction::plain {
 /// The result of a few hundred bytes at a time is built in a local array: the compiler knows that it overlaps
 /// nothing, so it can vectorise the loops, and the destination may be any of the sources.
 template <class Operation, class Element>
-void reduce(void* destination, const void* const* sources, std::size_t source_count,
-            std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
   static_assert(std::is_trivially_copyable_v<Element>);
   constexpr std::size_t block_elements = 1024 / sizeof(Element);
   Element result[block_elements];

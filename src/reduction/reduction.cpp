@@ -9,9 +9,9 @@ namespace tutti::reduction {
 namespace {
 
 // Best last. Of the Arm sets, SVE code runs at whatever width the processor has.
-constexpr InstructionSet by_preference[] = {
-    InstructionSet::baseline, InstructionSet::sse4, InstructionSet::avx2, InstructionSet::avx512,
-    InstructionSet::neon,     InstructionSet::sve,  InstructionSet::sve2};
+constexpr InstructionSet by_preference[] = {InstructionSet::baseline, InstructionSet::sse4, InstructionSet::avx2,
+                                            InstructionSet::avx512,   InstructionSet::neon, InstructionSet::sve,
+                                            InstructionSet::sve2};
 
 Kernel scalar_kernel(Operator operation, Type type) noexcept {
   if (Kernel found = location_kernel(operation, type)) return found;

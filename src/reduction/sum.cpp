@@ -26,8 +26,7 @@ constexpr Kernel sum_of = reduce<Sum, T, kLanesPerElement>;
 #else
 
 template <class T, std::size_t kLanesPerElement>
-constexpr Kernel sum_of =
-    plain::reduce<plain::Sum, std::conditional_t<kLanesPerElement == 2, plain::Complex<T>, T> >;
+constexpr Kernel sum_of = plain::reduce<plain::Sum, std::conditional_t<kLanesPerElement == 2, plain::Complex<T>, T> >;
 
 #endif
 

@@ -13,8 +13,8 @@
 #define TUTTI_VECTOR_TARGET (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
 // The finders of a source file whose functions `find` were built in each target's namespace.
-#define TUTTI_FINDERS(find)                                                                     \
-  ::tutti::reduction::Finders {                                                                 \
-    HWY_CHOOSE_SSE4(find), HWY_CHOOSE_AVX2(find), HWY_CHOOSE_AVX3(find), HWY_CHOOSE_NEON(find), \
-        HWY_CHOOSE_SVE(find), HWY_CHOOSE_SVE2(find), HWY_CHOOSE_FALLBACK(find)                  \
+#define TUTTI_FINDERS(find)                                                                                           \
+  ::tutti::reduction::Finders {                                                                                       \
+    HWY_CHOOSE_SSE4(find), HWY_CHOOSE_AVX2(find), HWY_CHOOSE_AVX3(find), HWY_CHOOSE_NEON(find), HWY_CHOOSE_SVE(find), \
+        HWY_CHOOSE_SVE2(find), HWY_CHOOSE_FALLBACK(find)                                                              \
   }

@@ -153,13 +153,11 @@ HWY_NOINLINE std::size_t reduce_all_vectors(const Call& call) {
 
 // The Kernel. An element is kLanesPerElement values of type T.
 template <class Operation, class T, std::size_t kLanesPerElement>
-void reduce(void* destination, const void* const* sources, std::size_t source_count,
-            std::size_t element_count) {
+void reduce(void* destination, const void* const* sources, std::size_t source_count, std::size_t element_count) {
   const hn::ScalableTag<T> d;
   constexpr std::size_t kHalf = hn::MaxLanes(hn::ScalableTag<T>()) / 2;
   const Call call{destination, sources, source_count, element_count * kLanesPerElement * sizeof(T)};
-  const std::size_t done =
-      call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
+  const std::size_t done = call.end_bytes < hn::Lanes(d) * sizeof(T) ? 0 : reduce_all_vectors<Operation, T>(call);
   if constexpr (kHalf >= Operation::smallest_vector_lanes) {
     if (done != call.end_bytes) reduce_rest<Operation, T, kHalf>(call, done);
   }

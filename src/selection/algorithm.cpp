@@ -27,8 +27,8 @@ UserChoice UserChoice::parse(std::string_view text, std::span<const Known> known
   for (std::string_view clause : split(text, ';')) {
     const auto colon = clause.find(':');
     const std::string_view collective = clause.substr(0, colon);
-    const auto entry = std::find_if(known.begin(), known.end(),
-                                    [&](const Known& each) { return each.collective == collective; });
+    const auto entry =
+        std::find_if(known.begin(), known.end(), [&](const Known& each) { return each.collective == collective; });
     if (colon == std::string_view::npos || entry == known.end()) {
       log.warn("TUTTI_ALGORITHM: \"%s\" names no collective (collective:algorithm); the nearest is \"%s\"",
                std::string(clause).c_str(), nearest(collective, collectives).c_str());
@@ -40,8 +40,8 @@ UserChoice UserChoice::parse(std::string_view text, std::span<const Known> known
       const bool excluded = name.front() == '^';
       if (excluded) name.remove_prefix(1);
       if (std::find(names.begin(), names.end(), name) == names.end()) {
-        log.warn("TUTTI_ALGORITHM: %s has no algorithm \"%s\"; the nearest is \"%s\"",
-                 std::string(collective).c_str(), std::string(name).c_str(), nearest(name, names).c_str());
+        log.warn("TUTTI_ALGORITHM: %s has no algorithm \"%s\"; the nearest is \"%s\"", std::string(collective).c_str(),
+                 std::string(name).c_str(), nearest(name, names).c_str());
         continue;
       }
       choice.rules_.push_back({std::string(collective), std::string(name), excluded});
@@ -51,8 +51,7 @@ UserChoice UserChoice::parse(std::string_view text, std::span<const Known> known
 }
 
 bool UserChoice::mentions(std::string_view collective) const {
-  return std::any_of(rules_.begin(), rules_.end(),
-                     [&](const Rule& rule) { return rule.collective == collective; });
+  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) { return rule.collective == collective; });
 }
 
 bool UserChoice::allows(std::string_view collective, std::string_view algorithm) const {

@@ -50,9 +50,8 @@ inline constexpr const char* host_algorithm = "host";
 
 /// The choice for one collective and shape: null stands for the host's own. `reason` is "asked for" or "model".
 template <class Arguments>
-const Algorithm<Arguments>* choose(std::string_view collective,
-                                   std::span<const Algorithm<Arguments>* const> candidates, const Shape& shape,
-                                   const UserChoice& user, const Model& model) {
+const Algorithm<Arguments>* choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
+                                   const Shape& shape, const UserChoice& user, const Model& model) {
   const Algorithm<Arguments>* best = nullptr;
   double best_seconds = 0;
   for (const auto* candidate : candidates) {

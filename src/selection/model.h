@@ -9,25 +9,25 @@ namespace tutti::selection {
 
 /// Seconds, and seconds a byte.
 struct Model {
-  double hop = 100e-9;                 ///< a flag, from the store to the peer that sees it
-  double turn = 1.2e-6;                ///< until a rank that shares its core runs, for each rank before it
-  double copy_byte = 1.0 / 25e9;       ///< copy within the caches of one core
-  double remote_byte = 1.0 / 12e9;     ///< copy of what another core has just written
-  double slot_byte = 1.0 / 8e9;        ///< copy into lines that another core has read before
-  double reduce_byte = 1.0 / 20e9;     ///< one source of a reduction, from the own caches
-  double expose = 60e-9;               ///< exposing a buffer and finding the peers' ones
+  double hop = 100e-9;              ///< a flag, from the store to the peer that sees it
+  double turn = 1.2e-6;             ///< until a rank that shares its core runs, for each rank before it
+  double copy_byte = 1.0 / 25e9;    ///< copy within the caches of one core
+  double remote_byte = 1.0 / 12e9;  ///< copy of what another core has just written
+  double slot_byte = 1.0 / 8e9;     ///< copy into lines that another core has read before
+  double reduce_byte = 1.0 / 20e9;  ///< one source of a reduction, from the own caches
+  double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
 };
 
 /// The call as all ranks see it: only what is equal on all of them.
 struct Shape {
   int ranks = 2;
   std::size_t bytes = 0;
-  int levels = 1;                   ///< depth of the hierarchy
-  double ranks_per_core = 1;        ///< above 1 the ranks take turns
+  int levels = 1;             ///< depth of the hierarchy
+  double ranks_per_core = 1;  ///< above 1 the ranks take turns
   std::size_t eager_max = 0;
   std::size_t flat_max = 0;
   bool commutative = true;
-  bool direct = true;               ///< buffers of this size are usually where peers reach them
+  bool direct = true;  ///< buffers of this size are usually where peers reach them
 
   bool oversubscribed() const { return ranks_per_core > 1; }
 };
@@ -44,8 +44,8 @@ struct Cost {
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
-    const double work = copied_bytes * model.copy_byte + remote_bytes * model.remote_byte + slot_bytes * model.slot_byte +
-                        reduced_bytes * model.reduce_byte + exposures * model.expose;
+    const double work = copied_bytes * model.copy_byte + remote_bytes * model.remote_byte +
+                        slot_bytes * model.slot_byte + reduced_bytes * model.reduce_byte + exposures * model.expose;
     const double waiting = shape.oversubscribed() ? rounds * shared * model.turn : hops * model.hop;
     return work * shared + waiting;
   }

@@ -20,7 +20,9 @@ inline constexpr std::uint64_t progress_max = (std::uint64_t{1} << progress_bits
 constexpr Stamp stamp(std::uint64_t sequence, std::uint64_t progress = 0) {
   return (sequence << progress_bits) | progress;
 }
-constexpr bool reached(Stamp value, Stamp target) { return static_cast<std::int64_t>(value - target) >= 0; }
+constexpr bool reached(Stamp value, Stamp target) {
+  return static_cast<std::int64_t>(value - target) >= 0;
+}
 
 /// A flag in shared memory. Zero-initialised memory is a valid flag that no operation has reached.
 class Flag {

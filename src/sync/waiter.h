@@ -80,11 +80,11 @@ struct alignas(line_bytes) Doorbell {
 /// What the default policy needs to know and to call; functions may be empty.
 struct WaitOptions {
   enum class Mode { spin, yield, sleep };
-  Mode mode = Mode::spin;             ///< what follows the spinning; `sleep` when there are more ranks than cores
-  unsigned spin = 2000;               ///< polls before the first idle round
+  Mode mode = Mode::spin;  ///< what follows the spinning; `sleep` when there are more ranks than cores
+  unsigned spin = 2000;    ///< polls before the first idle round
   std::chrono::nanoseconds report_after{0};
-  std::vector<Doorbell*> doorbells;   ///< by node-local rank; may be empty for modes other than sleep
-  int rank = 0;                       ///< own node-local rank
+  std::vector<Doorbell*> doorbells;  ///< by node-local rank; may be empty for modes other than sleep
+  int rank = 0;                      ///< own node-local rank
   std::function<void()> host_progress;
   std::function<void(const WaitReason&)> check_peers;  ///< called now and then; ends the job if a peer is dead
   std::function<void(const WaitReason&)> report;

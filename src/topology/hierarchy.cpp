@@ -49,8 +49,7 @@ std::vector<LevelKind> outermost_first(const Placement& placement, std::span<con
   for (auto kind = all_level_kinds.rbegin(); kind != all_level_kinds.rend(); ++kind)
     if (std::find(kinds.begin(), kinds.end(), *kind) != kinds.end())
       counted.emplace_back(refine(together, placement, *kind).parts, *kind);
-  std::stable_sort(counted.begin(), counted.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LevelKind> out;
   for (const auto& entry : counted) out.push_back(entry.second);
   return out;
@@ -86,8 +85,7 @@ Level make_level(std::optional<LevelKind> kind, std::vector<Group> groups, std::
   std::erase_if(groups, [](const Group& group) { return group.members.size() < 2; });
   Level level{kind, std::move(groups), std::vector<int>(ranks, -1)};
   for (std::size_t i = 0; i < level.groups.size(); ++i)
-    for (const int rank : level.groups[i].members)
-      level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
+    for (const int rank : level.groups[i].members) level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
   return level;
 }
 

@@ -30,8 +30,7 @@ struct Level {
 struct Hierarchy {
   int rank_count = 0;
   int root = 0;
-  std::vector<Level>
-      levels;  ///< empty for a single rank; one level with one group if nothing splits the ranks
+  std::vector<Level> levels;  ///< empty for a single rank; one level with one group if nothing splits the ranks
 };
 
 /// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3,

@@ -62,8 +62,7 @@ void* tutti_hwloc_udev_unref(void* udev) {
   return NULL;
 }
 
-void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem,
-                                                         const char* name) {
+void* tutti_hwloc_udev_device_new_from_subsystem_sysname(void* udev, const char* subsystem, const char* name) {
   (void)udev;
   (void)subsystem;
   (void)name;

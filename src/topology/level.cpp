@@ -34,13 +34,12 @@ std::string quoted(std::string_view text) {
 }
 
 std::string explain_wrong(std::string_view word, std::string_view text) {
-  if (word.empty())
-    return "empty level name in hierarchy " + quoted(text) + "; write e.g. numa+socket, flat or auto";
+  if (word.empty()) return "empty level name in hierarchy " + quoted(text) + "; write e.g. numa+socket, flat or auto";
   if (same_word(word, "flat") || same_word(word, "auto"))
     return quoted(word) + " stands alone and cannot be joined with other levels in hierarchy " + quoted(text);
   const std::string best = nearest(word, {"l2", "l3", "numa", "socket", "flat", "auto"});
-  return "unknown level " + quoted(word) + " in hierarchy " + quoted(text) + "; did you mean " +
-         quoted(best) + "? (levels: l2, l3, numa, socket joined by +, or flat, or auto)";
+  return "unknown level " + quoted(word) + " in hierarchy " + quoted(text) + "; did you mean " + quoted(best) +
+         "? (levels: l2, l3, numa, socket joined by +, or flat, or auto)";
 }
 
 }  // namespace
@@ -75,8 +74,7 @@ std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error)
       error = explain_wrong(word, all);
       return std::nullopt;
     }
-    if (std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end())
-      spec.kinds.push_back(*kind);
+    if (std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end()) spec.kinds.push_back(*kind);
     begin = end + 1;
   }
   return spec;

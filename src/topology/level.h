@@ -13,8 +13,8 @@ namespace tutti::topology {
 enum class LevelKind { l2, l3, numa, socket };
 
 inline constexpr std::size_t level_kind_count = 4;
-inline constexpr std::array<LevelKind, level_kind_count> all_level_kinds{LevelKind::l2, LevelKind::l3,
-                                                                         LevelKind::numa, LevelKind::socket};
+inline constexpr std::array<LevelKind, level_kind_count> all_level_kinds{LevelKind::l2, LevelKind::l3, LevelKind::numa,
+                                                                         LevelKind::socket};
 
 /// One small number per level kind, e.g. the domain a processing unit lies in; -1: none.
 using Domains = std::array<int, level_kind_count>;

@@ -65,8 +65,7 @@ void Machine::index_units() {
   domain_counts_ = {0, 0, 0, 0};
   for (std::size_t i = 0; i < units_.size(); ++i) {
     const ProcessingUnit& unit = units_[i];
-    if (unit.os_index >= 0)
-      position_of_os_index_[static_cast<std::size_t>(unit.os_index)] = static_cast<int>(i);
+    if (unit.os_index >= 0) position_of_os_index_[static_cast<std::size_t>(unit.os_index)] = static_cast<int>(i);
     core_count_ = std::max(core_count_, unit.core + 1);
     for (std::size_t kind = 0; kind < level_kind_count; ++kind)
       domain_counts_[kind] = std::max(domain_counts_[kind], unit.domain[kind] + 1);

@@ -14,10 +14,9 @@ namespace tutti::topology {
 
 /// One hardware thread.
 struct ProcessingUnit {
-  int os_index = -1;  ///< the operating system's number, as in affinity masks
-  int core = -1;      ///< which core, counted from 0 over the machine
-  Domains domain = {-1, -1, -1,
-                    -1};  ///< which L2, L3, NUMA node and socket; -1: the machine has no such level here
+  int os_index = -1;                  ///< the operating system's number, as in affinity masks
+  int core = -1;                      ///< which core, counted from 0 over the machine
+  Domains domain = {-1, -1, -1, -1};  ///< which L2, L3, NUMA node and socket; -1: the machine has no such level here
 };
 
 class Machine {

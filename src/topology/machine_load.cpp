@@ -52,8 +52,7 @@ void discover_little(hwloc_topology_t topology) {
   // Groups carry NUMA nodes that have no cache, socket or core of the same extent (as in "package:2 numa:4
   // core:8").
   hwloc_topology_set_type_filter(topology, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-  for (const hwloc_obj_type_t type :
-       {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE})
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE})
     hwloc_topology_set_type_filter(topology, type, HWLOC_TYPE_FILTER_KEEP_ALL);
 
   // Peers may be confined to other processing units than we are, and the machine is loaded for all of them.
@@ -62,8 +61,7 @@ void discover_little(hwloc_topology_t topology) {
   flags |= HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING;
 #endif
 #if HWLOC_API_VERSION >= 0x00020800
-  flags |=
-      HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+  flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
 #endif
   hwloc_topology_set_flags(topology, flags);
 #if HWLOC_API_VERSION >= 0x00020100
@@ -118,8 +116,7 @@ Topology load_synthetic(const std::string& description, std::string& error) {
   Topology topology = open_topology(error);
   if (!topology) return nullptr;
   const std::string full = names_units(description) ? description : description + " pu:1";
-  if (hwloc_topology_set_synthetic(topology.get(), full.c_str()) == 0 && finish(topology.get()))
-    return topology;
+  if (hwloc_topology_set_synthetic(topology.get(), full.c_str()) == 0 && finish(topology.get())) return topology;
   error = "topology " + quoted(description) +
           " is neither a file nor an hwloc synthetic description such as \"package:2 numa:4 core:8 pu:1\"";
   return nullptr;
@@ -230,8 +227,7 @@ std::optional<Machine> Machine::load(const std::string& description, std::string
     error = "topology " + quoted(description) + " has no processing units";
     return std::nullopt;
   }
-  MachineLoader::set_this_machine(machine,
-                                  description.empty() && hwloc_topology_is_thissystem(topology.get()));
+  MachineLoader::set_this_machine(machine, description.empty() && hwloc_topology_is_thissystem(topology.get()));
   return machine;
 }
 

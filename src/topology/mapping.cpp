@@ -12,10 +12,8 @@ namespace tutti::topology {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mapping>, 4> mapping_names{{{"core", Mapping::core},
-                                                                             {"numa", Mapping::numa},
-                                                                             {"socket", Mapping::socket},
-                                                                             {"unbound", Mapping::unbound}}};
+constexpr std::array<std::pair<std::string_view, Mapping>, 4> mapping_names{
+    {{"core", Mapping::core}, {"numa", Mapping::numa}, {"socket", Mapping::socket}, {"unbound", Mapping::unbound}}};
 
 /// A processing unit and when its turn comes.
 struct Turn {
@@ -73,8 +71,7 @@ std::optional<Mapping> parse_mapping(std::string_view text, std::string& error) 
 }
 
 std::vector<CpuSet> map_ranks(const Machine& machine, int ranks, Mapping mapping) {
-  if (mapping == Mapping::unbound)
-    return std::vector<CpuSet>(static_cast<std::size_t>(ranks), every_unit(machine));
+  if (mapping == Mapping::unbound) return std::vector<CpuSet>(static_cast<std::size_t>(ranks), every_unit(machine));
   const std::vector<int> order = unit_order(machine, mapping);
   std::vector<CpuSet> masks;
   for (int rank = 0; rank < ranks; ++rank)

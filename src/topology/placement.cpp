@@ -54,8 +54,7 @@ double crowding_of(const CpuSet& mask, const std::map<CpuSet, int>& ranks_of_mas
   return static_cast<double>(confined) / mask.count();
 }
 
-void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_of_rank,
-                      Placement& placement) {
+void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_of_rank, Placement& placement) {
   const auto ranks_of_mask = count_masks(affinity_of_rank);
   CpuSet all;
   for (const auto& entry : ranks_of_mask) all.insert(entry.first);
@@ -63,8 +62,7 @@ void measure_crowding(const Machine& machine, std::span<const CpuSet> affinity_o
   if (placement.cores_available == 0) return;
   placement.ranks_per_core = static_cast<double>(affinity_of_rank.size()) / placement.cores_available;
   for (const auto& [mask, ranks] : ranks_of_mask)
-    if (!mask.empty())
-      placement.ranks_per_core = std::max(placement.ranks_per_core, crowding_of(mask, ranks_of_mask));
+    if (!mask.empty()) placement.ranks_per_core = std::max(placement.ranks_per_core, crowding_of(mask, ranks_of_mask));
 }
 
 }  // namespace

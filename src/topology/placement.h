@@ -11,10 +11,9 @@ namespace tutti::topology {
 
 /// Where one rank may run.
 struct RankPlace {
-  Domains domain = {-1, -1, -1,
-                    -1};  ///< -1: its affinity spans several domains of that level, or the level is absent
-  int core = -1;          ///< -1: its affinity spans several cores
-  int unit = -1;          ///< position in Machine::units(); -1: it may run on several
+  Domains domain = {-1, -1, -1, -1};  ///< -1: its affinity spans several domains of that level, or the level is absent
+  int core = -1;                      ///< -1: its affinity spans several cores
+  int unit = -1;                      ///< position in Machine::units(); -1: it may run on several
 };
 
 struct Placement {

@@ -11,8 +11,17 @@ namespace {
 constexpr std::size_t chunk = 8192;
 
 /// Zero-sized calls never reach the core. Around the inline limit, grain, chunk, eager limit and segment.
-const std::vector<std::size_t> sizes{1,         Post::inline_bytes, Post::inline_bytes + 1, 4095,  4096, 4097,
-                                     chunk - 1, chunk + 8,          16 * 1024,              16385, 3 * chunk + 5,
+const std::vector<std::size_t> sizes{1,
+                                     Post::inline_bytes,
+                                     Post::inline_bytes + 1,
+                                     4095,
+                                     4096,
+                                     4097,
+                                     chunk - 1,
+                                     chunk + 8,
+                                     16 * 1024,
+                                     16385,
+                                     3 * chunk + 5,
                                      100001};
 
 World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::string& algorithm) {
@@ -29,7 +38,9 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
 
 const std::vector<std::string> hierarchies{"flat", "l3+numa+socket"};
 
-std::byte pattern(std::size_t i, int salt) { return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt)); }
+std::byte pattern(std::size_t i, int salt) {
+  return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt));
+}
 
 class Sweep : public testing::TestWithParam<Reach> {};
 
@@ -62,7 +73,8 @@ void add_bytes(void* context, void* destination, const void* const* sources, std
   const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
   for (std::size_t i = 0; i < bytes; ++i) {
     unsigned sum = 0;
-    for (std::size_t s = 0; s < count; ++s) sum += std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]);
+    for (std::size_t s = 0; s < count; ++s)
+      sum += std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]);
     static_cast<std::byte*>(destination)[i] = static_cast<std::byte>(sum);
   }
 }
@@ -117,8 +129,7 @@ void sweep_reduction(Reach reach, const char* collective,
 TEST_P(Sweep, ReduceGivesTheRootTheSum) {
   sweep_reduction<ReduceArguments>(
       GetParam(), "reduce",
-      [](Collectives& collectives, const ReduceArguments& arguments) { return collectives.reduce(arguments); },
-      false);
+      [](Collectives& collectives, const ReduceArguments& arguments) { return collectives.reduce(arguments); }, false);
 }
 
 TEST_P(Sweep, AllreduceGivesEveryRankTheSum) {
@@ -173,7 +184,9 @@ TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
         combiner.element_bytes = sizeof(Matrix);
         combiner.commutative = false;
         combiner.function = multiply;
-        const auto of = [](int r) { return Matrix{1u + static_cast<unsigned>(r), 2, 3, 5u * static_cast<unsigned>(r)}; };
+        const auto of = [](int r) {
+          return Matrix{1u + static_cast<unsigned>(r), 2, 3, 5u * static_cast<unsigned>(r)};
+        };
         std::vector<Matrix> send(count, of(rank)), receive(count);
         ASSERT_TRUE(collectives.allreduce({reinterpret_cast<std::byte*>(send.data()),
                                            reinterpret_cast<std::byte*>(receive.data()), count, &combiner}));

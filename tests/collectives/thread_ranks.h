@@ -27,7 +27,7 @@ struct World {
   Settings settings;
   std::string machine = "package:2 numa:2 l3:2 core:4 pu:1";
   std::size_t cache_bytes = std::size_t{300} << 10;  ///< small, so that tests copy past the caches too
-  std::string algorithm;  ///< TUTTI_ALGORITHM
+  std::string algorithm;                             ///< TUTTI_ALGORITHM
 };
 
 /// Runs `body(rank, collectives)` on every rank of `world`, each a thread with a node of its own.
@@ -75,8 +75,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     collectives.push_back(std::make_unique<Collectives>(*communicators.back(), choice));
   }
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < count; ++i)
-    threads.emplace_back([&, i] { body(static_cast<int>(i), *collectives[i]); });
+  for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&, i] { body(static_cast<int>(i), *collectives[i]); });
   for (auto& thread : threads) thread.join();
 }
 

@@ -83,8 +83,7 @@ TEST(Window, BlocksLieInTheWindowAndAreAligned) {
 
 TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
   const auto window = make_window(1024 * mebibyte);
-  for (const std::size_t bytes :
-       {20 * kibibyte, 300 * kibibyte, 5 * mebibyte, 33 * mebibyte + 5, 120 * mebibyte}) {
+  for (const std::size_t bytes : {20 * kibibyte, 300 * kibibyte, 5 * mebibyte, 33 * mebibyte + 5, 120 * mebibyte}) {
     for (int round = 0; round < 3; ++round) {
       void* const dirty = window->allocate(bytes);
       ASSERT_TRUE(dirty);
@@ -312,9 +311,8 @@ TEST(Window, AForkedChildHasItsOwnCopyAndCannotAllocate) {
   const pid_t child = fork();
   if (child == 0) {
     window->fork_in_child();
-    bool good = window->child() == Window::Child::snapshot && mine.intact(mine.words) &&
-                window->descriptor() == -1 && !window->allocate(mebibyte) &&
-                window->usable_size(block) >= 40 * mebibyte && untouched[77] == 0;
+    bool good = window->child() == Window::Child::snapshot && mine.intact(mine.words) && window->descriptor() == -1 &&
+                !window->allocate(mebibyte) && window->usable_size(block) >= 40 * mebibyte && untouched[77] == 0;
     mine.seed = 99;
     mine.fill();
     untouched[77] = 5;
@@ -373,8 +371,7 @@ TEST(Window, WhatThereIsNoMemoryForIsNotCopiedIntoAChild) {
   std::memset(large, 2, 100 * mebibyte);
   std::memset(after, 3, 10 * mebibyte);
   const auto small_ones_are_there = [&] {
-    return before[mebibyte - 1] == 1 && after[10 * mebibyte - 1] == 3 &&
-           window->usable_size(large) >= 100 * mebibyte;
+    return before[mebibyte - 1] == 1 && after[10 * mebibyte - 1] == 3 && window->usable_size(large) >= 100 * mebibyte;
   };
 
   available_in_test = 200 * mebibyte;

@@ -4,12 +4,12 @@
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round.
+#include "fuzz.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-
-#include "fuzz.h"
 
 using namespace tutti::tests;
 
@@ -46,13 +46,20 @@ MPI_Comm draw_communicator(const Context& context, std::mt19937_64& common) {
   const std::uint64_t draw = common();
   const int parts = 1 + static_cast<int>(draw % 3);
   switch (kind) {
-    case 0: MPI_Comm_dup(MPI_COMM_WORLD, &communicator); break;
-    case 1: MPI_Comm_split(MPI_COMM_WORLD, 0, -context.rank(), &communicator); break;
-    case 2: MPI_Comm_split(MPI_COMM_WORLD, context.rank() % parts, -context.rank(), &communicator); break;
+    case 0:
+      MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+      break;
+    case 1:
+      MPI_Comm_split(MPI_COMM_WORLD, 0, -context.rank(), &communicator);
+      break;
+    case 2:
+      MPI_Comm_split(MPI_COMM_WORLD, context.rank() % parts, -context.rank(), &communicator);
+      break;
     default:
       // Any rank anywhere, in any order.
       MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>((draw >> (8 + 2 * (context.rank() % 20))) % 2),
-                     static_cast<int>((draw * static_cast<std::uint64_t>(context.rank() * 2 + 1)) >> 50), &communicator);
+                     static_cast<int>((draw * static_cast<std::uint64_t>(context.rank() * 2 + 1)) >> 50),
+                     &communicator);
   }
   return communicator;
 }

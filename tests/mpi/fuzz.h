@@ -18,10 +18,10 @@ namespace tutti::tests {
 struct Draw {
   enum Kind { kBarrier, kBcast, kReduce, kAllreduce };
   Kind kind = kBarrier;
-  int type = 0;        ///< index in Fuzzer's list of types
-  int operation = 0;   ///< index in the type's list; -1: commutative operator of ours; -2: matrices, not commutative
+  int type = 0;       ///< index in Fuzzer's list of types
+  int operation = 0;  ///< index in the type's list; -1: commutative operator of ours; -2: matrices, not commutative
   std::size_t count = 0;
-  unsigned root = 0;   ///< modulo the communicator's size
+  unsigned root = 0;  ///< modulo the communicator's size
   bool in_place = false;
   bool mixed_layouts = false;
   unsigned late_us = 0;  ///< how late a rank may come
@@ -42,8 +42,8 @@ class FuzzTables {
   FuzzTables& operator=(const FuzzTables&) = delete;
 
   std::vector<FuzzType> types;
-  MPI_Op combine = MPI_OP_NULL;         ///< commutative, on MPI_UINT32_T
-  MPI_Op product = MPI_OP_NULL;         ///< not commutative, on matrix_type
+  MPI_Op combine = MPI_OP_NULL;  ///< commutative, on MPI_UINT32_T
+  MPI_Op product = MPI_OP_NULL;  ///< not commutative, on matrix_type
   MPI_Datatype matrix_type = MPI_DATATYPE_NULL;
 };
 

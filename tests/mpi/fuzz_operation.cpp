@@ -15,7 +15,7 @@ constexpr char kGuard = 0x6B;
 
 /// Log-uniform, often at or beside a number where implementations change their way.
 std::size_t draw_bytes(std::mt19937_64& random, std::size_t maximum) {
-  constexpr std::size_t kBoundaries[] = {0,    8,      16,     64,     128,     512,      4096,     8192,
+  constexpr std::size_t kBoundaries[] = {0,      8,      16,     64,      128,     512,     4096,     8192,
                                          16'384, 32'768, 65'536, 131'072, 262'144, 524'288, 1'048'576};
   std::size_t bytes = 0;
   if (random() % 3 == 0) {
@@ -98,8 +98,8 @@ std::unique_ptr<Memory> FuzzOperation::make_memory(std::mt19937_64& local, std::
 }
 
 void FuzzOperation::prepare_bcast(std::mt19937_64& local) {
-  const LayoutKind kind =
-      draw_.mixed_layouts && draw_.count > 0 ? static_cast<LayoutKind>(local() % kLayoutKinds) : LayoutKind::kContiguous;
+  const LayoutKind kind = draw_.mixed_layouts && draw_.count > 0 ? static_cast<LayoutKind>(local() % kLayoutKinds)
+                                                                 : LayoutKind::kContiguous;
   layout_ = std::make_unique<Layout>(kind, type_, draw_.count, local);
   const std::size_t shift = 16 * (local() % 5) + (draw_.mixed_layouts ? 0 : 8 * (local() % 2));
   const std::size_t bytes = kGuardBytes + shift + layout_->bytes_before() + layout_->bytes_behind() + kGuardBytes;
@@ -130,7 +130,8 @@ void FuzzOperation::prepare_reduction(std::mt19937_64& local) {
     tables_.types[static_cast<std::size_t>(draw_.type)].type.fill(send_, draw_.count, contribution);
   } else {
     for (std::size_t i = 0; i < data_bytes / 4; ++i) {
-      const auto number = static_cast<std::uint32_t>(i * 2654435761u + static_cast<std::uint32_t>(contribution) * 97u + 1);
+      const auto number =
+          static_cast<std::uint32_t>(i * 2654435761u + static_cast<std::uint32_t>(contribution) * 97u + 1);
       std::memcpy(send_ + 4 * i, &number, sizeof number);
     }
   }
@@ -143,7 +144,9 @@ void FuzzOperation::prepare_reduction(std::mt19937_64& local) {
 MPI_Op FuzzOperation::operation() const {
   if (draw_.operation == -1) return tables_.combine;
   if (draw_.operation == -2) return tables_.product;
-  return tables_.types[static_cast<std::size_t>(draw_.type)].operations[static_cast<std::size_t>(draw_.operation)].operation;
+  return tables_.types[static_cast<std::size_t>(draw_.type)]
+      .operations[static_cast<std::size_t>(draw_.operation)]
+      .operation;
 }
 
 void FuzzOperation::run() {
@@ -151,10 +154,18 @@ void FuzzOperation::run() {
   const int count = static_cast<int>(draw_.count);
   const void* send = draw_.in_place && receives() ? MPI_IN_PLACE : send_;
   switch (draw_.kind) {
-    case Draw::kBarrier: MPI_Barrier(communicator_); break;
-    case Draw::kBcast: MPI_Bcast(receive_, layout_->count(), layout_->type(), root_, communicator_); break;
-    case Draw::kReduce: MPI_Reduce(send, receive_, count, type_, operation(), root_, communicator_); break;
-    case Draw::kAllreduce: MPI_Allreduce(send, receive_, count, type_, operation(), communicator_); break;
+    case Draw::kBarrier:
+      MPI_Barrier(communicator_);
+      break;
+    case Draw::kBcast:
+      MPI_Bcast(receive_, layout_->count(), layout_->type(), root_, communicator_);
+      break;
+    case Draw::kReduce:
+      MPI_Reduce(send, receive_, count, type_, operation(), root_, communicator_);
+      break;
+    case Draw::kAllreduce:
+      MPI_Allreduce(send, receive_, count, type_, operation(), communicator_);
+      break;
   }
 }
 
@@ -167,7 +178,8 @@ void FuzzOperation::run_reference() {
   else
     PMPI_Allreduce(send, reference_.data(), count, type_, operation(), communicator_);
   if (receives())
-    std::memcpy(expected_.data() + (receive_ - receive_memory_->data()), reference_.data(), draw_.count * element_bytes_);
+    std::memcpy(expected_.data() + (receive_ - receive_memory_->data()), reference_.data(),
+                draw_.count * element_bytes_);
 }
 
 std::string FuzzOperation::check() {
@@ -186,14 +198,15 @@ std::string FuzzOperation::check() {
 std::string FuzzOperation::describe() const {
   constexpr const char* kNames[] = {"Barrier", "Bcast", "Reduce", "Allreduce"};
   const FuzzType& type = tables_.types[static_cast<std::size_t>(draw_.type)];
-  const std::string operation = draw_.operation == -1   ? "a commutative operator"
-                                : draw_.operation == -2 ? "a matrix product"
-                                                        : type.operations[static_cast<std::size_t>(draw_.operation)].name;
+  const std::string operation = draw_.operation == -1 ? "a commutative operator"
+                                : draw_.operation == -2
+                                    ? "a matrix product"
+                                    : type.operations[static_cast<std::size_t>(draw_.operation)].name;
   char text[512];
   std::snprintf(text, sizeof text, "%s of %zu elements of %zu bytes (%s, %s), root %d of %d%s%s, here from %s to %s",
-                kNames[draw_.kind], draw_.count, element_bytes_, type.type.name.c_str(), operation.c_str(), root_, size_,
-                draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "", name_of(send_place_),
-                name_of(receive_place_));
+                kNames[draw_.kind], draw_.count, element_bytes_, type.type.name.c_str(), operation.c_str(), root_,
+                size_, draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "",
+                name_of(send_place_), name_of(receive_place_));
   return text;
 }
 

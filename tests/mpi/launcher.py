@@ -26,7 +26,9 @@ def library_of(host, build):
 def mpi_root(build):
     """The folder of the host MPIs that a build was configured with."""
     cache = Path(build) / "CMakeCache.txt"
-    found = re.search(r"^TUTTI_MPI_ROOT:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    found = (
+        re.search(r"^TUTTI_MPI_ROOT:\w+=(.+)$", cache.read_text(), re.MULTILINE) if cache.exists() else None
+    )
     return Path(found.group(1)) if found else REPOSITORY / ".venv" / "mpi"
 
 

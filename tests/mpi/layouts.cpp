@@ -32,14 +32,17 @@ void append_run(std::vector<MPI_Aint>& places, MPI_Aint start, int elements, MPI
 
 }  // namespace
 
-const char* name_of(LayoutKind kind) { return kNames[static_cast<int>(kind)]; }
+const char* name_of(LayoutKind kind) {
+  return kNames[static_cast<int>(kind)];
+}
 
 Layout::Layout(LayoutKind kind, MPI_Datatype basic, std::size_t elements, std::mt19937_64& random) : basic_(basic) {
   MPI_Aint lower = 0;
   PMPI_Type_get_extent(basic, &lower, &basic_bytes_);
   // Several items of the type, where the number of elements allows it.
-  std::size_t items = kind == LayoutKind::kContiguous || kind == LayoutKind::kResized ? std::max<std::size_t>(elements, 1)
-                                                                                      : draw(random, 1, 5);
+  std::size_t items = kind == LayoutKind::kContiguous || kind == LayoutKind::kResized
+                          ? std::max<std::size_t>(elements, 1)
+                          : draw(random, 1, 5);
   while (elements % items != 0) --items;
   const std::vector<MPI_Aint> item = make_type(kind, elements / items, random);
   if (owned_) PMPI_Type_commit(&type_);
@@ -87,11 +90,14 @@ std::vector<MPI_Aint> Layout::make_type(LayoutKind kind, std::size_t elements, s
       const int stride = static_cast<int>(length + draw(random, 1, 5));
       PMPI_Type_vector(blocks, static_cast<int>(length), stride, basic_, &type_);
       for (int block = 0; block < blocks; ++block)
-        append_run(places, static_cast<MPI_Aint>(block) * stride * basic_bytes_, static_cast<int>(length), basic_bytes_);
+        append_run(places, static_cast<MPI_Aint>(block) * stride * basic_bytes_, static_cast<int>(length),
+                   basic_bytes_);
       return places;
     }
-    case LayoutKind::kSubarray: return make_subarray(elements, random);
-    default: return make_blocks(kind, elements, random);
+    case LayoutKind::kSubarray:
+      return make_subarray(elements, random);
+    default:
+      return make_blocks(kind, elements, random);
   }
 }
 
@@ -103,7 +109,8 @@ std::vector<MPI_Aint> Layout::make_blocks(LayoutKind kind, std::size_t elements,
   std::vector<std::size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (kind != LayoutKind::kIndexed) std::shuffle(order.begin(), order.end(), random);
-  MPI_Aint at = kind == LayoutKind::kNegative ? -basic_bytes_ * static_cast<MPI_Aint>(draw(random, 1, elements + 3)) : 0;
+  MPI_Aint at =
+      kind == LayoutKind::kNegative ? -basic_bytes_ * static_cast<MPI_Aint>(draw(random, 1, elements + 3)) : 0;
   for (const std::size_t block : order) {
     at += basic_bytes_ * static_cast<MPI_Aint>(draw(random, 0, 3));
     starts[block] = at;

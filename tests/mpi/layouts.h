@@ -12,11 +12,11 @@ namespace tutti::tests {
 enum class LayoutKind {
   kContiguous,  ///< the basic type itself, many of them
   kVector,
-  kIndexed,     ///< blocks in ascending places
-  kPermuted,    ///< blocks in any order, so that the pieces of a message go backwards in memory
-  kResized,     ///< a gap behind each element
-  kNegative,    ///< places before the buffer's address, and a lower bound below zero
-  kStruct,      ///< nested types
+  kIndexed,   ///< blocks in ascending places
+  kPermuted,  ///< blocks in any order, so that the pieces of a message go backwards in memory
+  kResized,   ///< a gap behind each element
+  kNegative,  ///< places before the buffer's address, and a lower bound below zero
+  kStruct,    ///< nested types
   kSubarray,
 };
 constexpr int kLayoutKinds = 8;

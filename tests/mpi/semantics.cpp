@@ -8,7 +8,8 @@
 
 using namespace tutti::tests;
 
-#define TEST(name) {#name, &name}
+#define TEST(name) \
+  { #name, &name }
 
 int main(int argc, char** argv) {
   // Before MPI_Init, as C++ programs do in constructors of static objects.

@@ -133,8 +133,8 @@ void many_communicators_leave_nothing_behind(Context& context) {
     if (round == warm_up) before = resident_bytes();
   }
   const std::size_t after = resident_bytes();
-  context.expect(after < before + (8u << 20), "%d communicators later, memory has grown by %zu KiB", 2 * (rounds - warm_up),
-                 (after - before) / 1024);
+  context.expect(after < before + (8u << 20), "%d communicators later, memory has grown by %zu KiB",
+                 2 * (rounds - warm_up), (after - before) / 1024);
   // Many at once.
   std::vector<MPI_Comm> all(static_cast<std::size_t>(context.crowded() ? 20 : 100));
   for (auto& communicator : all) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
@@ -161,8 +161,7 @@ void intercommunicators_work(Context& context) {
   MPI_Bcast(values, 100, MPI_INT, side == 1 ? 0 : mine == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
   if (side == 1) context.expect(values[99] == 99, "Bcast over an intercommunicator");
   int sum = -1;
-  MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM,
-             side == 1 ? 0 : mine == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
+  MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_SUM, side == 1 ? 0 : mine == 0 ? MPI_ROOT : MPI_PROC_NULL, inter);
   int others = 0;
   MPI_Comm_remote_size(inter, &others);
   if (side == 0 && mine == 0) context.expect(sum == others * (others - 1) / 2, "Reduce over an intercommunicator");

@@ -111,7 +111,8 @@ void reduce_between_places(Context& context, Place from, Place to, std::size_t e
   const int rank_sum = context.size() * (context.size() - 1) / 2;
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < elements; ++i) wrong += receive[i] != static_cast<int>(i) * context.size() + rank_sum;
-  context.expect(wrong == 0, "Allreduce of %zu ints from %s to %s: %zu wrong", elements, name_of(from), name_of(to), wrong);
+  context.expect(wrong == 0, "Allreduce of %zu ints from %s to %s: %zu wrong", elements, name_of(from), name_of(to),
+                 wrong);
   const int root = context.size() - 1;
   if (context.rank() != root) std::memset(receive, 0, bytes);
   MPI_Bcast(receive, count, MPI_INT, root, MPI_COMM_WORLD);
@@ -129,7 +130,8 @@ void buffers_may_be_anywhere(Context& context) {
       reduce_between_places(context, static_cast<Place>(place), static_cast<Place>((place + 1) % kPlaces), elements);
       if (context.crowded() && place % 3 != 0) continue;
       const int mixed = (place + 5 * context.rank()) % kPlaces;
-      reduce_between_places(context, static_cast<Place>(mixed), static_cast<Place>((mixed + place) % kPlaces), elements);
+      reduce_between_places(context, static_cast<Place>(mixed), static_cast<Place>((mixed + place) % kPlaces),
+                            elements);
     }
   }
   // Read-only data of the program, and read-only pages, to send from. (Not to broadcast from: MPI_Bcast's buffer is not
@@ -192,7 +194,8 @@ void large_count_functions_work([[maybe_unused]] Context& context) {
     context.expect(receive == std::vector<int>(elements, sum), "Allreduce_c of %zu ints", elements);
     receive.assign(elements, 0);
     MPI_Reduce_c(send.data(), receive.data(), count, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (context.rank() == 0) context.expect(receive == std::vector<int>(elements, sum), "Reduce_c of %zu ints", elements);
+    if (context.rank() == 0)
+      context.expect(receive == std::vector<int>(elements, sum), "Reduce_c of %zu ints", elements);
     MPI_Bcast_c(receive.data(), count, MPI_INT, 0, MPI_COMM_WORLD);
     context.expect(receive == std::vector<int>(elements, sum), "Bcast_c of %zu ints", elements);
   }

@@ -34,7 +34,7 @@ int other_buffer[4];
 /// see a negative count of Reduce and Allreduce, nor a type or an operator that does not fit.
 std::vector<BadCall> bad_calls(int ranks) {
   std::vector<BadCall> calls;
-#define BAD(what, call)                                                            \
+#define BAD(what, call)                                                              \
   calls.push_back({what, [=]([[maybe_unused]] MPI_Comm comm) { return MPI_##call; }, \
                    [=]([[maybe_unused]] MPI_Comm comm) { return PMPI_##call; }})
   BAD("Bcast with a root beyond the last", Bcast(buffer, 1, MPI_INT, ranks, comm));

@@ -18,7 +18,9 @@ double machine_seconds() {
 
 using Collective = void (*)(Context&);
 
-void barrier(Context&) { MPI_Barrier(MPI_COMM_WORLD); }
+void barrier(Context&) {
+  MPI_Barrier(MPI_COMM_WORLD);
+}
 
 void small_allreduce(Context& context) {
   int sum = 1;
@@ -104,8 +106,8 @@ void barrier_holds_everybody(Context& context) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double departure = machine_seconds();
     PMPI_Allreduce(MPI_IN_PLACE, &last_arrival, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    context.expect(departure >= last_arrival - 1e-6, "round %d: left a barrier %.1f us before the last rank came", round,
-                   (last_arrival - departure) * 1e6);
+    context.expect(departure >= last_arrival - 1e-6, "round %d: left a barrier %.1f us before the last rank came",
+                   round, (last_arrival - departure) * 1e6);
   }
 }
 

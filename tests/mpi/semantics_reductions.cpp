@@ -217,7 +217,9 @@ void user_operations_on_derived_types(Context& context) {
         std::vector<unsigned char> receive(send.size(), kGuard);
         unsigned char* send_at = send.data() + layout.bytes_before();
         unsigned char* receive_at = receive.data() + layout.bytes_before();
-        const auto value = [](std::size_t i, int rank) { return static_cast<std::uint32_t>(i * 7 + 1) * (static_cast<std::uint32_t>(rank) + 2); };
+        const auto value = [](std::size_t i, int rank) {
+          return static_cast<std::uint32_t>(i * 7 + 1) * (static_cast<std::uint32_t>(rank) + 2);
+        };
         for (std::size_t i = 0; i < elements; ++i) {
           const std::uint32_t mine = value(i, context.rank());
           std::memcpy(send_at + layout.places()[i], &mine, sizeof mine);

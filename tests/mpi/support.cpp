@@ -17,18 +17,20 @@ namespace tutti::tests {
 namespace {
 
 constexpr long kFailuresShown = 8;
-constexpr const char* kPlaceNames[kPlaces] = {"small heap", "heap", "inside heap", "new",  "realloc",     "posix_memalign",
-                                              "stack",      "static", "mmap",      "shared mmap", "MPI_Alloc_mem", "early"};
+constexpr const char* kPlaceNames[kPlaces] = {"small heap", "heap",           "inside heap",   "new",
+                                              "realloc",    "posix_memalign", "stack",         "static",
+                                              "mmap",       "shared mmap",    "MPI_Alloc_mem", "early"};
 
 char static_memory[2][Memory::kLentBytes];
 char* stack_memory = nullptr;
 
 }  // namespace
 
-const char* name_of(Place place) { return kPlaceNames[static_cast<int>(place)]; }
+const char* name_of(Place place) {
+  return kPlaceNames[static_cast<int>(place)];
+}
 
-Context::Context(void* early_memory, std::size_t early_bytes)
-    : early_memory_(early_memory), early_bytes_(early_bytes) {
+Context::Context(void* early_memory, std::size_t early_bytes) : early_memory_(early_memory), early_bytes_(early_bytes) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &size_);
   crowded_ = size_ > static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
@@ -80,7 +82,9 @@ int run_tests(Context& context, const std::vector<Test>& tests, int argc, char**
   return all_passed ? 0 : 1;
 }
 
-void lend_stack(char* region, std::size_t bytes) { stack_memory = bytes >= 2 * Memory::kLentBytes ? region : nullptr; }
+void lend_stack(char* region, std::size_t bytes) {
+  stack_memory = bytes >= 2 * Memory::kLentBytes ? region : nullptr;
+}
 
 Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : place_(place), bytes_(bytes) {
   constexpr std::size_t kWindowBytes = 128 << 10;  // far more than Tutti's smallest window allocation
@@ -90,13 +94,19 @@ Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : pla
                     (place != Place::kEarly || context.early_bytes() >= 2 * kLentBytes);
   if (lent && !fits) place_ = Place::kHeapSmall;
   switch (place_) {
-    case Place::kHeapSmall: block_ = data_ = static_cast<char*>(std::malloc(bytes + 1)); break;
-    case Place::kHeap: block_ = data_ = static_cast<char*>(std::malloc(std::max(bytes, kWindowBytes))); break;
+    case Place::kHeapSmall:
+      block_ = data_ = static_cast<char*>(std::malloc(bytes + 1));
+      break;
+    case Place::kHeap:
+      block_ = data_ = static_cast<char*>(std::malloc(std::max(bytes, kWindowBytes)));
+      break;
     case Place::kInsideHeap:
       block_ = static_cast<char*>(std::malloc(bytes + kWindowBytes));
       data_ = block_ + 4096 + 24;
       break;
-    case Place::kNew: block_ = data_ = new char[bytes + 1]; break;
+    case Place::kNew:
+      block_ = data_ = new char[bytes + 1];
+      break;
     case Place::kRealloc:
       block_ = static_cast<char*>(std::malloc(64));
       block_ = data_ = static_cast<char*>(std::realloc(block_, std::max(bytes, kWindowBytes)));
@@ -107,9 +117,15 @@ Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : pla
       block_ = data_ = static_cast<char*>(memory);
       break;
     }
-    case Place::kStack: data_ = stack_memory + lent_at; break;
-    case Place::kStatic: data_ = static_memory[slot]; break;
-    case Place::kEarly: data_ = static_cast<char*>(context.early_memory()) + lent_at; break;
+    case Place::kStack:
+      data_ = stack_memory + lent_at;
+      break;
+    case Place::kStatic:
+      data_ = static_memory[slot];
+      break;
+    case Place::kEarly:
+      data_ = static_cast<char*>(context.early_memory()) + lent_at;
+      break;
     case Place::kMmap:
     case Place::kMmapShared: {
       const int sharing = place_ == Place::kMmap ? MAP_PRIVATE : MAP_SHARED;
@@ -129,14 +145,22 @@ Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : pla
 
 Memory::~Memory() {
   switch (place_) {
-    case Place::kNew: delete[] block_; break;
+    case Place::kNew:
+      delete[] block_;
+      break;
     case Place::kMmap:
-    case Place::kMmapShared: munmap(block_, bytes_ + 1); break;
-    case Place::kAllocMem: MPI_Free_mem(block_); break;
+    case Place::kMmapShared:
+      munmap(block_, bytes_ + 1);
+      break;
+    case Place::kAllocMem:
+      MPI_Free_mem(block_);
+      break;
     case Place::kStack:
     case Place::kStatic:
-    case Place::kEarly: break;
-    default: std::free(block_);
+    case Place::kEarly:
+      break;
+    default:
+      std::free(block_);
   }
 }
 

@@ -126,13 +126,13 @@ int main(int argc, char** argv) {
     if (provided < MPI_THREAD_MULTIPLE) {
       if (context.rank() == 0) std::printf("PASS threads (this MPI has no MPI_THREAD_MULTIPLE)\n");
     } else {
-      status = run_tests(context,
-                         {{"each_thread_has_a_communicator", &each_thread_has_a_communicator},
-                          {"threads_make_and_free_communicators", &threads_make_and_free_communicators},
-                          {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
-                          {"a_thread_receives_while_others_are_in_collectives",
-                           &a_thread_receives_while_others_are_in_collectives}},
-                         argc, argv);
+      status = run_tests(
+          context,
+          {{"each_thread_has_a_communicator", &each_thread_has_a_communicator},
+           {"threads_make_and_free_communicators", &threads_make_and_free_communicators},
+           {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
+           {"a_thread_receives_while_others_are_in_collectives", &a_thread_receives_while_others_are_in_collectives}},
+          argc, argv);
     }
   }
   MPI_Finalize();

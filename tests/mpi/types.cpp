@@ -176,8 +176,8 @@ std::vector<TypeCase> reducible_types() {
 
 std::vector<OperationCase> operations_on(Category category) {
   std::vector<OperationCase> cases;
-  const bool integer = category == Category::kCInteger || category == Category::kFortranInteger ||
-                       category == Category::kMultiLanguage;
+  const bool integer =
+      category == Category::kCInteger || category == Category::kFortranInteger || category == Category::kMultiLanguage;
   const auto add = [&](const char* name, MPI_Op operation) { cases.push_back({name, operation}); };
   if (integer || category == Category::kFloating) add("MPI_MAX", MPI_MAX), add("MPI_MIN", MPI_MIN);
   if (integer || category == Category::kFloating || category == Category::kComplex)

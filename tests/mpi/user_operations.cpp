@@ -29,7 +29,9 @@ void multiply_matrices(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) right[i] = left[i] * right[i];
 }
 
-std::uint32_t combine_two(std::uint32_t a, std::uint32_t b) { return a + 3u * a * b + b; }
+std::uint32_t combine_two(std::uint32_t a, std::uint32_t b) {
+  return a + 3u * a * b + b;
+}
 
 void combine_numbers(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) {

@@ -11,9 +11,7 @@ namespace {
 class Guarded {
  public:
   Guarded(std::size_t bytes, std::size_t misalignment)
-      : storage_(bytes + misalignment + 2 * guard_bytes, guard),
-        begin_(guard_bytes + misalignment),
-        bytes_(bytes) {}
+      : storage_(bytes + misalignment + 2 * guard_bytes, guard), begin_(guard_bytes + misalignment), bytes_(bytes) {}
   Guarded(const Bytes& content, std::size_t misalignment) : Guarded(content.size(), misalignment) {
     std::copy(content.begin(), content.end(), data());
   }
@@ -52,8 +50,7 @@ std::vector<Case> cases_of(InstructionSet set) {
   return cases;
 }
 
-std::vector<Bytes> random_sources(Type type, std::size_t source_count, std::size_t element_count,
-                                  Random& random) {
+std::vector<Bytes> random_sources(Type type, std::size_t source_count, std::size_t element_count, Random& random) {
   std::vector<Bytes> sources;
   for (std::size_t i = 0; i < source_count; ++i) sources.push_back(random_array(type, element_count, random));
   return sources;

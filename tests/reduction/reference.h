@@ -30,11 +30,10 @@ inline std::string name_of(Operator operation) {
 }
 
 inline std::string name_of(Type type) {
-  static const char* const names[] = {"i8",        "i16",     "i32",     "i64",      "u8",        "u16",
-                                      "u32",       "u64",     "f32",     "f64",      "f80",       "c32",
-                                      "c64",       "c80",     "bool",    "logical8", "logical16", "logical32",
-                                      "logical64", "byte",    "f32_i32", "f64_i32",  "i64_i32",   "i32_i32",
-                                      "i16_i32",   "f80_i32", "f32_f32", "f64_f64"};
+  static const char* const names[] = {
+      "i8",      "i16",     "i32",     "i64",     "u8",      "u16",      "u32",       "u64",       "f32",       "f64",
+      "f80",     "c32",     "c64",     "c80",     "bool",    "logical8", "logical16", "logical32", "logical64", "byte",
+      "f32_i32", "f64_i32", "i64_i32", "i32_i32", "i16_i32", "f80_i32",  "f32_f32",   "f64_f64"};
   return names[static_cast<int>(type)];
 }
 
@@ -242,8 +241,7 @@ template <class T>
 std::complex<T> complex_step(Operator operation, std::complex<T> a, std::complex<T> b) {
   if (operation == Operator::sum) return {a.real() + b.real(), a.imag() + b.imag()};
   if (operation != Operator::prod) throw std::logic_error("not a complex operator");
-  volatile T products[] = {a.real() * b.real(), a.imag() * b.imag(), a.real() * b.imag(),
-                           a.imag() * b.real()};
+  volatile T products[] = {a.real() * b.real(), a.imag() * b.imag(), a.real() * b.imag(), a.imag() * b.real()};
   return {products[0] - products[1], products[2] + products[3]};
 }
 
@@ -332,8 +330,8 @@ inline bool any_nan_will_do(Operator operation) {
 }
 
 /// The first element that differs, or `count` if the arrays are the same.
-inline std::size_t first_difference(Operator operation, Type type, const unsigned char* a,
-                                    const unsigned char* b, std::size_t count) {
+inline std::size_t first_difference(Operator operation, Type type, const unsigned char* a, const unsigned char* b,
+                                    std::size_t count) {
   return with_element(type, [&]<class T>() {
     for (std::size_t i = 0; i < count; ++i) {
       T left;

@@ -33,9 +33,7 @@ void expect_everywhere(const std::vector<T>& results, T right) {
 template <class T>
 class FloatingPoint : public testing::Test {
  protected:
-  static constexpr Type type = std::is_same_v<T, float>    ? Type::f32
-                               : std::is_same_v<T, double> ? Type::f64
-                                                           : Type::f80;
+  static constexpr Type type = std::is_same_v<T, float> ? Type::f32 : std::is_same_v<T, double> ? Type::f64 : Type::f80;
   static constexpr T nan = std::numeric_limits<T>::quiet_NaN();
 };
 using FloatingPointTypes = testing::Types<float, double, long double>;
@@ -58,12 +56,9 @@ TYPED_TEST(FloatingPoint, ExtremumTakesTheLaterOfTwoZeros) {
 
 TYPED_TEST(FloatingPoint, ExtremumOrdersInfinitiesAndTheLargestNumbers) {
   using Limits = std::numeric_limits<TypeParam>;
-  expect_everywhere(reduced(Operator::max, this->type, Limits::infinity(), Limits::max()),
-                    Limits::infinity());
-  expect_everywhere(reduced(Operator::min, this->type, Limits::lowest(), -Limits::infinity()),
-                    -Limits::infinity());
-  expect_everywhere(reduced(Operator::max, this->type, Limits::denorm_min(), TypeParam{0}),
-                    Limits::denorm_min());
+  expect_everywhere(reduced(Operator::max, this->type, Limits::infinity(), Limits::max()), Limits::infinity());
+  expect_everywhere(reduced(Operator::min, this->type, Limits::lowest(), -Limits::infinity()), -Limits::infinity());
+  expect_everywhere(reduced(Operator::max, this->type, Limits::denorm_min(), TypeParam{0}), Limits::denorm_min());
 }
 
 TYPED_TEST(FloatingPoint, SumKeepsTheSignOfZeroAndSubnormalNumbers) {
@@ -75,10 +70,8 @@ TYPED_TEST(FloatingPoint, SumKeepsTheSignOfZeroAndSubnormalNumbers) {
 }
 
 TYPED_TEST(FloatingPoint, SumOfAnythingAndNotANumberIsNotANumber) {
-  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, this->nan, 1))
-    EXPECT_NE(value, value);
-  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, 1, this->nan))
-    EXPECT_NE(value, value);
+  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, this->nan, 1)) EXPECT_NE(value, value);
+  for (const TypeParam value : reduced<TypeParam>(Operator::sum, this->type, 1, this->nan)) EXPECT_NE(value, value);
 }
 
 TYPED_TEST(FloatingPoint, NegativeZeroIsFalseAndNotANumberIsTrue) {
@@ -112,16 +105,15 @@ class Integer : public testing::Test {
     return std::is_signed_v<T> ? signed_types[log] : unsigned_types[log];
   }
 };
-using IntegerTypes = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t,
-                                    std::uint16_t, std::uint32_t, std::uint64_t>;
+using IntegerTypes = testing::Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                                    std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(Integer, IntegerTypes);
 
 TYPED_TEST(Integer, SumAndProductWrap) {
   using Limits = std::numeric_limits<TypeParam>;
   expect_everywhere(reduced<TypeParam>(Operator::sum, this->type(), Limits::max(), 1), Limits::min());
   // The largest number is -1 or 2^(n-1) - 1 modulo 2^n: its square is 1 either way.
-  expect_everywhere(reduced<TypeParam>(Operator::prod, this->type(), Limits::max(), Limits::max()),
-                    TypeParam{1});
+  expect_everywhere(reduced<TypeParam>(Operator::prod, this->type(), Limits::max(), Limits::max()), TypeParam{1});
 }
 
 TYPED_TEST(Integer, ExtremumOrdersTheWholeRange) {
@@ -154,18 +146,15 @@ TEST(Location, EqualValuesKeepTheSmallerIndexWhicheverSideItIsOn) {
 }
 
 TEST(Location, TheIndexGoesWithItsValue) {
-  expect_everywhere(reduced<PairI16I32>(Operator::maxloc, Type::i16_i32, {-5, 9}, {3, 70000}),
-                    PairI16I32{3, 70000});
-  expect_everywhere(reduced<PairI16I32>(Operator::minloc, Type::i16_i32, {-5, 9}, {3, 70000}),
-                    PairI16I32{-5, 9});
+  expect_everywhere(reduced<PairI16I32>(Operator::maxloc, Type::i16_i32, {-5, 9}, {3, 70000}), PairI16I32{3, 70000});
+  expect_everywhere(reduced<PairI16I32>(Operator::minloc, Type::i16_i32, {-5, 9}, {3, 70000}), PairI16I32{-5, 9});
   expect_everywhere(reduced<PairF80I32>(Operator::minloc, Type::f80_i32, {2, 1}, {-2, 8}), PairF80I32{-2, 8});
 }
 
 TEST(Location, TheLaterPairWinsWhenAValueIsNotANumber) {
   for (Operator operation : {Operator::maxloc, Operator::minloc}) {
     expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {nan32, 1}, {3, 2}), PairF32I32{3, 2});
-    expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {3, 1}, {nan32, 2}),
-                      PairF32I32{nan32, 2});
+    expect_everywhere(reduced<PairF32I32>(operation, Type::f32_i32, {3, 1}, {nan32, 2}), PairF32I32{nan32, 2});
   }
 }
 

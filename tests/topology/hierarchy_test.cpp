@@ -48,8 +48,7 @@ void expect_a_tree(const Hierarchy& hierarchy) {
         if (rank != group.leader) participants.erase(rank);
   }
   for (const int rank : sequence(hierarchy.rank_count))
-    EXPECT_EQ(times_member[static_cast<std::size_t>(rank)], rank == hierarchy.root ? 0 : 1)
-        << "rank " << rank;
+    EXPECT_EQ(times_member[static_cast<std::size_t>(rank)], rank == hierarchy.root ? 0 : 1) << "rank " << rank;
 }
 
 std::vector<std::size_t> groups_per_level(const Hierarchy& hierarchy) {
@@ -157,10 +156,8 @@ TEST(Hierarchy, SubsetUsesTheNumbersOfTheCommunicator) {
   const Hierarchy hierarchy = build(placement, numa_socket, 1);
   expect_a_tree(hierarchy);
   ASSERT_EQ(hierarchy.levels.size(), 3u);
-  EXPECT_EQ(hierarchy.levels[0].groups, (std::vector<Group>{{1, {0, 1}}, {3, {3, 4}}}))
-      << "rank 2 alone drops out";
-  EXPECT_EQ(hierarchy.levels[1].groups, (std::vector<Group>{{2, {2, 3}}}))
-      << "the other socket has one leader";
+  EXPECT_EQ(hierarchy.levels[0].groups, (std::vector<Group>{{1, {0, 1}}, {3, {3, 4}}})) << "rank 2 alone drops out";
+  EXPECT_EQ(hierarchy.levels[1].groups, (std::vector<Group>{{2, {2, 3}}})) << "the other socket has one leader";
   EXPECT_EQ(hierarchy.levels[2].groups, (std::vector<Group>{{1, {1, 2}}}));
 }
 
@@ -245,8 +242,7 @@ TEST(ChooseLevels, AutoTakesWhatSplitsTheRanksDifferently) {
             (Kinds{LevelKind::l3, LevelKind::numa, LevelKind::socket}));
   EXPECT_EQ(chosen("package:2 [numa] l3:1 core:4 pu:1", sequence(8)), Kinds{LevelKind::socket})
       << "three levels that split alike are one";
-  EXPECT_EQ(chosen("package:2 l3:1 numa:2 core:4 pu:1", sequence(16)), numa_socket)
-      << "an L3 over two NUMA nodes";
+  EXPECT_EQ(chosen("package:2 l3:1 numa:2 core:4 pu:1", sequence(16)), numa_socket) << "an L3 over two NUMA nodes";
   EXPECT_EQ(chosen("package:1 l3:1 core:8 pu:1", sequence(8)), Kinds{}) << "nothing splits the ranks";
   EXPECT_EQ(chosen("package:4 core:1 pu:1", sequence(4)), Kinds{}) << "every rank alone is no level";
   EXPECT_EQ(chosen(testing::two_socket_machine, {0, 1, 8, 9}), Kinds{LevelKind::numa}) << "one socket in use";

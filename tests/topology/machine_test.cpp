@@ -159,8 +159,7 @@ TEST(Machine, DamagedBytesAreRefused) {
 TEST(Machine, ThisMachineHoldsTheUnitsThatWeMayRunOn) {
   const Machine machine = machine_of("");
   EXPECT_TRUE(machine.is_this_machine());
-  for (const int os_index : affinity_of_this_thread().members())
-    EXPECT_GE(machine.find(os_index), 0) << os_index;
+  for (const int os_index : affinity_of_this_thread().members()) EXPECT_GE(machine.find(os_index), 0) << os_index;
 }
 
 TEST(Machine, BadDescriptionsAreQuietErrorsThatNameThem) {

@@ -25,8 +25,7 @@ TEST(Placement, BoundRankHasTheDomainsOfItsUnit) {
 
 TEST(Placement, RankBoundToASocketHasNoNumaNode) {
   const Machine machine = machine_of(testing::two_socket_machine);
-  const std::vector<CpuSet> masks{units_in(machine, LevelKind::socket, 1),
-                                  units_in(machine, LevelKind::numa, 3)};
+  const std::vector<CpuSet> masks{units_in(machine, LevelKind::socket, 1), units_in(machine, LevelKind::numa, 3)};
   const Placement placement = place_by_affinity(machine, masks);
   EXPECT_EQ(placement.ranks[0].domain[socket], 1);
   EXPECT_EQ(placement.ranks[0].domain[numa], -1);
@@ -40,8 +39,7 @@ TEST(Placement, UnknownAndUnboundMasksHaveNoDomains) {
   const Machine machine = machine_of(testing::two_socket_machine);
   CpuSet everything;
   for (int unit = 0; unit < 64; ++unit) everything.insert(unit);
-  const Placement placement =
-      place_by_affinity(machine, std::vector<CpuSet>{CpuSet{}, everything, CpuSet{1000}});
+  const Placement placement = place_by_affinity(machine, std::vector<CpuSet>{CpuSet{}, everything, CpuSet{1000}});
   for (const RankPlace& place : placement.ranks) {
     EXPECT_EQ(place.domain, (Domains{-1, -1, -1, -1}));
     EXPECT_EQ(place.unit, -1);
@@ -50,8 +48,7 @@ TEST(Placement, UnknownAndUnboundMasksHaveNoDomains) {
 
 TEST(Placement, HyperthreadsOfOneCoreShareTheCore) {
   const Machine machine = machine_of("package:1 l3:1 core:2 pu:2");
-  const Placement placement =
-      place_by_affinity(machine, std::vector<CpuSet>{CpuSet{0, 1}, CpuSet{1}, CpuSet{1, 2}});
+  const Placement placement = place_by_affinity(machine, std::vector<CpuSet>{CpuSet{0, 1}, CpuSet{1}, CpuSet{1, 2}});
   EXPECT_EQ(placement.ranks[0].core, 0);
   EXPECT_EQ(placement.ranks[0].unit, -1);
   EXPECT_EQ(placement.ranks[1].core, 0);
@@ -95,11 +92,7 @@ TEST(Placement, CrowdingFollowsTheMasks) {
       {"one each", {CpuSet{0}, CpuSet{1}}, 2, 1.0, false},
       {"two on one unit among free ones", {CpuSet{0}, CpuSet{0}, CpuSet{1, 2, 3}}, 4, 2.0, true},
       {"a bound one beside wide ones", {CpuSet{0}, all, all, all}, 4, 1.0, false},
-      {"bound ones fill what a wide one could use",
-       {CpuSet{0}, CpuSet{1}, CpuSet{0, 1}, CpuSet{2, 3}},
-       4,
-       1.5,
-       true},
+      {"bound ones fill what a wide one could use", {CpuSet{0}, CpuSet{1}, CpuSet{0, 1}, CpuSet{2, 3}}, 4, 1.5, true},
       {"few on many", std::vector<CpuSet>(2, all), 4, 0.5, false},
   };
   const Machine machine = machine_of("core:4 pu:1");

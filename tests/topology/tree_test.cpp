@@ -109,8 +109,7 @@ TEST(RankPlan, PlansFitTogetherOnTheLargestMachine) {
 TEST(MessageCounts, AreThoseOfTableTwoForEveryRootAndMapping) {
   const Machine machine = machine_of(testing::two_socket_machine);
   const MessageCounts expected{1, 6, 56};
-  for (const auto& units :
-       {sequence(64), round_robin(8, 8), round_robin(2, 32), shuffled(64, 11), shuffled(64, 12)}) {
+  for (const auto& units : {sequence(64), round_robin(8, 8), round_robin(2, 32), shuffled(64, 11), shuffled(64, 12)}) {
     const Placement placement = place_by_affinity(machine, bound_to(units));
     for (int root = 0; root < 64; ++root)
       EXPECT_EQ(message_counts(build(placement, numa_socket, root), placement), expected) << "root " << root;

@@ -55,7 +55,8 @@ def os_fork():
     data[:] = b"d" * SIZE
     numbers[1000] = -1
     child_ends_well(pid)
-    assert data == b"d" * SIZE and numbers[1000] == -1
+    assert data == b"d" * SIZE
+    assert numbers[1000] == -1
 
 
 def with_multiprocessing():
@@ -76,7 +77,9 @@ def with_subprocess():
     """subprocess with and without what makes it fork itself, os.system and os.popen, and large input and output."""
     data = bytearray(os.urandom(SIZE))
     assert subprocess.run(["cat"], input=data, stdout=subprocess.PIPE, check=True).stdout == data
-    forked = subprocess.run(["cat"], input=data, stdout=subprocess.PIPE, check=True, preexec_fn=os.getpid, cwd="/")
+    forked = subprocess.run(
+        ["cat"], input=data, stdout=subprocess.PIPE, check=True, preexec_fn=os.getpid, cwd="/"
+    )
     assert forked.stdout == data
     assert os.system("exit 3") >> 8 == 3
     assert os.popen("echo words").read() == "words\n"

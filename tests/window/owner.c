@@ -35,8 +35,7 @@ int main(void) {
   unsigned char* block = malloc(BYTES);
   CHECK(in_window(block));
   fill(block, BYTES, 17);
-  printf("%d %d %lu %d\n", (int)getpid(), descriptor_of_window(), (unsigned long)block - base_of_window(),
-         BYTES);
+  printf("%d %d %lu %d\n", (int)getpid(), descriptor_of_window(), (unsigned long)block - base_of_window(), BYTES);
   fflush(stdout);
   char line[16];
   CHECK(fgets(line, sizeof line, stdin));

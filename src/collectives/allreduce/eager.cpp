@@ -15,8 +15,8 @@ namespace {
 void run(Communicator& communicator, const AllreduceArguments& arguments) {
   const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
   eager::send(communicator, sequence, arguments.send, arguments.bytes());
-  eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count,
-                     *arguments.combiner, "Allreduce");
+  eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count, *arguments.combiner,
+                     "Allreduce");
   communicator.complete(sequence);
 }
 
@@ -30,8 +30,11 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks, .rounds = 1, .copied_bytes = bytes,
-                             .remote_bytes = (shape.ranks - 1) * bytes, .reduced_bytes = shape.ranks * bytes};
+      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+                             .rounds = 1,
+                             .copied_bytes = bytes,
+                             .remote_bytes = (shape.ranks - 1) * bytes,
+                             .reduced_bytes = shape.ranks * bytes};
     },
     run};
 

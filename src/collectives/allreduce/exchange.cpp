@@ -22,8 +22,8 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int self = communicator.rank();
   const auto workers = static_cast<std::size_t>(ranks);
   const std::size_t element = arguments.combiner->element_bytes;
-  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, true,
-                                                    arguments.count, *arguments.combiner, false);
+  const ReductionBuffers buffers =
+      expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
@@ -56,8 +56,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     }
   }
   operation.publish(operation.own().done.flag[0]);
-  for (int rank = 0; rank < ranks; ++rank)
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   collect_result(buffers);
 }
 
@@ -75,8 +74,11 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks, .rounds = 3, .remote_bytes = 2 * others * bytes,
-                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes, .reduced_bytes = bytes,
+      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
+                             .rounds = 3,
+                             .remote_bytes = 2 * others * bytes,
+                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .reduced_bytes = bytes,
                              .exposures = 2};
     },
     run};

@@ -7,8 +7,9 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. The idea of shares is XBRC's (as described in XHC, section V.C) and XHC's own
 // (section IV.B, step 2a); storing straight into all receive buffers takes the place of the broadcast.
 
-#include "collectives/collectives.h"
 #include "collectives/common/share.h"
+
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -18,8 +19,8 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, true,
-                                                    arguments.count, *arguments.combiner, false);
+  const ReductionBuffers buffers =
+      expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
@@ -32,13 +33,12 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   }
   communicator.seen_all(operation.sequence());
 
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
-                               static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
+  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), static_cast<std::size_t>(ranks),
+                               elements_in_line(buffers.combiner->element_bytes));
   reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), destinations,
                static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
-  for (int rank = 0; rank < ranks; ++rank)
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   collect_result(buffers);
 }
 
@@ -56,8 +56,13 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2, .copied_bytes = bytes / shape.ranks,
-                             .remote_bytes = 2 * others * bytes, .slot_bytes = shape.direct ? 0.0 : 2 * bytes, .reduced_bytes = bytes, .exposures = 2.0};
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes / shape.ranks,
+                             .remote_bytes = 2 * others * bytes,
+                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .reduced_bytes = bytes,
+                             .exposures = 2.0};
     },
     run};
 

@@ -60,9 +60,12 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double levels = shape.levels;
-      return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels, .rounds = 3 * levels,
+      return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels,
+                             .rounds = 3 * levels,
                              .copied_bytes = shape.bytes <= shape.eager_max ? 2 * bytes : 0,
-                             .remote_bytes = 2.2 * bytes, .reduced_bytes = 1.2 * bytes, .exposures = 2};
+                             .remote_bytes = 2.2 * bytes,
+                             .reduced_bytes = 1.2 * bytes,
+                             .exposures = 2};
     },
     run};
 

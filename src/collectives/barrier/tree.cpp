@@ -17,8 +17,7 @@ Task body(Operation& operation) {
   for (const auto& children : plan.children)
     for (const int child : children) co_await operation.has(operation.slot(child).post.flag, 0, child);
   operation.publish(operation.own().post.flag);
-  if (plan.parent >= 0)
-    co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
+  if (plan.parent >= 0) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
   operation.publish(operation.own().done.flag[0]);
 }
 

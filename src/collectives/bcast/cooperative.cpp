@@ -32,8 +32,10 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
   post(operation, mine, {});
-  if (mine.copied) copy_in(operation, arguments, mine);
-  else operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
+  if (mine.copied)
+    copy_in(operation, arguments, mine);
+  else
+    operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
 
   const std::size_t middle = reader_part(arguments.bytes, communicator.size());
   for (int i = 1; i < communicator.size(); ++i) {
@@ -42,7 +44,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const memory::Region region = posted_destination(operation, reader);
     if (region.loads_and_stores())
       communicator.peer(reader).copy_to(region, middle, arguments.buffer + middle, arguments.bytes - middle,
-                                         arguments.store);
+                                        arguments.store);
     // One flag a reader: nobody waits for the root's copies to the others.
     operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
   }
@@ -92,8 +94,11 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2,
-                             .remote_bytes = others * static_cast<double>(shape.bytes), .slot_bytes = shape.direct ? 0.0 : static_cast<double>(shape.bytes), .exposures = 2};
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = others * static_cast<double>(shape.bytes),
+                             .slot_bytes = shape.direct ? 0.0 : static_cast<double>(shape.bytes),
+                             .exposures = 2};
     },
     run};
 

@@ -5,8 +5,9 @@
 // Cost: one flag hop, 2 n bytes copied; p - 1 ranks read the root's lines.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
-#include "collectives/collectives.h"
 #include "collectives/common/eager.h"
+
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -23,8 +24,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
   } else {
     for (std::size_t at = 0; at < arguments.bytes; at += grain_bytes) {
       const std::size_t end = at + grain_bytes < arguments.bytes ? at + grain_bytes : arguments.bytes;
-      const std::byte* data =
-          eager::receive(communicator, sequence, arguments.root, arguments.bytes, end, "Bcast");
+      const std::byte* data = eager::receive(communicator, sequence, arguments.root, arguments.bytes, end, "Bcast");
       std::memcpy(arguments.buffer + at, data + at, end - at);
     }
   }
@@ -41,8 +41,8 @@ const selection::Algorithm<BcastArguments> bcast_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .copied_bytes = bytes,
-                             .remote_bytes = bytes};
+      return selection::Cost{
+          .hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .copied_bytes = bytes, .remote_bytes = bytes};
     },
     run};
 

@@ -48,9 +48,9 @@ Task body(Operation& operation, const BcastArguments& arguments) {
       if (plan.parent >= 0) {
         const Slot& parent = operation.slot(plan.parent);
         co_await operation.has(parent.ready.flag[0], grains_needed(end), plan.parent);
-        communicator.peer(plan.parent).copy_from(posted_source(operation, plan.parent), at, mine.local + at,
-                                                 end - at,
-                                                 plan.child_count ? memory::Store::cached : arguments.store);
+        communicator.peer(plan.parent)
+            .copy_from(posted_source(operation, plan.parent), at, mine.local + at, end - at,
+                       plan.child_count ? memory::Store::cached : arguments.store);
       } else {
         std::memcpy(mine.local + at, arguments.buffer + at, end - at);
       }

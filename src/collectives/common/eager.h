@@ -9,7 +9,9 @@
 
 namespace tutti::eager {
 
-inline bool fits_inline(std::size_t bytes) { return bytes <= Post::inline_bytes; }
+inline bool fits_inline(std::size_t bytes) {
+  return bytes <= Post::inline_bytes;
+}
 
 /// Starts an operation that sends `bytes` through the slot.
 inline std::uint64_t begin(Communicator& communicator, std::size_t bytes) {

@@ -12,8 +12,8 @@ namespace tutti {
 struct Exposure {
   memory::Region region;
   std::byte* local = nullptr;
-  bool copied = false;      ///< `local` is not the user's buffer: copy in before, or out after
-  bool in_the_ring = false; ///< in the operation's slot: the owner need not wait until the peers have read it
+  bool copied = false;       ///< `local` is not the user's buffer: copy in before, or out after
+  bool in_the_ring = false;  ///< in the operation's slot: the owner need not wait until the peers have read it
 };
 
 /// Which of the two staging buffers of a communicator is taken if one is needed.

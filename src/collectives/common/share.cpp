@@ -22,12 +22,12 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
 
 void collect_result(const ReductionBuffers& buffers) {
   if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
-    std::memcpy(buffers.user_destination, buffers.destination.local,
-                buffers.count * buffers.combiner->element_bytes);
+    std::memcpy(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
 void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count, memory::Store store) {
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                  memory::Store store) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = elements_in_line(element);
   std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
@@ -55,8 +55,7 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);
     for (std::size_t i = elsewhere ? 0 : 1; i < destination_count; ++i)
-      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes,
-                                                              store);
+      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes, store);
   }
 }
 

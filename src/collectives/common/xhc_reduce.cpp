@@ -14,7 +14,8 @@ bool leader_works(const topology::RankPlan& plan, const topology::Membership& gr
 /// A rank of `group` as seen by another: what it brings to that level is its own contribution if this is the first
 /// level in which it takes part, else what its own group below has reduced into its destination.
 memory::Region brought(Operation& operation, int rank, int level) {
-  return operation.slot(rank).ready.flag[FlagUse::first_level].get() == operation.stamp(static_cast<std::uint64_t>(level))
+  return operation.slot(rank).ready.flag[FlagUse::first_level].get() ==
+                 operation.stamp(static_cast<std::uint64_t>(level))
              ? posted_source(operation, rank)
              : posted_destination(operation, rank);
 }
@@ -98,8 +99,7 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
       const RemoteBuffer destination{last.leader, posted_destination(operation, last.leader)};
       const Range whole = elements_in_bytes(at, end, combiner.element_bytes);
       const Range share = share_of(whole, workers.index, workers.count, elements_in_line(combiner.element_bytes));
-      reduce_range(communicator, combiner, share, sources, count, &destination, 1,
-                   memory::Store::cached);
+      reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);
       operation.publish(operation.own().reduced.flag[last.level], grains_complete(end, reduction.bytes));
     }
     if (plan.parent >= 0) continue;

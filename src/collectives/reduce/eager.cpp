@@ -15,8 +15,8 @@ namespace {
 void run(Communicator& communicator, const ReduceArguments& arguments) {
   const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
   if (communicator.rank() == arguments.root)
-    eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count,
-                       *arguments.combiner, "Reduce");
+    eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count, *arguments.combiner,
+                       "Reduce");
   else
     eager::send(communicator, sequence, arguments.send, arguments.bytes());
   communicator.complete(sequence);
@@ -35,8 +35,11 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
       const double others = shape.ranks - 1;
       // The root works alone: on a crowded core the others' turns are not added to its own.
       const double crowd = shape.oversubscribed() ? shape.ranks_per_core : 1;
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks, .rounds = 1, .copied_bytes = bytes,
-                             .remote_bytes = others * bytes / crowd, .reduced_bytes = shape.ranks * bytes / crowd};
+      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+                             .rounds = 1,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes / crowd,
+                             .reduced_bytes = shape.ranks * bytes / crowd};
     },
     run};
 

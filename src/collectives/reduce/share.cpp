@@ -6,8 +6,9 @@
 // Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
 // Requires: at most TUTTI_FLAT_MAX ranks. XBRC as described in XHC, section V.C.
 
-#include "collectives/collectives.h"
 #include "collectives/common/share.h"
+
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -30,15 +31,14 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   communicator.seen_all(operation.sequence());
 
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self),
-                               static_cast<std::size_t>(ranks), elements_in_line(buffers.combiner->element_bytes));
+  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), static_cast<std::size_t>(ranks),
+                               elements_in_line(buffers.combiner->element_bytes));
   reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), &destination, 1,
                arguments.store);
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring)
-    for (int rank = 0; rank < ranks; ++rank)
-      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   collect_result(buffers);
 }
 
@@ -56,8 +56,11 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks, .rounds = 2,
-                             .remote_bytes = others * bytes + bytes / shape.ranks, .slot_bytes = shape.direct ? 0.0 : 2 * bytes, .reduced_bytes = bytes,
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = others * bytes + bytes / shape.ranks,
+                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .reduced_bytes = bytes,
                              .exposures = 2};
     },
     run};

@@ -36,9 +36,12 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double levels = shape.levels;
-      return selection::Cost{.hops = 2.0 * levels + 0.1 * shape.ranks / levels, .rounds = 2 * levels,
+      return selection::Cost{.hops = 2.0 * levels + 0.1 * shape.ranks / levels,
+                             .rounds = 2 * levels,
                              .copied_bytes = shape.bytes <= shape.eager_max ? bytes : 0,
-                             .remote_bytes = 1.2 * bytes, .reduced_bytes = 1.2 * bytes, .exposures = 2};
+                             .remote_bytes = 1.2 * bytes,
+                             .reduced_bytes = 1.2 * bytes,
+                             .exposures = 2};
     },
     run};
 
