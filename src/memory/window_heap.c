@@ -43,9 +43,10 @@
 static char* no_variables[1] = {NULL};
 __attribute__((visibility("hidden"))) char** tutti_no_environment = no_variables;
 
-// clang-format off: the order matters
-#include "mimalloc-internal.h"
+// The order matters.
+// clang-format off
 #include "mimalloc.h"
+#include "mimalloc-internal.h"
 // clang-format on
 
 // The one identity under which all calls are made; not 0, which means "abandoned", and no odd value is a

@@ -6,12 +6,13 @@
 
 // Every function of the host that the library calls. PMPI_ is the host's own; for the interposed ones `next` is the
 // definition that comes after ours, so that other tools still see the call.
+// clang-format off
 #define TUTTI_HOST_FUNCTIONS(X)                                                                                   \
-  X(Abort)                                                                                                        \
-  X(Allgather) X(Allreduce) X(Barrier) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free) X(Comm_get_attr)   \
-      X(Comm_rank) X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative) X(Pack) X(Unpack) \
-          X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent) X(Type_get_true_extent)    \
-              X(Type_size) X(Type_free) X(Finalized) X(Get_library_version) X(Reduce) X(Initialized)
+  X(Abort) X(Allgather) X(Allreduce) X(Barrier) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free)           \
+  X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative)      \
+  X(Pack) X(Unpack) X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent)                  \
+  X(Type_get_true_extent) X(Type_size) X(Type_free)
+// clang-format on
 
 #define TUTTI_INTERPOSED_FUNCTIONS(X) \
   X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)
