@@ -115,7 +115,7 @@ def steps(full: bool) -> List[Step]:
             sweep,
         ),
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 300),
-        Step("window", ["tests/window/run"], 300 * patience),
+        Step("window", ["tests/window/run", "build/release/src/libtutti_window_only.so"], 300 * patience),
     ]
     hosts = host_names()
     found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]

@@ -109,6 +109,12 @@ void start() {
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
+  state_of(MPI_COMM_WORLD, true);
+}
+
+int made(int code, const MPI_Comm* communicator) {
+  if (code == MPI_SUCCESS && the_job && communicator && *communicator != MPI_COMM_NULL) state_of(*communicator, true);
+  return code;
 }
 
 void stop() {

@@ -22,8 +22,13 @@ Job* job();
 void start();
 void stop();
 
-/// The collectives of `communicator`; null if the host is to be called. Builds the state at the first blocking
-/// collective, which is collective itself. MPI_COMM_NULL and inactive jobs give null without any call.
+/// A communicator was just made, on all its ranks: builds its state, so that its collectives need not. Nothing if
+/// the call that made it failed, or for MPI_COMM_NULL.
+int made(int code, const MPI_Comm* communicator);
+
+/// The collectives of `communicator`; null if the host is to be called. The state of one that was made unseen
+/// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL and
+/// inactive jobs give null without any call.
 Collectives* collectives_of(MPI_Comm communicator);
 
 /// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.

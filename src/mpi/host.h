@@ -14,11 +14,15 @@
   X(Type_get_true_extent) X(Type_size) X(Type_free)
 // clang-format on
 
-#define TUTTI_INTERPOSED_FUNCTIONS(X) \
-  X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)
+// clang-format off
+#define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
+  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
+  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge)
+// clang-format on
 
 #if TUTTI_HAS_LARGE_COUNTS
-#define TUTTI_INTERPOSED_LARGE(X) X(Bcast_c) X(Reduce_c) X(Allreduce_c)
+#define TUTTI_INTERPOSED_LARGE(X) X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Comm_create_from_group)
 #else
 #define TUTTI_INTERPOSED_LARGE(X)
 #endif

@@ -103,6 +103,76 @@ TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
   return next.Comm_disconnect(comm);
 }
 
+TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_create(comm, group, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_create_group(comm, group, tag, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                                 MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                                  MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+                                       const int destinations[], const int weights[], MPI_Info info, int reorder,
+                                       MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm),
+                   newcomm);
+}
+
+TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                                const int sourceweights[], int outdegree, const int destinations[],
+                                                const int destweights[], MPI_Info info, int reorder,
+                                                MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
+                                                   destweights, info, reorder, newcomm),
+                   newcomm);
+}
+
+TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Intercomm_merge(comm, high, newcomm), newcomm);
+}
+
 TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
   if (Collectives* collectives = mpi::collectives_of(comm); collectives && collectives->barrier()) {
     mpi::remember(*collectives, nullptr, 0);
@@ -150,6 +220,12 @@ TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MP
 }
 
 #if TUTTI_HAS_LARGE_COUNTS
+TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
+                                            MPI_Comm* newcomm) {
+  mpi::resolve();
+  return mpi::made(next.Comm_create_from_group(group, tag, info, handler, newcomm), newcomm);
+}
+
 TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   int code = MPI_SUCCESS;
   if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
