@@ -269,6 +269,8 @@ class PeerWatch {
     log_.error("rank %d (process %d) has died; rank %d was waiting in %s for rank %d; the job is ended",
                world_ranks_[dead], static_cast<int>(processes_[dead]), log_.rank(), reason.collective,
                reason.peer >= 0 ? world_ranks_[static_cast<std::size_t>(reason.peer)] : -1);
+    // The launcher forwards the line, and may end itself at the abort before it has done so.
+    usleep(200'000);
     host.Abort(MPI_COMM_WORLD, 1);
   }
   int world_rank(int node_rank) const {

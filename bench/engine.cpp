@@ -1,0 +1,77 @@
+// What the engine itself costs, without any other rank: a communicator of one rank, nothing to wait for.
+//
+//   begin and complete   what every call pays, the small ones nothing else
+//   one task             an operation whose body is a coroutine that does not suspend
+//   two tasks            two roles of a rank, run side by side
+//
+// Prints nanoseconds a call: median, and the range of the middle half, over many samples.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "collectives/collectives.h"
+#include "engine/task.h"
+
+namespace {
+
+using namespace tutti;
+
+Task nothing(Operation& operation) {
+  co_await operation.has(operation.own().post.flag, 0, 0);
+}
+
+template <class Call>
+void measure(const char* name, Call&& call) {
+  constexpr int samples = 301, calls = 2000;
+  std::vector<double> nanoseconds;
+  for (int sample = 0; sample < samples; ++sample) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) call();
+    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
+    nanoseconds.push_back(taken.count() / calls);
+  }
+  std::sort(nanoseconds.begin(), nanoseconds.end());
+  std::printf("%-20s %7.1f ns  (%.1f .. %.1f)\n", name, nanoseconds[samples / 2], nanoseconds[samples / 4],
+              nanoseconds[3 * samples / 4]);
+}
+
+}  // namespace
+
+int main() {
+  std::string reason;
+  Node node;
+  node.arena = memory::Arena::create(std::size_t{64} << 20, reason);
+  if (!node.arena) {
+    std::fprintf(stderr, "%s\n", reason.c_str());
+    return 1;
+  }
+  node.ranks_are_threads = node.window_shared = true;
+  node.waiter = sync::make_waiter({});
+  node.peers.push_back({0, node.arena->base(), nullptr});
+  node.placement.ranks.resize(1);
+  CommunicatorLayout layout;
+  layout.node_ranks = {0};
+  layout.offsets = {*node.arena->allocate(shared_bytes(node.settings))};
+  Communicator communicator(node, layout);
+
+  measure("begin and complete", [&] {
+    const std::uint64_t sequence = communicator.begin(ring_slots);
+    communicator.seen_all(sequence);
+    communicator.complete(sequence);
+  });
+  measure("one task", [&] {
+    Operation operation(communicator, "nothing");
+    operation.publish(operation.own().post.flag);
+    communicator.seen_all(operation.sequence());
+    operation.run(nothing(operation));
+  });
+  measure("two tasks", [&] {
+    Operation operation(communicator, "nothing");
+    operation.publish(operation.own().post.flag);
+    communicator.seen_all(operation.sequence());
+    operation.both(nothing(operation), nothing(operation));
+    operation.complete();
+  });
+}

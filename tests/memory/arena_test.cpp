@@ -1,0 +1,82 @@
+#include "memory/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "memory/region.h"
+#include "memory/stream.h"
+
+namespace tutti::memory {
+namespace {
+
+TEST(Arena, WhatIsAllocatedIsZeroAlsoTheSecondTime) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_TRUE(arena) << reason;
+  for (int round = 0; round < 3; ++round) {
+    const auto offset = arena->allocate(10000);
+    ASSERT_TRUE(offset);
+    for (std::size_t i = 0; i < 10000; ++i) ASSERT_EQ(arena->base()[*offset + i], std::byte{0});
+    std::memset(arena->base() + *offset, 1, 10000);
+    arena->release(*offset);
+  }
+}
+
+TEST(Arena, FreedNeighboursJoinSoThatTheWholeFitsAgain) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{64} << 10, reason);
+  ASSERT_TRUE(arena) << reason;
+  const auto a = arena->allocate(16 << 10), b = arena->allocate(16 << 10), c = arena->allocate(32 << 10);
+  ASSERT_TRUE(a && b && c);
+  EXPECT_FALSE(arena->allocate(1));
+  arena->release(*a);
+  arena->release(*c);
+  EXPECT_FALSE(arena->allocate(48 << 10));
+  arena->release(*b);
+  EXPECT_TRUE(arena->allocate(64 << 10));
+}
+
+TEST(StreamCopy, CopiesEverySizeAtEveryAlignmentAndNothingElse) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65},
+                            std::size_t{127}, std::size_t{200}, std::size_t{5000}})
+    for (std::size_t from = 0; from < 5; ++from)
+      for (std::size_t to = 0; to < 70; to += 7) {
+        std::vector<char> source(bytes + from + 1), target(bytes + to + 2, 'x');
+        for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<char>(i * 31);
+        stream_copy(target.data() + to + 1, source.data() + from, bytes);
+        ASSERT_EQ(std::memcmp(target.data() + to + 1, source.data() + from, bytes), 0);
+        ASSERT_EQ(target[to], 'x');
+        ASSERT_EQ(target.back(), to + 1 + bytes == target.size() ? target.back() : 'x');
+      }
+}
+
+TEST(Region, BitsCarryKindAndAddress) {
+  const Region region(Kind::window, 0x7fff12345678);
+  const Region copy = Region::from_bits(region.bits());
+  EXPECT_EQ(copy.kind(), Kind::window);
+  EXPECT_EQ(copy.offset(), 0x7fff12345678u);
+  EXPECT_TRUE(copy.loads_and_stores());
+  EXPECT_FALSE(Region(Kind::cma, 1).loads_and_stores());
+  EXPECT_FALSE(Region().loads_and_stores());
+}
+
+TEST(Region, CopiesByTheKernelReachThisProcessToo) {
+  std::vector<char> there(100000, 'a'), here(100000, 'b');
+  Peer peer;
+  peer.process = getpid();
+  const Region region(Kind::cma, reinterpret_cast<std::uintptr_t>(there.data()));
+  peer.copy_from(region, 10, here.data(), 1000);
+  EXPECT_EQ(here[999], 'a');
+  EXPECT_EQ(here[1000], 'b');
+  peer.copy_to(region, 0, here.data() + 1000, 5);
+  EXPECT_EQ(there[4], 'b');
+  EXPECT_THROW(peer.copy_from(Region(Kind::cma, 16), 0, here.data(), 8), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace tutti::memory
