@@ -63,6 +63,48 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
   return true;
 }
 
+// The same for int and MPI_Count: the core's collective, or what comes after us. `forward` is read after resolve(), which
+// a call before MPI_Init needs.
+
+template <class Count, class Function>
+int bcast_or(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Function& forward) {
+  int code = MPI_SUCCESS;
+  if (count > 0 && bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
+  resolve();
+  remember_host();
+  return forward(buffer, count, datatype, root, comm);
+}
+
+template <class Count, class Function>
+int reduce_or(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+              Function& forward) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
+  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && reduce(*collectives, call, root, code)) {
+    remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
+    return code;
+  }
+  resolve();
+  remember_host();
+  return forward(send, receive, count, datatype, op, root, comm);
+}
+
+template <class Count, class Function>
+int allreduce_or(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                 Function& forward) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
+  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  if (collectives && allreduce(*collectives, call, code)) {
+    remember(*collectives, receive, call.count * type_info(datatype)->bytes);
+    return code;
+  }
+  resolve();
+  remember_host();
+  return forward(send, receive, count, datatype, op, comm);
+}
+
 }  // namespace
 
 }  // namespace tutti::mpi
@@ -184,39 +226,17 @@ TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
 }
 
 TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Bcast(buffer, count, datatype, root, comm);
+  return mpi::bcast_or(buffer, count, datatype, root, comm, next.Bcast);
 }
 
 TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
                             MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
-  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && mpi::reduce(*collectives, call, root, code)) {
-    mpi::remember(*collectives, sendbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
-    return code;
-  }
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::reduce_or(sendbuf, recvbuf, count, datatype, op, root, comm, next.Reduce);
 }
 
 TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
-  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && mpi::allreduce(*collectives, call, code)) {
-    mpi::remember(*collectives, recvbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
-    return code;
-  }
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::allreduce_or(sendbuf, recvbuf, count, datatype, op, comm, next.Allreduce);
 }
 
 #if TUTTI_HAS_LARGE_COUNTS
@@ -227,39 +247,17 @@ TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MP
 }
 
 TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  if (count > 0 && mpi::bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Bcast_c(buffer, count, datatype, root, comm);
+  return mpi::bcast_or(buffer, count, datatype, root, comm, next.Bcast_c);
 }
 
 TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                               int root, MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
-  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && mpi::reduce(*collectives, call, root, code)) {
-    mpi::remember(*collectives, sendbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
-    return code;
-  }
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::reduce_or(sendbuf, recvbuf, count, datatype, op, root, comm, next.Reduce_c);
 }
 
 TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                  MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? mpi::collectives_of(comm) : nullptr;
-  const mpi::ReductionCall call{sendbuf, recvbuf, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && mpi::allreduce(*collectives, call, code)) {
-    mpi::remember(*collectives, recvbuf, static_cast<std::size_t>(count) * mpi::type_info(datatype)->bytes);
-    return code;
-  }
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::allreduce_or(sendbuf, recvbuf, count, datatype, op, comm, next.Allreduce_c);
 }
 #endif
 
