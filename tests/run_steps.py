@@ -90,7 +90,7 @@ def build_then_test(preset: str) -> List[str]:
         "bash",
         "-euc",
         f"cmake --preset {preset} >/dev/null; cmake --build build/{preset} -j {jobs}; "
-        f"if {plain} true 2>/dev/null; then run=\"{plain}\"; else run=; fi; "
+        f'if {plain} true 2>/dev/null; then run="{plain}"; else run=; fi; '
         f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout 1500",
     ]
 

@@ -1,7 +1,6 @@
 #include "memory/arena.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstring>

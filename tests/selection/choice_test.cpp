@@ -12,9 +12,9 @@ namespace {
 
 struct Nothing {};
 
-const Algorithm<Nothing> quick_but_small{
-    "quick", "at most 100 bytes", [](const Shape& shape) { return shape.bytes <= 100; },
-    [](const Shape&) { return Cost{.hops = 1}; }, nullptr};
+const Algorithm<Nothing> quick_but_small{"quick", "at most 100 bytes",
+                                         [](const Shape& shape) { return shape.bytes <= 100; },
+                                         [](const Shape&) { return Cost{.hops = 1}; }, nullptr};
 const Algorithm<Nothing> slow{"slow", "nothing", [](const Shape&) { return true; },
                               [](const Shape&) { return Cost{.hops = 10}; }, nullptr};
 const std::array<const Algorithm<Nothing>*, 2> both{&quick_but_small, &slow};
@@ -45,7 +45,9 @@ TEST(Choice, TheUserMayAskForOrExclude) {
   EXPECT_EQ(chosen("bcast:^slow", 1), &quick_but_small);
 }
 
-TEST(Choice, TheHostIsTakenWhenAskedFor) { EXPECT_EQ(chosen("bcast:host", 1), nullptr); }
+TEST(Choice, TheHostIsTakenWhenAskedFor) {
+  EXPECT_EQ(chosen("bcast:host", 1), nullptr);
+}
 
 TEST(Choice, AnAlgorithmThatIsNotEligibleIsReplacedByTheBestOther) {
   EXPECT_EQ(chosen("bcast:quick", 1000), &slow);
