@@ -39,6 +39,7 @@ Collectives::Collectives(Communicator& communicator, const selection::UserChoice
 template <class Arguments>
 const selection::Algorithm<Arguments>* Collectives::choice(Choices<Arguments>& choices, const char* collective,
                                                            std::size_t bytes, bool commutative) {
+  communicator_.current_collective = collective;
   // Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
   const auto size_class = static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
   auto& entry = choices.of[commutative ? 1 : 0][size_class];
