@@ -53,7 +53,7 @@ int main() {
   node.placement.ranks.resize(1);
   CommunicatorLayout layout;
   layout.node_ranks = {0};
-  layout.offsets = {*node.arena->allocate(shared_bytes(node.settings))};
+  layout.offsets = {*node.arena->allocate(shared_bytes(node.settings, 1))};
   Communicator communicator(node, layout);
 
   measure("begin and complete", [&] {

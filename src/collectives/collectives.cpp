@@ -7,19 +7,45 @@
 
 namespace tutti {
 
+namespace {
+
+/// What a block is taken to have where its size differs between ranks and only some know it.
+constexpr std::size_t irregular_block_bytes = 64 * 1024;
+
 template <class Arguments>
-static void add_known(std::vector<selection::UserChoice::Known>& known, const char* collective) {
-  selection::UserChoice::Known entry{collective, {}};
-  for (const auto* algorithm : algorithms_of<Arguments>()) entry.algorithms.emplace_back(algorithm->name);
-  known.push_back(std::move(entry));
+void add_known(std::vector<selection::UserChoice::Known>& known, std::initializer_list<const char*> collectives) {
+  for (const char* collective : collectives) {
+    selection::UserChoice::Known entry{collective, {}, {}};
+    for (const auto* algorithm : algorithms_of<Arguments>()) {
+      entry.algorithms.emplace_back(algorithm->name);
+      entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
+    }
+    known.push_back(std::move(entry));
+  }
 }
+
+std::size_t total_bytes(const Blocks& blocks, int count) {
+  if (blocks.is_regular()) return blocks.bytes * static_cast<std::size_t>(count);
+  std::size_t total = 0;
+  for (int i = 0; i < count; ++i) total += blocks.sizes[i];
+  return total;
+}
+
+}  // namespace
 
 std::vector<selection::UserChoice::Known> known_algorithms() {
   std::vector<selection::UserChoice::Known> known;
-  add_known<BarrierArguments>(known, "barrier");
-  add_known<BcastArguments>(known, "bcast");
-  add_known<ReduceArguments>(known, "reduce");
-  add_known<AllreduceArguments>(known, "allreduce");
+  add_known<BarrierArguments>(known, {"barrier"});
+  add_known<BcastArguments>(known, {"bcast"});
+  add_known<ReduceArguments>(known, {"reduce"});
+  add_known<AllreduceArguments>(known, {"allreduce"});
+  add_known<ScatterArguments>(known, {"scatter", "scatterv"});
+  add_known<GatherArguments>(known, {"gather", "gatherv"});
+  add_known<AllgatherArguments>(known, {"allgather", "allgatherv"});
+  add_known<AlltoallArguments>(known, {"alltoall", "alltoallv"});
+  add_known<ReduceScatterArguments>(known, {"reduce_scatter"});
+  add_known<ScanArguments>(known, {"scan", "exscan"});
+  add_known<NeighborArguments>(known, {"neighbor", "neighborv"});
   return known;
 }
 
@@ -33,48 +59,79 @@ Collectives::Collectives(Communicator& communicator, const selection::UserChoice
   shape_.ranks_per_core = node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   shape_.eager_max = node.settings.eager_max;
+  shape_.slot_bytes = communicator.slot_bytes();
   shape_.flat_max = node.settings.flat_max;
 }
 
 template <class Arguments>
-const selection::Algorithm<Arguments>* Collectives::choice(Choices<Arguments>& choices, const char* collective,
-                                                           std::size_t bytes, bool commutative) {
-  communicator_.current_collective = collective;
+void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
+  if (choices.of.empty()) choices.of.resize(2 * size_classes);
+  const Node& node = communicator_.node();
+  selection::Shape shape = shape_;
+  shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
+  shape.commutative = commutative;
+  shape.regular = choices.regular;
+  if (node.window_shared && (shape.bytes >= node.settings.window_min || node.ranks_are_threads))
+    shape.reach = selection::Reach::mapped;
+  else if (node.cma && shape.bytes > shape.slot_bytes)
+    shape.reach = selection::Reach::kernel;
+  else
+    shape.reach = selection::Reach::staged;
+  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, user_, model_);
+  if (chosen.refused && !choices.warned && communicator_.rank() == 0) {
+    choices.warned = true;
+    node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
+                  choices.collective, bytes, shape.ranks, user_.words(choices.collective).c_str(),
+                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
+  }
+  choices.of[(commutative ? size_classes : 0) + size_class] = {chosen.algorithm, chosen.parameter, true};
+}
+
+template <class Arguments>
+const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
+                                                          bool commutative) {
+  communicator_.current_collective = choices.collective;
   // Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
   const auto size_class = static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
-  auto& entry = choices.of[commutative ? 1 : 0][size_class];
-  if (!entry.made) [[unlikely]] {
-    selection::Shape shape = shape_;
-    shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
-    shape.commutative = commutative;
-    const Node& node = communicator_.node();
-    shape.direct = node.window_shared && shape.bytes >= node.settings.window_min;
-    entry.algorithm = selection::choose(collective, algorithms_of<Arguments>(), shape, user_, model_);
-    entry.made = true;
-  }
-  last_algorithm_ = entry.algorithm ? entry.algorithm->name : selection::host_algorithm;
-  return entry.algorithm;
+  const std::size_t index = (commutative ? size_classes : 0) + size_class;
+  if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
+    make(choices, size_class, bytes, commutative);
+  const Choice<Arguments>& chosen = choices.of[index];
+  last_algorithm_ = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  return chosen;
+}
+
+template <class Arguments>
+bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
+                      bool commutative) {
+  const Choice<Arguments>& chosen = choice(choices, bytes, commutative);
+  if (!chosen.algorithm) return false;
+  arguments.store = store_for(total, 1);
+  arguments.parameter = chosen.parameter;
+  chosen.algorithm->run(communicator_, arguments);
+  return true;
 }
 
 bool Collectives::barrier() {
-  const auto* algorithm = choice(barrier_, "barrier", 0, true);
+  const auto* algorithm = choice(barrier_, 0).algorithm;
   if (!algorithm) return false;
   algorithm->run(communicator_, {});
   return true;
 }
 
 bool Collectives::bcast(const BcastArguments& arguments) {
-  const auto* algorithm = choice(bcast_, "bcast", arguments.bytes, true);
+  const auto& [algorithm, parameter, made] = choice(bcast_, arguments.bytes);
   if (!algorithm) return false;
+  BcastArguments part = arguments;
+  part.parameter = parameter;
   if (arguments.bytes <= shape_.eager_max) [[likely]] {
-    algorithm->run(communicator_, arguments);
+    algorithm->run(communicator_, part);
     return true;
   }
   const std::size_t segment = communicator_.node().settings.segment;
+  part.store = store_for(arguments.bytes, 1);
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
-    BcastArguments part = arguments;
-    part.store = store_for(arguments.bytes, 1);
-    part.buffer += at;
+    part.buffer = arguments.buffer + at;
     part.bytes = std::min(segment, arguments.bytes - at);
     algorithm->run(communicator_, part);
   }
@@ -82,20 +139,21 @@ bool Collectives::bcast(const BcastArguments& arguments) {
 }
 
 template <class Arguments>
-bool Collectives::run_reduction(Choices<Arguments>& choices, const char* collective, const Arguments& arguments) {
+bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& arguments) {
   const Combiner& combiner = *arguments.combiner;
-  const auto* algorithm = choice(choices, collective, arguments.bytes(), combiner.commutative);
+  const auto& [algorithm, parameter, made] = choice(choices, arguments.bytes(), combiner.commutative);
   if (!algorithm) return false;
+  Arguments part = arguments;
+  part.parameter = parameter;
   if (arguments.bytes() <= shape_.eager_max) [[likely]] {
-    algorithm->run(communicator_, arguments);
+    algorithm->run(communicator_, part);
     return true;
   }
   const std::size_t segment = std::max<std::size_t>(1, communicator_.node().settings.segment / combiner.element_bytes);
+  part.store = store_for(arguments.bytes(), 2);
   for (std::size_t at = 0; at < arguments.count; at += segment) {
-    Arguments part = arguments;
-    part.store = store_for(arguments.bytes(), 2);
-    part.send += at * combiner.element_bytes;
-    if (part.receive) part.receive += at * combiner.element_bytes;
+    part.send = arguments.send + at * combiner.element_bytes;
+    if (arguments.receive) part.receive = arguments.receive + at * combiner.element_bytes;
     part.count = std::min(segment, arguments.count - at);
     algorithm->run(communicator_, part);
   }
@@ -103,11 +161,90 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const char* collect
 }
 
 bool Collectives::reduce(const ReduceArguments& arguments) {
-  return run_reduction(reduce_, "reduce", arguments);
+  return run_reduction(reduce_, arguments);
 }
 
 bool Collectives::allreduce(const AllreduceArguments& arguments) {
-  return run_reduction(allreduce_, "allreduce", arguments);
+  return run_reduction(allreduce_, arguments);
+}
+
+bool Collectives::scan(const ScanArguments& arguments) {
+  return run_reduction(arguments.exclusive ? exscan_ : scan_, arguments);
+}
+
+bool Collectives::reduce_scatter(const ReduceScatterArguments& arguments) {
+  return run(reduce_scatter_, arguments, arguments.bytes(), arguments.bytes(), arguments.combiner->commutative);
+}
+
+std::size_t Collectives::block_piece(std::size_t bytes) const {
+  const Node& node = communicator_.node();
+  if (node.cma || (node.window_shared && node.ranks_are_threads)) return bytes;
+  const std::size_t piece = node.settings.segment / static_cast<std::size_t>(shape_.ranks);
+  return std::max(grain_bytes, piece & ~(grain_bytes - 1));
+}
+
+bool Collectives::scatter(const ScatterArguments& arguments) {
+  if (!arguments.regular) return run(scatterv_, arguments, irregular_block_bytes, arguments.bytes);
+  const std::size_t piece = block_piece(arguments.bytes);
+  for (std::size_t at = 0; at < arguments.bytes; at += piece) {
+    ScatterArguments part = arguments;
+    part.bytes = part.send.bytes = std::min(piece, arguments.bytes - at);
+    part.send.base += at;
+    if (part.receive) part.receive += at;
+    if (!run(scatter_, part, arguments.bytes, arguments.bytes)) return false;
+  }
+  return true;
+}
+
+bool Collectives::gather(const GatherArguments& arguments) {
+  if (!arguments.regular) return run(gatherv_, arguments, irregular_block_bytes, arguments.bytes);
+  const std::size_t piece = block_piece(arguments.bytes);
+  for (std::size_t at = 0; at < arguments.bytes; at += piece) {
+    GatherArguments part = arguments;
+    part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
+    part.receive.base += at;
+    if (part.send) part.send += at;
+    if (!run(gather_, part, arguments.bytes, arguments.bytes)) return false;
+  }
+  return true;
+}
+
+bool Collectives::allgather(const AllgatherArguments& arguments) {
+  const std::size_t total = total_bytes(arguments.receive, shape_.ranks);
+  if (!arguments.receive.is_regular()) {
+    const std::size_t* sizes = arguments.receive.sizes;
+    return run(allgatherv_, arguments, *std::max_element(sizes, sizes + shape_.ranks), total);
+  }
+  const std::size_t piece = block_piece(arguments.bytes);
+  for (std::size_t at = 0; at < arguments.bytes; at += piece) {
+    AllgatherArguments part = arguments;
+    part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
+    part.receive.base += at;
+    if (part.send) part.send += at;
+    if (!run(allgather_, part, arguments.bytes, total)) return false;
+  }
+  return true;
+}
+
+bool Collectives::alltoall(const AlltoallArguments& arguments) {
+  if (!arguments.regular)
+    return run(alltoallv_, arguments, irregular_block_bytes, 2 * total_bytes(arguments.receive, shape_.ranks));
+  const std::size_t bytes = arguments.send.bytes;
+  const std::size_t piece = block_piece(bytes);
+  for (std::size_t at = 0; at < bytes; at += piece) {
+    AlltoallArguments part = arguments;
+    part.send.bytes = part.receive.bytes = std::min(piece, bytes - at);
+    part.send.base += at;
+    part.receive.base += at;
+    if (!run(alltoall_, part, bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks))) return false;
+  }
+  return true;
+}
+
+bool Collectives::neighbor(const NeighborArguments& arguments) {
+  const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
+  return arguments.regular ? run(neighbor_, arguments, arguments.bytes, total)
+                           : run(neighborv_, arguments, irregular_block_bytes, total);
 }
 
 }  // namespace tutti

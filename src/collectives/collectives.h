@@ -27,31 +27,52 @@ class Collectives {
   bool bcast(const BcastArguments& arguments);
   bool reduce(const ReduceArguments& arguments);
   bool allreduce(const AllreduceArguments& arguments);
+  bool scatter(const ScatterArguments& arguments);
+  bool gather(const GatherArguments& arguments);
+  bool allgather(const AllgatherArguments& arguments);
+  bool alltoall(const AlltoallArguments& arguments);
+  bool reduce_scatter(const ReduceScatterArguments& arguments);
+  bool scan(const ScanArguments& arguments);
+  bool neighbor(const NeighborArguments& arguments);
 
   Communicator& communicator() { return communicator_; }
   /// Name of the algorithm that ran last; "host" if none of ours.
   const char* last_algorithm() const { return last_algorithm_; }
 
  private:
-  static constexpr int size_classes = 66;  // by the width of the size, and operators that do not commute apart
+  static constexpr int size_classes = 66;  // by the width of the size
+  template <class Arguments>
+  struct Choice {
+    const selection::Algorithm<Arguments>* algorithm = nullptr;
+    int parameter = 0;
+    bool made = false;
+  };
+  /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
   struct Choices {
-    struct Choice {
-      const selection::Algorithm<Arguments>* algorithm = nullptr;
-      bool made = false;
-    };
-    Choice of[2][size_classes];
+    const char* collective;
+    bool regular = true;
+    bool warned = false;
+    std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
+  /// Null: the host's own.
   template <class Arguments>
-  const selection::Algorithm<Arguments>* choice(Choices<Arguments>& choices, const char* collective, std::size_t bytes,
-                                                bool commutative);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true);
+  template <class Arguments>
+  void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// One call without segments: `bytes` chooses, `total` is what one rank's buffers hold.
+  template <class Arguments>
+  bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
+           bool commutative = true);
+  template <class Arguments>
+  bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
+  /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
+  std::size_t block_piece(std::size_t bytes) const;
   /// How to store messages of this size, of which each rank has `buffers` buffers.
   memory::Store store_for(std::size_t bytes, int buffers) const {
     const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;
     return footprint > cached_bytes_ ? memory::Store::streaming : memory::Store::cached;
   }
-  template <class Arguments>
-  bool run_reduction(Choices<Arguments>& choices, const char* collective, const Arguments& arguments);
 
   Communicator& communicator_;
   selection::UserChoice user_;
@@ -59,10 +80,23 @@ class Collectives {
   selection::Shape shape_;
   double cached_bytes_;
   const char* last_algorithm_ = selection::host_algorithm;
-  Choices<BarrierArguments> barrier_;
-  Choices<BcastArguments> bcast_;
-  Choices<ReduceArguments> reduce_;
-  Choices<AllreduceArguments> allreduce_;
+  Choices<BarrierArguments> barrier_{"barrier"};
+  Choices<BcastArguments> bcast_{"bcast"};
+  Choices<ReduceArguments> reduce_{"reduce"};
+  Choices<AllreduceArguments> allreduce_{"allreduce"};
+  Choices<ScatterArguments> scatter_{"scatter"};
+  Choices<ScatterArguments> scatterv_{"scatterv", false};
+  Choices<GatherArguments> gather_{"gather"};
+  Choices<GatherArguments> gatherv_{"gatherv", false};
+  Choices<AllgatherArguments> allgather_{"allgather"};
+  Choices<AllgatherArguments> allgatherv_{"allgatherv"};
+  Choices<AlltoallArguments> alltoall_{"alltoall"};
+  Choices<AlltoallArguments> alltoallv_{"alltoallv", false};
+  Choices<ReduceScatterArguments> reduce_scatter_{"reduce_scatter"};
+  Choices<ScanArguments> scan_{"scan"};
+  Choices<ScanArguments> exscan_{"exscan"};
+  Choices<NeighborArguments> neighbor_{"neighbor"};
+  Choices<NeighborArguments> neighborv_{"neighborv", false};
 };
 
 }  // namespace tutti

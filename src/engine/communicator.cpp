@@ -13,8 +13,9 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-std::size_t slot_bytes_of(const Settings& settings) {
-  return round_up(settings.eager_max, page_bytes);
+/// A data area holds a small message, or 16 bytes about each rank.
+std::size_t slot_bytes_of(const Settings& settings, int ranks) {
+  return round_up(std::max(settings.eager_max, 16 * static_cast<std::size_t>(ranks)), page_bytes);
 }
 
 /// "64K" or "16K,64K": one chunk a level, the last one for all that follow. Empty if malformed.
@@ -35,8 +36,8 @@ constexpr std::size_t default_chunk_bytes = 128 * 1024;
 
 }  // namespace
 
-std::size_t shared_bytes(const Settings& settings) {
-  return sizeof(Shared) + data_areas * slot_bytes_of(settings);
+std::size_t shared_bytes(const Settings& settings, int ranks) {
+  return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks);
 }
 
 Communicator::Communicator(Node& node, CommunicatorLayout layout)
@@ -46,7 +47,7 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
       identity_(layout.identity),
       node_ranks_(std::move(layout.node_ranks)),
       own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
-      slot_bytes_(slot_bytes_of(node.settings)),
+      slot_bytes_(slot_bytes_of(node.settings, size_)),
       sources_(static_cast<std::size_t>(size_)),
       placement_(topology::subset(node.placement, node_ranks_)),
       plans_(static_cast<std::size_t>(size_)) {

@@ -31,6 +31,8 @@ struct alignas(sync::line_bytes) Post {
     struct {
       std::uint64_t source;       ///< Region bits of what peers read
       std::uint64_t destination;  ///< Region bits of what peers write
+      std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/blocks.h)
+      std::uint64_t stride;
     } regions;
   };
 };
@@ -71,8 +73,8 @@ struct Shared {
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
 
-/// Bytes of a rank's shared part for `settings`.
-std::size_t shared_bytes(const Settings& settings);
+/// Bytes of a rank's shared part of a communicator of `ranks` for `settings`.
+std::size_t shared_bytes(const Settings& settings, int ranks);
 
 /// How a communicator is made: every member allocates its part, tells the others the offset, then builds.
 struct CommunicatorLayout {

@@ -47,7 +47,7 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   if (inter || size < 2) return;
   host.Comm_rank(communicator, &rank);
   Node& node = the_job->node;
-  const auto offset = node.arena->allocate(shared_bytes(node.settings));
+  const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
   const Entry mine{the_job->node_identity, offset.value_or(no_offset),
                    (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
   std::vector<Entry> all(static_cast<std::size_t>(size));

@@ -13,7 +13,14 @@
 
 namespace tutti::selection {
 
-/// Declared beside the body of each algorithm.
+/// The number that some algorithms take: "k" ranks at a time, the "j" of ring-neighbor-j.
+struct Parameter {
+  const char* name = nullptr;
+  /// Values worth considering for a shape, tried in order 0, 1, ... until it returns 0. The user may give any other.
+  int (*candidate)(const Shape&, int index) = nullptr;
+};
+
+/// Declared beside the body of each algorithm. The shape that `eligible` and `cost` get has the parameter in it.
 template <class Arguments>
 struct Algorithm {
   const char* name;
@@ -21,56 +28,82 @@ struct Algorithm {
   bool (*eligible)(const Shape&);
   Cost (*cost)(const Shape&);
   void (*run)(Communicator&, const Arguments&);
+  Parameter parameter{};
 };
 
-/// TUTTI_ALGORITHM: "bcast:xhc;allreduce:^share,^xhc". Names of one collective are either allowed or excluded (^).
+/// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed
+/// or excluded (^). k=4 belongs to the name before it.
 class UserChoice {
  public:
   /// known: the algorithms by collective. An unknown name is one warning with the nearest right one, and is ignored.
   struct Known {
     std::string_view collective;
     std::vector<std::string> algorithms;
+    std::vector<std::string> parameters;  ///< of each algorithm in turn; "" if it has none. May be shorter.
   };
   static UserChoice parse(std::string_view text, std::span<const Known> known, const Log& log);
 
   /// What the user said of this collective: nothing, or these only, or all but these.
   bool allows(std::string_view collective, std::string_view algorithm) const;
   bool mentions(std::string_view collective) const;
+  /// The parameter that the user gave to an algorithm; 0 if none.
+  int parameter(std::string_view collective, std::string_view algorithm) const;
+  /// What the user said of a collective, for messages: "throttled(4)".
+  std::string words(std::string_view collective) const;
 
  private:
   struct Rule {
     std::string collective, algorithm;
     bool excluded;
+    int parameter = 0;
   };
+  void give(Rule* rule, std::string_view key, std::string_view value, const Known& entry, const Log& log);
+
   std::vector<Rule> rules_;
 };
 
 /// The host MPI's own collective as a candidate: chosen if the user asks for it, or if nothing else is left.
 inline constexpr const char* host_algorithm = "host";
 
-/// The choice for one collective and shape: null stands for the host's own. `reason` is "asked for" or "model".
+/// What was chosen for one collective and shape; a null algorithm stands for the host's own.
 template <class Arguments>
-const Algorithm<Arguments>* choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
-                                   const Shape& shape, const UserChoice& user, const Model& model) {
-  const Algorithm<Arguments>* best = nullptr;
-  double best_seconds = 0;
-  for (const auto* candidate : candidates) {
-    if (!candidate->eligible(shape) || !user.allows(collective, candidate->name)) continue;
-    const double seconds = candidate->cost(shape).seconds(shape, model);
-    if (best && seconds >= best_seconds) continue;
-    best = candidate;
-    best_seconds = seconds;
-  }
-  if (best || (user.mentions(collective) && user.allows(collective, host_algorithm))) return best;
+struct Chosen {
+  const Algorithm<Arguments>* algorithm = nullptr;
+  int parameter = 0;
+  double seconds = 0;    ///< by the model
+  bool refused = false;  ///< nothing of what the user asked for is eligible
+};
+
+/// The cheapest of the eligible ones among what the user allows; if none of those is eligible, among all.
+template <class Arguments>
+Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
+                         const Shape& shape, const UserChoice& user, const Model& model) {
+  const auto cheapest = [&](bool ask_user) {
+    Chosen<Arguments> best;
+    const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
+      Shape asked = shape;
+      asked.parameter = parameter;
+      if (!candidate->eligible(asked)) return;
+      const double seconds = candidate->cost(asked).seconds(asked, model);
+      if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds, false};
+    };
+    for (const auto* candidate : candidates) {
+      if (ask_user && !user.allows(collective, candidate->name)) continue;
+      const int given = ask_user ? user.parameter(collective, candidate->name) : 0;
+      if (!candidate->parameter.name || given > 0) {
+        consider(candidate, given);
+        continue;
+      }
+      for (int i = 0; const int value = candidate->parameter.candidate(shape, i); ++i) consider(candidate, value);
+    }
+    return best;
+  };
+  const Chosen<Arguments> best = cheapest(true);
+  if (best.algorithm || (user.mentions(collective) && user.allows(collective, host_algorithm))) return best;
   // What the user asked for is not eligible here: the best of the others, on every rank alike.
-  for (const auto* candidate : candidates) {
-    if (!candidate->eligible(shape)) continue;
-    const double seconds = candidate->cost(shape).seconds(shape, model);
-    if (best && seconds >= best_seconds) continue;
-    best = candidate;
-    best_seconds = seconds;
-  }
-  return best;
+  Chosen<Arguments> other = cheapest(false);
+  other.refused = user.mentions(collective);
+  return other;
 }
 
 }  // namespace tutti::selection

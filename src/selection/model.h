@@ -16,20 +16,39 @@ struct Model {
   double slot_byte = 1.0 / 8e9;     ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;  ///< one source of a reduction, from the own caches
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
+
+  // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
+  // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one rank.
+  double kernel_start = 400e-9;      ///< alpha
+  double kernel_byte = 1.0 / 10e9;   ///< beta
+  double kernel_page = 60e-9;        ///< lock: one page alone
+  double kernel_gamma_square = 0.1;  ///< for c above 1
+  double kernel_gamma_linear = 0.9;
+
+  double gamma(double concurrency) const {
+    return concurrency <= 1 ? 1.0 : kernel_gamma_square * concurrency * concurrency + kernel_gamma_linear * concurrency;
+  }
 };
+
+/// How buffers of a size are usually reached: loaded and stored, copied by the kernel, or through a copy of the owner.
+enum class Reach { mapped, kernel, staged };
 
 /// The call as all ranks see it: only what is equal on all of them.
 struct Shape {
   int ranks = 2;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;      ///< of the message; of one block where each rank has its own; of all for Reduce_scatter
+  bool regular = true;        ///< false: sizes differ between ranks, `bytes` is a guess that all share
   int levels = 1;             ///< depth of the hierarchy
   double ranks_per_core = 1;  ///< above 1 the ranks take turns
   std::size_t eager_max = 0;
+  std::size_t slot_bytes = 0;  ///< what an operation can send through its data area
   std::size_t flat_max = 0;
   bool commutative = true;
-  bool direct = true;  ///< buffers of this size are usually where peers reach them
+  Reach reach = Reach::mapped;
+  int parameter = 0;  ///< k or j of the algorithm that is looked at; 0 if it has none
 
   bool oversubscribed() const { return ranks_per_core > 1; }
+  bool small() const { return regular && bytes <= eager_max; }
 };
 
 /// What one call costs one rank, slowest rank first.
@@ -41,11 +60,18 @@ struct Cost {
   double slot_bytes = 0;    ///< through slots on the way in or out, because buffers of this size are not reachable
   double reduced_bytes = 0;
   double exposures = 0;
+  double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
+  double concurrency = 1;  ///< how many copy from or to one rank at once
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
-    const double work = copied_bytes * model.copy_byte + remote_bytes * model.remote_byte +
-                        slot_bytes * model.slot_byte + reduced_bytes * model.reduce_byte + exposures * model.expose;
+    double work = copied_bytes * model.copy_byte + slot_bytes * model.slot_byte + reduced_bytes * model.reduce_byte +
+                  exposures * model.expose;
+    if (startups > 0 && shape.reach == Reach::kernel)
+      work += startups * model.kernel_start + remote_bytes * model.kernel_byte +
+              remote_bytes / 4096 * model.kernel_page * model.gamma(concurrency);
+    else
+      work += remote_bytes * model.remote_byte;
     const double waiting = shape.oversubscribed() ? rounds * shared * model.turn : hops * model.hop;
     return work * shared + waiting;
   }

@@ -62,7 +62,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   for (std::size_t i = 0; i < count; ++i) {
     nodes[i]->peers = peers;
     layout.node_ranks.push_back(static_cast<int>(i));
-    layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings)));
+    layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings, world.ranks)));
   }
   const auto known = known_algorithms();
   const auto choice = selection::UserChoice::parse(world.algorithm, known, Log());

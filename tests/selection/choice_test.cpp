@@ -20,7 +20,7 @@ const Algorithm<Nothing> slow{"slow", "nothing", [](const Shape&) { return true;
 const std::array<const Algorithm<Nothing>*, 2> both{&quick_but_small, &slow};
 
 UserChoice user(const char* text, std::string* printed = nullptr) {
-  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "slow"}}};
+  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "slow"}, {}}};
   testing::internal::CaptureStderr();
   const UserChoice choice = UserChoice::parse(text, known, Log());
   const std::string said = testing::internal::GetCapturedStderr();
@@ -31,7 +31,7 @@ UserChoice user(const char* text, std::string* printed = nullptr) {
 const Algorithm<Nothing>* chosen(const char* text, std::size_t bytes) {
   Shape shape;
   shape.bytes = bytes;
-  return choose<Nothing>("bcast", both, shape, user(text), Model());
+  return choose<Nothing>("bcast", both, shape, user(text), Model()).algorithm;
 }
 
 TEST(Choice, TheCheapestEligibleAlgorithmIsTaken) {

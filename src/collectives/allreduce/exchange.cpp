@@ -77,7 +77,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
                              .rounds = 3,
                              .remote_bytes = 2 * others * bytes,
-                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
                              .reduced_bytes = bytes,
                              .exposures = 2};
     },

@@ -60,7 +60,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .rounds = 2,
                              .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = 2 * others * bytes,
-                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
                              .reduced_bytes = bytes,
                              .exposures = 2.0};
     },

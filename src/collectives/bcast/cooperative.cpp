@@ -94,11 +94,12 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
-                             .remote_bytes = others * static_cast<double>(shape.bytes),
-                             .slot_bytes = shape.direct ? 0.0 : static_cast<double>(shape.bytes),
-                             .exposures = 2};
+      return selection::Cost{
+          .hops = 2.0 + 0.2 * shape.ranks,
+          .rounds = 2,
+          .remote_bytes = others * static_cast<double>(shape.bytes),
+          .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : static_cast<double>(shape.bytes),
+          .exposures = 2};
     },
     run};
 

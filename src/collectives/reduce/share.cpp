@@ -59,7 +59,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = others * bytes + bytes / shape.ranks,
-                             .slot_bytes = shape.direct ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
                              .reduced_bytes = bytes,
                              .exposures = 2};
     },

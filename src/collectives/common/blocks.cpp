@@ -1,0 +1,132 @@
+#include "collectives/common/blocks.h"
+
+#include <cstring>
+#include <limits>
+
+namespace tutti {
+
+namespace {
+
+constexpr std::uint64_t irregular = std::numeric_limits<std::uint64_t>::max();
+
+struct Entry {
+  std::uint64_t offset, bytes;
+};
+
+struct Span {
+  const std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// The memory from the first byte of any block to the last.
+Span span_of(const Blocks& blocks, std::size_t count) {
+  if (blocks.is_regular()) return {blocks.base, count == 0 ? 0 : (count - 1) * blocks.stride + blocks.bytes};
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (blocks.size(i) == 0) continue;
+    if (!begin || blocks.at(i) < begin) begin = blocks.at(i);
+    if (!end || blocks.at(i) + blocks.size(i) > end) end = blocks.at(i) + blocks.size(i);
+  }
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+/// How peers reach all of the blocks; irregular ones may lie in different objects.
+memory::Region reach(const Node& node, const Blocks& blocks, std::size_t count, const Span& span) {
+  const memory::Region whole = node.reachable(span.begin);
+  if (blocks.is_regular() || node.ranks_are_threads) return whole;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (blocks.size(i) == 0) continue;
+    if (node.reachable(blocks.at(i)).kind() == whole.kind() &&
+        node.reachable(blocks.at(i) + blocks.size(i) - 1).kind() == whole.kind())
+      continue;
+    // Some in the window and some not: the kernel reaches all by address.
+    return node.cma ? memory::Region(memory::Kind::cma, reinterpret_cast<std::uintptr_t>(span.begin))
+                    : memory::Region();
+  }
+  return whole;
+}
+
+std::size_t bytes_without(const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
+  if (blocks.is_regular()) return blocks.stride == 0 ? blocks.bytes : count * blocks.bytes;
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (static_cast<std::ptrdiff_t>(i) != skip) total += blocks.size(i);
+  return total;
+}
+
+}  // namespace
+
+ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
+                          std::ptrdiff_t skip) {
+  Communicator& communicator = operation.communicator();
+  const Span span = span_of(blocks, count);
+  const memory::Region region = span.bytes ? reach(communicator.node(), blocks, count, span) : memory::Region();
+  const std::size_t copied = bytes_without(blocks, count, skip);
+  Entry* table = reinterpret_cast<Entry*>(communicator.slot_data(communicator.rank(), operation.sequence()));
+  const std::size_t table_bytes = blocks.is_regular() ? 0 : count * sizeof(Entry);
+  const bool fits = copied > 0 && table_bytes + copied <= communicator.slot_bytes();
+
+  ExposedBlocks exposed{{region, const_cast<std::byte*>(span.begin), false, false}, blocks};
+  std::size_t base_offset = 0;
+  if (fits && (prefer_slot || !region.loads_and_stores())) {
+    exposed.exposure = {communicator.slot_region(operation.sequence()), reinterpret_cast<std::byte*>(table), true,
+                        true};
+    base_offset = table_bytes;
+  } else if (region.kind() == memory::Kind::none && copied > 0) {
+    std::byte* staging = communicator.staging(static_cast<int>(side), copied);
+    exposed.exposure = {communicator.arena_region(staging), staging, true, false};
+  }
+
+  Post& mine = operation.own().post;
+  std::ptrdiff_t* offsets = nullptr;
+  if (exposed.exposure.copied && !blocks.is_regular()) offsets = operation.array<std::ptrdiff_t>(count);
+  if (exposed.exposure.copied) {
+    exposed.local = blocks;
+    exposed.local.base = exposed.exposure.local;
+    exposed.local.offsets = offsets;
+    if (blocks.is_regular()) exposed.local.stride = blocks.stride == 0 ? 0 : blocks.bytes;
+  }
+  if (!blocks.is_regular()) {
+    std::size_t next = base_offset;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool skipped = static_cast<std::ptrdiff_t>(i) == skip;
+      if (exposed.exposure.copied) {
+        offsets[i] = static_cast<std::ptrdiff_t>(next);
+        table[i] = {next, skipped ? 0 : blocks.size(i)};
+        if (!skipped) next += blocks.size(i);
+      } else {
+        table[i] = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
+      }
+    }
+  }
+  if (exposed.exposure.copied && side == Side::source) {
+    const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
+    for (std::size_t i = 0; i < distinct; ++i)
+      if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
+        std::memcpy(exposed.local.at(i), blocks.at(i), blocks.size(i));
+  }
+  mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
+  mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
+  mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
+  mine.regions.stride = exposed.local.stride;
+  operation.publish(mine.flag);
+  return exposed;
+}
+
+void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
+  if (!exposed.exposure.copied) return;
+  for (std::size_t i = 0; i < count; ++i)
+    if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
+      std::memcpy(blocks.at(i), exposed.local.at(i), blocks.size(i));
+}
+
+RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
+  const Post& post = operation.slot(rank).post;
+  const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
+  if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
+  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().slot_data(rank, operation.sequence()));
+  return {region, table[index].offset, table[index].bytes};
+}
+
+}  // namespace tutti

@@ -1,0 +1,38 @@
+// How a rank tells its peers where its blocks are: one region for all of them, and a size and distance if they are
+// regular, else a table in the operation's data area. So nobody needs to know sizes beforehand.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/exposure.h"
+
+namespace tutti {
+
+/// Where one block of a peer lies: `bytes` at `offset` of `region`.
+struct RemoteBlock {
+  memory::Region region;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// Blocks as their owner exposes them. `local` and its offsets are where the bytes are for the owner: the user's memory,
+/// or a copy of it with the blocks one behind the other.
+struct ExposedBlocks {
+  Exposure exposure;
+  Blocks local;
+};
+
+/// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
+/// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
+/// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
+/// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none.
+/// An operation has one table: only one of source and destination of a rank may be irregular.
+ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
+                          bool prefer_slot = false, std::ptrdiff_t skip = -1);
+
+/// Copies what peers wrote to where the user wants it, if that is elsewhere.
+void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
+
+/// Block `index` of what `rank` posted; after its post was seen.
+RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side);
+
+}  // namespace tutti
