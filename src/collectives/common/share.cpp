@@ -43,14 +43,14 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     const std::size_t bytes = elements * element;
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
-      if (const std::byte* pointer = peer.pointer(sources[i].region, offset)) {
+      if (const std::byte* pointer = peer.pointer(sources[i].region, offset, bytes)) {
         pointers[i] = pointer;
       } else {
         peer.copy_from(sources[i].region, offset, scratch(i), bytes);
         pointers[i] = scratch(i);
       }
     }
-    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, offset);
+    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, offset, bytes);
     const bool elsewhere = result == nullptr || store == memory::Store::streaming;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);
