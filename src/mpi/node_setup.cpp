@@ -181,8 +181,8 @@ void offer_xpmem(Job& job, Card& card, const std::uint64_t& magic, std::string& 
     reason = std::string("xpmem_make: ") + std::strerror(errno);
     return;
   }
-  node.exposures = std::make_unique<memory::Exposures>(
-      *reinterpret_cast<memory::ExposureTable*>(node.arena->base() + *table));
+  node.exposures =
+      std::make_unique<memory::Exposures>(*reinterpret_cast<memory::ExposureTable*>(node.arena->base() + *table));
   node.operations = std::make_unique<memory::OperationClock>();
   card.segment = job.segment;
   card.exposures = *table;
