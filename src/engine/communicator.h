@@ -161,6 +161,10 @@ class Communicator {
   /// Peers may still look at this rank's shared part when this object goes: it stays allocated.
   void keep_shared_memory() { keep_shared_ = true; }
 
+  /// An algorithm has left bytes out that a peer sent, for want of room in this rank's buffer (see fitting()). Whoever
+  /// called the collective reports and clears it.
+  bool truncated = false;
+
   /// For reports: which collective runs.
   const char* current_collective = "";
 
