@@ -37,7 +37,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await operation.has(posted, 0, rank);
     const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
     communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
-                                      std::min(theirs.bytes, receive.size(index)), arguments.store);
+                                      fitting(communicator, theirs.bytes, receive.size(index)), arguments.store);
   }
   if (all_seen) communicator.seen_all(operation.sequence());
   operation.publish(operation.own().done.flag[0]);

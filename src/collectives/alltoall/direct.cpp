@@ -49,7 +49,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     own.copy_until(posted, operation.stamp());
     co_await operation.has(posted, 0, rank);
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
-    if (const std::size_t bytes = std::min(theirs.bytes, receive.size(index)))
+    if (const std::size_t bytes = fitting(communicator, theirs.bytes, receive.size(index)))
       communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
   }
   if (all_seen) communicator.seen_all(operation.sequence());
