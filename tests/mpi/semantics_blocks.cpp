@@ -372,9 +372,7 @@ void errors_in_calls_with_blocks_are_those_of_the_host(Context& context) {
   BAD("Gather with negative counts", Gather(s, -1, MPI_INT, r, -1, MPI_INT, 0, comm));
   BAD("Gatherv with a root beyond the last", Gatherv(s, 1, MPI_INT, r, n, d, MPI_INT, beyond, comm));
   BAD("Gatherv without a communicator", Gatherv(s, 1, MPI_INT, r, n, d, MPI_INT, 0, MPI_COMM_NULL));
-  BAD("Allgather without types", Allgather(s, 1, MPI_DATATYPE_NULL, r, 1, MPI_DATATYPE_NULL, comm));
   BAD("Allgather with negative counts", Allgather(s, -1, MPI_INT, r, -1, MPI_INT, comm));
-  BAD("Allgather without a communicator", Allgather(s, 1, MPI_INT, r, 1, MPI_INT, MPI_COMM_NULL));
   BAD("Allgatherv with negative counts", Allgatherv(s, 1, MPI_INT, r, bad, d, MPI_INT, comm));
   BAD("Allgatherv without a type", Allgatherv(s, 1, MPI_INT, r, n, d, MPI_DATATYPE_NULL, comm));
   BAD("Alltoall without types", Alltoall(s, 1, MPI_DATATYPE_NULL, r, 1, MPI_DATATYPE_NULL, comm));
@@ -384,7 +382,9 @@ void errors_in_calls_with_blocks_are_those_of_the_host(Context& context) {
   BAD("Alltoallv without types", Alltoallv(s, n, d, MPI_DATATYPE_NULL, r, n, d, MPI_DATATYPE_NULL, comm));
   BAD("Neighbor_alltoall without a topology", Neighbor_alltoall(s, 1, MPI_INT, r, 1, MPI_INT, comm));
   BAD("Neighbor_allgather without a topology", Neighbor_allgather(s, 1, MPI_INT, r, 1, MPI_INT, comm));
-#ifndef OPEN_MPI  // which looks at no buffers
+#ifndef OPEN_MPI  // which looks at no buffers, and does not survive these:
+  BAD("Allgather without a communicator", Allgather(s, 1, MPI_INT, r, 1, MPI_INT, MPI_COMM_NULL));
+  BAD("Allgather without types", Allgather(s, 1, MPI_DATATYPE_NULL, r, 1, MPI_DATATYPE_NULL, comm));
   BAD("Scatter without buffers", Scatter(nullptr, 1, MPI_INT, nullptr, 1, MPI_INT, 0, comm));
   BAD("Gather without buffers", Gather(nullptr, 1, MPI_INT, nullptr, 1, MPI_INT, 0, comm));
   BAD("Allgather without buffers", Allgather(nullptr, 1, MPI_INT, nullptr, 1, MPI_INT, comm));
