@@ -2,17 +2,16 @@
 // follow there if they fit, else they lie in the data area. For irregular collectives.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 
-#include "collectives/common/exposure.h"
+#include "collectives/common/blocks.h"
 
 namespace tutti::letter {
 
 inline constexpr std::size_t inline_bytes = Post::inline_bytes - sizeof(std::uint64_t);
 
-/// Said instead of a size: the sender has put its bytes where they belong, nothing is to be copied.
+/// Said instead of a size, which follows: the sender has put its bytes where they belong, nothing is to be copied.
 inline constexpr std::uint64_t delivered = std::numeric_limits<std::uint64_t>::max();
 
 /// Progress of the flag; 0 would be seen before the letter is there.
@@ -30,9 +29,11 @@ inline void send(Operation& operation, const std::byte* source, std::size_t byte
   operation.publish(post.flag, sent);
 }
 
-inline void say_delivered(Operation& operation) {
+/// bytes: what there was to send, whether or not there was room for it.
+inline void say_delivered(Operation& operation, std::size_t bytes) {
   Post& post = operation.own().post;
-  std::memcpy(post.payload, &delivered, sizeof delivered);
+  const std::uint64_t words[2] = {delivered, bytes};
+  std::memcpy(post.payload, words, sizeof words);
   operation.publish(post.flag, sent);
 }
 
@@ -42,10 +43,14 @@ inline bool open(Operation& operation, int rank, std::byte* destination, std::si
   const Post& post = operation.slot(rank).post;
   std::uint64_t size = 0;
   std::memcpy(&size, post.payload, sizeof size);
-  if (size == delivered) return false;
+  if (size == delivered) {
+    std::memcpy(&size, post.payload + sizeof size, sizeof size);
+    fitting(operation.communicator(), size, bytes);
+    return false;
+  }
   const std::byte* data = size <= inline_bytes ? post.payload + sizeof size
                                                : operation.communicator().slot_data(rank, operation.sequence());
-  if (const std::size_t common = std::min<std::size_t>(size, bytes)) std::memcpy(destination, data, common);
+  if (const std::size_t common = fitting(operation.communicator(), size, bytes)) std::memcpy(destination, data, common);
   return true;
 }
 

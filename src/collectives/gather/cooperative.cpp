@@ -32,7 +32,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
     const memory::Region region = posted_source(operation, sender);
-    const std::size_t end = std::min<std::size_t>(arguments.bytes, operation.slot(sender).post.regions.bytes);
+    const std::size_t end = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
     if (region.loads_and_stores() && middle < end)
       communicator.peer(sender).copy_from(region, middle,
                                           arguments.receive.at(static_cast<std::size_t>(sender)) + middle, end - middle,

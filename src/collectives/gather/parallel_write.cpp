@@ -49,7 +49,7 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
       posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
     communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
-  letter::say_delivered(operation);
+  letter::say_delivered(operation, arguments.bytes);
 }
 
 void run(Communicator& communicator, const GatherArguments& arguments) {

@@ -22,7 +22,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     if (const std::size_t size = arguments.receive.size(index)) {
       co_await operation.has(operation.slot(sender).post.flag, 0, sender);
       const RemoteBlock block = posted_block(operation, sender, 0, Side::source);
-      if (const std::size_t bytes = std::min(size, block.bytes))
+      if (const std::size_t bytes = fitting(communicator, block.bytes, size))
         communicator.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
                                             arguments.store);
     }

@@ -52,7 +52,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   co_await operation.has(operation.slot(root).post.flag, 0, root);
   const std::size_t middle = (operation.slot(root).ready.flag[0].get() & sync::progress_max) * grain_bytes;
   const RemoteBlock block = posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::source);
-  const std::size_t end = std::min(arguments.bytes, block.bytes);
+  const std::size_t end = fitting(communicator, block.bytes, arguments.bytes);
   if (const std::size_t bytes = root_stores ? std::min(middle, end) : end)
     communicator.peer(root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   operation.publish(operation.own().done.flag[0]);

@@ -35,7 +35,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
     co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
     const RemoteBlock block =
         posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::source);
-    if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
+    if (const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes))
       communicator.peer(arguments.root)
           .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   }
