@@ -358,7 +358,7 @@ void errors_in_calls_with_blocks_are_those_of_the_host(Context& context) {
   int* const s = send.data();
   int* const r = receive.data();
   const int* const n = counts.data();
-  const int* const bad = bad_counts.data();
+  [[maybe_unused]] const int* const bad = bad_counts.data();
   const int* const d = places.data();
   BAD("Scatter with a root beyond the last", Scatter(s, 1, MPI_INT, r, 1, MPI_INT, beyond, comm));
   BAD("Scatter with a negative root", Scatter(s, 1, MPI_INT, r, 1, MPI_INT, -9, comm));
@@ -373,16 +373,16 @@ void errors_in_calls_with_blocks_are_those_of_the_host(Context& context) {
   BAD("Gatherv with a root beyond the last", Gatherv(s, 1, MPI_INT, r, n, d, MPI_INT, beyond, comm));
   BAD("Gatherv without a communicator", Gatherv(s, 1, MPI_INT, r, n, d, MPI_INT, 0, MPI_COMM_NULL));
   BAD("Allgather with negative counts", Allgather(s, -1, MPI_INT, r, -1, MPI_INT, comm));
-  BAD("Allgatherv with negative counts", Allgatherv(s, 1, MPI_INT, r, bad, d, MPI_INT, comm));
   BAD("Allgatherv without a type", Allgatherv(s, 1, MPI_INT, r, n, d, MPI_DATATYPE_NULL, comm));
   BAD("Alltoall without types", Alltoall(s, 1, MPI_DATATYPE_NULL, r, 1, MPI_DATATYPE_NULL, comm));
   BAD("Alltoall with negative counts", Alltoall(s, -1, MPI_INT, r, -1, MPI_INT, comm));
   BAD("Alltoall without a communicator", Alltoall(s, 1, MPI_INT, r, 1, MPI_INT, MPI_COMM_NULL));
-  BAD("Alltoallv with negative counts", Alltoallv(s, bad, d, MPI_INT, r, bad, d, MPI_INT, comm));
   BAD("Alltoallv without types", Alltoallv(s, n, d, MPI_DATATYPE_NULL, r, n, d, MPI_DATATYPE_NULL, comm));
   BAD("Neighbor_alltoall without a topology", Neighbor_alltoall(s, 1, MPI_INT, r, 1, MPI_INT, comm));
   BAD("Neighbor_allgather without a topology", Neighbor_allgather(s, 1, MPI_INT, r, 1, MPI_INT, comm));
-#ifndef OPEN_MPI  // which looks at no buffers, and does not survive these:
+#ifndef OPEN_MPI  // which does not look at these, or does not survive them
+  BAD("Alltoallv with negative counts", Alltoallv(s, bad, d, MPI_INT, r, bad, d, MPI_INT, comm));
+  BAD("Allgatherv with negative counts", Allgatherv(s, 1, MPI_INT, r, bad, d, MPI_INT, comm));
   BAD("Allgather without a communicator", Allgather(s, 1, MPI_INT, r, 1, MPI_INT, MPI_COMM_NULL));
   BAD("Allgather without types", Allgather(s, 1, MPI_DATATYPE_NULL, r, 1, MPI_DATATYPE_NULL, comm));
   BAD("Scatter without buffers", Scatter(nullptr, 1, MPI_INT, nullptr, 1, MPI_INT, 0, comm));
