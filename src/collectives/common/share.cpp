@@ -20,6 +20,19 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
+Task posted_sources(Operation& operation, RemoteBuffer* sources) {
+  for (int rank = 0; rank < operation.communicator().size(); ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+  }
+  operation.communicator().seen_all(operation.sequence());
+}
+
+Task all_done(Operation& operation) {
+  for (int rank = 0; rank < operation.communicator().size(); ++rank)
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+}
+
 void collect_result(const ReductionBuffers& buffers) {
   if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
     std::memcpy(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
