@@ -72,9 +72,11 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
                              .rounds = 3,
                              .remote_bytes = 2 * others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .startups = 2 * shape.ranks + bytes / usual_block_bytes,
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
     run,
     {},

@@ -55,9 +55,11 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .rounds = 2,
                              .remote_bytes = 2 * others * bytes,
                              .stored_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2.0};
+                             .exposures = 2.0,
+                             .startups = 2 * (shape.ranks + bytes / usual_block_bytes),
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
     run};
 

@@ -40,6 +40,9 @@ inline Range share_of_rank(const Communicator& communicator, int rank, const Red
                   elements_in_line(buffers.combiner->element_bytes));
 }
 
+/// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
+inline constexpr double usual_block_bytes = 16 * 1024;
+
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
 

@@ -54,9 +54,11 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = others * bytes + bytes / shape.ranks,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
     run,
     {},
