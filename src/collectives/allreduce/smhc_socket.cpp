@@ -36,7 +36,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.
       const double combined = shape.ranks / 2.0 + 2;
-      return selection::Cost{.hops = 12.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 12.0 + 0.25 * shape.ranks,
                              .rounds = 12,
                              .copied_bytes = bytes,
                              .remote_bytes = (combined + 2) * bytes,

@@ -33,9 +33,10 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
     "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      // Two sockets: a leader combines half of the ranks, the root these and the other leader.
+      // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
+      // lines at least: post, flag and piece.
       const double combined = shape.ranks / 2.0 + 2;
-      return selection::Cost{.hops = 6.0 + 0.1 * shape.ranks,
+      return selection::Cost{.hops = 6.0 + 0.15 * shape.ranks,
                              .rounds = 6,
                              .remote_bytes = combined * bytes,
                              .slot_bytes = 2 * bytes,
