@@ -27,8 +27,8 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
-  co_await posted_sources(operation, sources);
+  co_await operation.all_posted();
+  const RemoteBuffer* sources = posted_sources(operation);
 
   const RemoteBuffer own{self, buffers.destination.region};
   const Range mine = share_of_rank(communicator, self, buffers);
@@ -50,7 +50,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     }
   }
   operation.publish(operation.own().done.flag[0]);
-  co_await all_done(operation);
+  co_await operation.all_done();
   collect_result(buffers);
 }
 

@@ -23,9 +23,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  co_await posted_sources(operation, sources);
+  co_await operation.all_posted();
+  const RemoteBuffer* sources = posted_sources(operation);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
   for (int rank = 0; rank < ranks; ++rank)
     destinations[(rank - self + ranks) % ranks] = {rank, posted_destination(operation, rank)};
@@ -33,7 +33,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
-  co_await all_done(operation);
+  co_await operation.all_done();
   collect_result(buffers);
 }
 

@@ -20,17 +20,12 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-Task posted_sources(Operation& operation, RemoteBuffer* sources) {
-  for (int rank = 0; rank < operation.communicator().size(); ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank] = {rank, posted_source(operation, rank)};
-  }
+RemoteBuffer* posted_sources(Operation& operation) {
+  const int ranks = operation.communicator().size();
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) sources[rank] = {rank, posted_source(operation, rank)};
   operation.communicator().seen_all(operation.sequence());
-}
-
-Task all_done(Operation& operation) {
-  for (int rank = 0; rank < operation.communicator().size(); ++rank)
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  return sources;
 }
 
 void collect_result(const ReductionBuffers& buffers) {

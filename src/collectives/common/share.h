@@ -27,12 +27,8 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// Waits until every rank has posted, and says where their contributions are, in rank order: one entry a rank, valid
-/// when the task is finished.
-Task posted_sources(Operation& operation, RemoteBuffer* sources);
-
-/// Waits until every rank is done with what belongs to others.
-Task all_done(Operation& operation);
+/// Where the contributions of all ranks are, in rank order. All have posted.
+RemoteBuffer* posted_sources(Operation& operation);
 
 /// The elements that `rank` reduces.
 inline Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
