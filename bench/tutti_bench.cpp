@@ -3,7 +3,7 @@
 //     tutti run mpirun -n 8 tutti-bench-mpich --collective bcast,allreduce --floor
 //
 // cell.cpp says how a call is timed, buffers.h what is in the buffers, node_memory.h what the floor is, collectives/ what
-// there is to measure. `--list` prints the collectives, one a line, without any MPI.
+// there is to measure. `--list` prints the collectives, one a line, each with its name in TUTTI_ALGORITHM, and starts no MPI.
 #include <mpi.h>
 
 #include <algorithm>
@@ -177,12 +177,13 @@ bool Measurement::run() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> known;
-  for (const CollectiveEntry& entry : collective_table()) known.emplace_back(entry.name);
+  const auto table = collective_table();
   if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
-    for (const std::string& name : known) std::puts(name.c_str());
+    for (const CollectiveEntry& entry : table) std::printf("%s %s\n", entry.name, entry.chosen_as);
     return 0;
   }
+  std::vector<std::string> known;
+  for (const CollectiveEntry& entry : table) known.emplace_back(entry.name);
   MPI_Init(&argc, &argv);
   int rank = 0;
   int ranks = 1;

@@ -73,10 +73,11 @@ class Collective {
 
 /// What the table says of a collective.
 struct CollectiveEntry {
-  const char* name;  ///< as in MPI, in lower case
-  bool has_sizes;    ///< false: it moves no data
-  bool has_blocks;   ///< sizes are those of a block, of which some rank has one for each other
-  bool neighbors;    ///< on the periodic ring of the ranks, not on MPI_COMM_WORLD
+  const char* name;       ///< as in MPI, in lower case
+  const char* chosen_as;  ///< its name in TUTTI_ALGORITHM
+  bool has_sizes;         ///< false: it moves no data
+  bool has_blocks;        ///< sizes are those of a block, of which some rank has one for each other
+  bool neighbors;         ///< on the periodic ring of the ranks, not on MPI_COMM_WORLD
   std::unique_ptr<Collective> (*make)(const Place&);
 
   /// The largest size that is measured unless told otherwise.
