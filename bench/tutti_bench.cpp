@@ -89,7 +89,7 @@ class Measurement {
         ranks_(ranks),
         cells_(cells_of(options)),
         node_(NodeMemory::create(largest_copy())),
-        start_line_(node_.get()),
+        start_line_(node_.get(), clock_),
         floor_(node_.get(), clock_),
         report_(rank == 0, options.json_lines) {}
 
