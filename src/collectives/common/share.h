@@ -11,7 +11,13 @@ namespace tutti {
 struct RemoteBuffer {
   int rank = 0;
   memory::Region region;
+  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
 };
+
+/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
+inline memory::Region own_memory(const std::byte* address) {
+  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
+}
 
 /// One rank's view of the buffers of a reduction.
 struct ReductionBuffers {
