@@ -52,7 +52,7 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
       const std::size_t from = offset + static_cast<std::size_t>(sources[i].shift);
-      if (const std::byte* pointer = peer.pointer(sources[i].region, from)) {
+      if (const std::byte* pointer = peer.pointer(sources[i].region, from, bytes)) {
         pointers[i] = pointer;
       } else {
         peer.copy_from(sources[i].region, from, scratch(i), bytes);
@@ -62,7 +62,8 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     const auto to = [&](const RemoteBuffer& destination) {
       return offset + static_cast<std::size_t>(destination.shift);
     };
-    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]));
+    std::byte* result =
+        communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]), bytes);
     const bool elsewhere = result == nullptr || store == memory::Store::streaming;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);

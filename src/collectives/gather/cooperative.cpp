@@ -19,7 +19,8 @@ namespace {
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const memory::Region reachable = communicator.node().reachable(arguments.receive.base);
+  const memory::Region reachable =
+      communicator.node().reachable(arguments.receive.base, (ranks - 1) * arguments.receive.stride + arguments.bytes);
   // Blocks that are written into a copy are written whole.
   const std::size_t middle = reachable.loads_and_stores()
                                  ? root_part_begins(arguments.bytes, communicator.size(), arguments.send != nullptr)
@@ -52,7 +53,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
   auto* source = const_cast<std::byte*>(arguments.send);
-  const memory::Region reachable = communicator.node().reachable(source);
+  const memory::Region reachable = communicator.node().reachable(source, arguments.bytes);
   const bool root_reads = reachable.loads_and_stores();
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {});

@@ -44,7 +44,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
 Task reader(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
-  const memory::Region reachable = communicator.node().reachable(arguments.receive);
+  const memory::Region reachable = communicator.node().reachable(arguments.receive, arguments.bytes);
   const bool root_stores = reachable.loads_and_stores();
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, {}, root_stores ? Exposure{reachable, arguments.receive, false, false} : Exposure{});
