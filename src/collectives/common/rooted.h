@@ -37,9 +37,10 @@ inline void keep_own_block(const Communicator& communicator, const GatherArgumen
 }
 
 /// Where the part of every block begins that the root copies in the cooperative algorithms: on a page. The root has as
-/// much time as the others need for the rest, less what its own block takes if it has to be copied.
-inline std::size_t root_part_begins(std::size_t bytes, int ranks, bool copies_own) {
-  const std::size_t part = bytes / static_cast<std::size_t>(copies_own ? 2 * ranks : ranks);
+/// much time as the others need for the rest. Where its own block is to be copied that takes the time, and no part is left.
+inline std::size_t root_part_begins(std::size_t bytes, int ranks, bool in_place) {
+  if (!in_place) return (bytes / grain_bytes + 1) * grain_bytes;
+  const std::size_t part = bytes / static_cast<std::size_t>(ranks);
   return (bytes - part) & ~(grain_bytes - 1);
 }
 

@@ -4,8 +4,8 @@
 // buffer. Phase 2: each sender writes the front of its block into the root's buffer; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from. Phase 3: all wait until the root and the senders have
 // finished.
-// Cost: two flag hops; in place n (p-1)/p bytes copied by every rank, the root included, where writes alone copy n;
-// otherwise the root's own block takes half of the root's time, and n (1 - 1/2p) are left.
+// Cost: two flag hops; in place n (p-1)/p bytes copied by every rank, the root included, where writes alone copy n.
+// Otherwise the root has its own block to copy, and the others copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's part is ours.
 
 #include "collectives/collectives.h"
@@ -22,7 +22,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const memory::Region reachable = communicator.node().reachable(arguments.receive.base);
   // Blocks that are written into a copy are written whole.
   const std::size_t middle = reachable.loads_and_stores()
-                                 ? root_part_begins(arguments.bytes, communicator.size(), arguments.send != nullptr)
+                                 ? root_part_begins(arguments.bytes, communicator.size(), arguments.send == nullptr)
                                  : arguments.bytes + grain_bytes;
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
@@ -85,7 +85,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      // The root reads only what is mapped.
+      // Where buffers are mapped, and half of it, since only some calls are in place.
       const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.5 / shape.ranks : 1.0;
       return selection::Cost{.hops = 2.0 + 0.4 * shape.ranks,
                              .rounds = 2,
