@@ -32,21 +32,17 @@ inline Exposure lend(Operation& operation, std::size_t bytes) {
   return {communicator.arena_region(staging), staging, true, false};
 }
 
-/// Per level a leader handles the blocks of all below it; with equal groups that is a p-th part of the ranks to the
-/// power of how many levels are left.
-inline selection::Cost hierarchical_cost(const selection::Shape& shape) {
-  const auto bytes = static_cast<double>(shape.bytes);
-  const double ranks = shape.ranks;
-  const double fan = std::pow(ranks, 1.0 / shape.levels);
-  double blocks = 1;
-  for (double below = ranks / fan; below > 1.5; below /= fan) blocks += below;
-  return {.hops = (1.0 + 0.1 * fan) * shape.levels,
-          .rounds = static_cast<double>(shape.levels),
-          .copied_bytes = bytes * std::min(ranks, static_cast<double>(shape.slot_bytes) / std::max(1.0, bytes)),
-          .remote_bytes = bytes * blocks,
-          .slot_bytes = shape.reach == selection::Reach::staged ? bytes * ranks : 0.0,
-          .exposures = static_cast<double>(shape.levels),
-          .startups = blocks};
+/// Blocks that the leaders on the longest way handle, if all groups are of equal size.
+inline double blocks_of_leaders(const selection::Shape& shape) {
+  const double fan = std::pow(shape.ranks, 1.0 / shape.levels);
+  double blocks = 0;
+  for (double below = shape.ranks / fan; below > 1.5; below /= fan) blocks += below;
+  return blocks;
+}
+
+/// Hops up or down the hierarchy; a leader has its group to wait for or to be waited for.
+inline double hierarchical_hops(const selection::Shape& shape) {
+  return (1.2 + 0.2 * std::pow(shape.ranks, 1.0 / shape.levels)) * shape.levels;
 }
 
 }  // namespace tutti

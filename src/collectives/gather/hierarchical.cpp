@@ -87,7 +87,19 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_hierarchical;
 const selection::Algorithm<GatherArguments> gather_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; }, hierarchical_cost,
+    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const bool in_slot = shape.bytes <= shape.slot_bytes;
+      const double copied = shape.ranks - 1 + blocks_of_leaders(shape);  // the root reads all blocks
+      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+                             .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
+                             .copied_bytes = in_slot ? bytes : 0.0,
+                             .remote_bytes = bytes * copied,
+                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = static_cast<double>(shape.levels),
+                             .startups = copied};
+    },
     run};
 
 }  // namespace tutti

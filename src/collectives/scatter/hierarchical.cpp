@@ -99,7 +99,20 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
 const selection::Algorithm<ScatterArguments> scatter_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; }, hierarchical_cost,
+    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double all = bytes * shape.ranks;
+      const bool in_slot = all <= static_cast<double>(shape.slot_bytes);
+      const double leaders = blocks_of_leaders(shape);
+      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+                             .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
+                             .copied_bytes = in_slot ? all : 0.0,
+                             .remote_bytes = bytes * (1 + leaders),
+                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? all : 0.0,
+                             .exposures = static_cast<double>(shape.levels),
+                             .startups = 1 + leaders};
+    },
     run};
 
 }  // namespace tutti
