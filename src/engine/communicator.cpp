@@ -84,8 +84,7 @@ memory::Region Communicator::slot_region(std::uint64_t sequence) const {
 
 std::uint64_t Communicator::begin(std::uint64_t in_flight) {
   const std::uint64_t sequence = ++sequence_;
-  if (node_.operations && running_++ == 0)
-    running_since_.store(node_.operations->now(), std::memory_order_relaxed);
+  if (node_.operations && running_++ == 0) running_since_.store(node_.operations->now(), std::memory_order_relaxed);
   if (sequence > in_flight && all_completed_ < sequence - in_flight) wait_for_all(sequence - in_flight);
   return sequence;
 }

@@ -70,10 +70,10 @@ class Attachments {
   struct Entry {
     std::byte* mapped = nullptr;
     std::uint64_t begin = 0, end = 0;
-    std::size_t row = none;          ///< none: no extent of the table; not found again after the next change
-    std::uint64_t version = 0;       ///< of the row; of the whole table if row is none
-    std::uint64_t operation = 0;     ///< by the operations' clock
-    std::uint64_t used = 0;          ///< by this cache's own
+    std::size_t row = none;       ///< none: no extent of the table; not found again after the next change
+    std::uint64_t version = 0;    ///< of the row; of the whole table if row is none
+    std::uint64_t operation = 0;  ///< by the operations' clock
+    std::uint64_t used = 0;       ///< by this cache's own
     bool stale = false;
   };
   Entry* find(std::uint64_t address, std::size_t bytes, std::size_t row);

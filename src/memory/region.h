@@ -61,8 +61,8 @@ class Region {
 /// A rank of the node as seen from here.
 struct Peer {
   pid_t process = 0;
-  std::byte* arena = nullptr;   ///< its arena, mapped in this process
-  std::byte* window = nullptr;  ///< its window, mapped in this process; null if there is none
+  std::byte* arena = nullptr;          ///< its arena, mapped in this process
+  std::byte* window = nullptr;         ///< its window, mapped in this process; null if there is none
   Attachments* attachments = nullptr;  ///< of its memory by xpmem; null if there is none, and for oneself
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can

@@ -16,11 +16,11 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::UserChoice choice;
-  std::uint64_t node_identity = 0;    ///< equal on all ranks of this job and node, different otherwise
+  std::uint64_t node_identity = 0;     ///< equal on all ranks of this job and node, different otherwise
   std::optional<memory::Xpmem> xpmem;  ///< if the ranks of the node have agreed on it
   std::int64_t segment = -1;           ///< this rank's address space, exposed by xpmem
-  MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
-  bool active = false;                ///< false: every call goes to the host
+  MPI_Comm progress = MPI_COMM_NULL;   ///< nothing is ever sent on it: probing it only gives the host its turn
+  bool active = false;                 ///< false: every call goes to the host
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< ways of reaching memory that work between all ranks
 };

@@ -187,8 +187,9 @@ TUTTI_EXPORT int shmdt(const void* address) noexcept {
 
 TUTTI_EXPORT void* sbrk(std::intptr_t increment) noexcept {
   if (unmapping::watched() && increment < 0)
-    unmapping::will_lose(reinterpret_cast<const void*>(unmapping::current_break() + static_cast<std::uintptr_t>(increment)),
-                         static_cast<std::size_t>(-increment));
+    unmapping::will_lose(
+        reinterpret_cast<const void*>(unmapping::current_break() + static_cast<std::uintptr_t>(increment)),
+        static_cast<std::size_t>(-increment));
   return unmapping::next_sbrk(increment);
 }
 

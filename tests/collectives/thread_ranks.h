@@ -74,8 +74,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->waiter = sync::make_waiter(options);
     peers[i] = {getpid(), node->arena->base(), nullptr, nullptr};
     if (world.reach == Reach::xpmem) {
-      tables[i] = reinterpret_cast<memory::ExposureTable*>(
-          node->arena->base() + *node->arena->allocate(sizeof(memory::ExposureTable)));
+      tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
+                                                           *node->arena->allocate(sizeof(memory::ExposureTable)));
       node->exposures = std::make_unique<memory::Exposures>(*tables[i]);
       node->operations = std::make_unique<memory::OperationClock>();
     }

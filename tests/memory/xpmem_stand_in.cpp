@@ -58,8 +58,12 @@ struct sigaction old_request, old_park;
 
 std::atomic<long> makes, removes, gets, releases, attaches, detaches;
 
-int request_signal() { return SIGRTMIN + 9; }
-int park_signal() { return SIGRTMIN + 10; }
+int request_signal() {
+  return SIGRTMIN + 9;
+}
+int park_signal() {
+  return SIGRTMIN + 10;
+}
 
 bool refuses(const char* call) {
   const char* const text = std::getenv("XPMEM_STAND_IN_REFUSE");
@@ -84,7 +88,7 @@ char* slurp(const char* path, char* buffer, std::size_t room) {
 
 struct Mapping {
   std::uint64_t begin = 0, end = 0, offset = 0;
-  bool readable = false, writable = false, shared = false, special = false;
+  bool readable = false, writable = false, shared = false, special = false, stack = false;
   dev_t device = 0;
   ino_t inode = 0;
 };
@@ -105,6 +109,8 @@ bool next_mapping(char*& text, Mapping& mapping) {
   char* const end = std::strchr(text, '\n');
   const char* const name = std::strstr(text, "[v");  // [vdso], [vvar], [vsyscall]
   mapping.special = name && name < end;
+  const char* const stack = std::strstr(text, "[stack]");
+  mapping.stack = stack && stack < end;
   text = end ? end + 1 : text + std::strlen(text);
   return true;
 }
@@ -150,13 +156,19 @@ bool takes_signal(int thread, int number) {
   return blocked && !((std::strtoull(blocked + 7, nullptr, 16) >> (number - 1)) & 1);
 }
 
+/// What is moved does not grow: a stack keeps a part below that does.
+void leave_room_to_grow(const Mapping& stack) {
+  constexpr std::uint64_t room_bytes = 256 * 1024;
+  static_cast<void>(*reinterpret_cast<const volatile char*>(stack.begin - room_bytes));
+}
+
 void move_to_pool(const Mapping& mapping) {
   const std::uint64_t begin = mapping.begin, bytes = mapping.end - mapping.begin;
   const std::uint64_t at = pool_used;
   pool_used += (bytes / spacing_bytes + 1) * spacing_bytes;
   for (std::uint64_t done = 0; done < bytes;) {
-    const ssize_t wrote = pwrite(pool, reinterpret_cast<const void*>(begin + done), bytes - done,
-                                 static_cast<off_t>(at + done));
+    const ssize_t wrote =
+        pwrite(pool, reinterpret_cast<const void*>(begin + done), bytes - done, static_cast<off_t>(at + done));
     if (wrote <= 0) return;
     done += static_cast<std::uint64_t>(wrote);
   }
@@ -181,6 +193,7 @@ void on_request(int) {
     for (Mapping mapping; next_mapping(at, mapping);) {
       if (mapping.end <= begin || mapping.begin >= end || !mapping.readable || mapping.shared || mapping.special)
         continue;
+      if (mapping.stack) leave_room_to_grow(mapping);
       mapping.begin = mapping.begin > begin ? mapping.begin : begin;
       mapping.end = mapping.end < end ? mapping.end : end;
       move_to_pool(mapping);
@@ -202,12 +215,16 @@ std::mutex mutex;
 std::vector<Grant> grants;
 std::map<void*, std::size_t> attached;
 
-bool ask_to_move(const Grant& grant, std::uint64_t begin, std::uint64_t end) {
-  int free = 0;
-  while (!grant.mailbox->taken.compare_exchange_weak(free, getpid())) {
-    free = 0;
-    sched_yield();
+/// While it lives, nobody else asks: what is being moved is not seen whole in /proc.
+struct Turn {
+  explicit Turn(Mailbox& mailbox) : mailbox(mailbox) {
+    for (int free = 0; !mailbox.taken.compare_exchange_weak(free, getpid()); free = 0) sched_yield();
   }
+  ~Turn() { mailbox.taken = 0; }
+  Mailbox& mailbox;
+};
+
+bool ask_to_move(const Grant& grant, std::uint64_t begin, std::uint64_t end) {
   grant.mailbox->begin = begin;
   grant.mailbox->end = end;
   grant.mailbox->state = 1;
@@ -217,7 +234,6 @@ bool ask_to_move(const Grant& grant, std::uint64_t begin, std::uint64_t end) {
     usleep(20);
     good = std::time(nullptr) < start + 20;
   }
-  grant.mailbox->taken = 0;
   return good;
 }
 
@@ -235,23 +251,32 @@ int open_mapped(int process, const Mapping& mapping) {
       found = open(path, O_RDWR | O_CLOEXEC);
   }
   if (entries) closedir(entries);
-  return found;
+  if (found >= 0) return found;
+  // Shared memory without a descriptor: for the privileged only.
+  char path[128];
+  std::snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", process,
+                static_cast<unsigned long long>(mapping.begin), static_cast<unsigned long long>(mapping.end));
+  return open(path, O_RDWR | O_CLOEXEC);
 }
 
 void* map_peer(const Grant& grant, std::uint64_t begin, std::size_t bytes) {
-  auto* const reserved = static_cast<char*>(
-      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  auto* const reserved =
+      static_cast<char*>(mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   if (reserved == MAP_FAILED) return MAP_FAILED;
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/maps", grant.process);
-  std::vector<char> text(4 << 20);
-  char* at = slurp(path, text.data(), text.size());
+  static char text[4 << 20];
+  char* at = slurp(path, text, sizeof text);
   for (Mapping mapping; next_mapping(at, mapping);) {
     if (mapping.end <= begin || mapping.begin >= begin + bytes || !mapping.shared) continue;
     const std::uint64_t from = mapping.begin > begin ? mapping.begin : begin;
     const std::uint64_t to = mapping.end < begin + bytes ? mapping.end : begin + bytes;
     const int file = open_mapped(grant.process, mapping);
-    if (file < 0) continue;
+    if (file < 0) {
+      std::fprintf(stderr, "xpmem stand-in: shared memory of process %d at %llx cannot be opened\n", grant.process,
+                   static_cast<unsigned long long>(from));
+      continue;
+    }
     mmap(reserved + (from - begin), to - from, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
          static_cast<off_t>(mapping.offset + from - mapping.begin));
     close(file);
@@ -262,7 +287,9 @@ void* map_peer(const Grant& grant, std::uint64_t begin, std::size_t bytes) {
 
 }  // namespace
 
-EXPORT int xpmem_version() { return 0x26; }
+EXPORT int xpmem_version() {
+  return 0x26;
+}
 
 EXPORT std::int64_t xpmem_make(void* begin, std::size_t bytes, int, void*) {
   if (begin || bytes != SIZE_MAX || own) {
@@ -293,10 +320,10 @@ EXPORT int xpmem_remove(std::int64_t) {
   ++removes;
   if (const char* const path = std::getenv("XPMEM_STAND_IN_LOG")) {
     char line[256];
-    const int length = std::snprintf(
-        line, sizeof line, "process %d: make %ld remove %ld get %ld release %ld attach %ld detach %ld\n",
-        static_cast<int>(getpid()), makes.load(), removes.load(), gets.load(), releases.load(), attaches.load(),
-        detaches.load());
+    const int length =
+        std::snprintf(line, sizeof line, "process %d: make %ld remove %ld get %ld release %ld attach %ld detach %ld\n",
+                      static_cast<int>(getpid()), makes.load(), removes.load(), gets.load(), releases.load(),
+                      attaches.load(), detaches.load());
     const int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file >= 0 && write(file, line, static_cast<std::size_t>(length)) != length) return -1;
     if (file >= 0) close(file);
@@ -312,8 +339,7 @@ EXPORT std::int64_t xpmem_get(std::int64_t segment, int flags, int, void*) {
   Grant grant;
   grant.process = static_cast<int>(segment >> fd_bits);
   char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", grant.process,
-                static_cast<int>(segment & ((1 << fd_bits) - 1)));
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", grant.process, static_cast<int>(segment & ((1 << fd_bits) - 1)));
   const int file = open(path, O_RDWR | O_CLOEXEC);
   if (file < 0) return -1;
   grant.mailbox = static_cast<Mailbox*>(mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
@@ -335,6 +361,7 @@ EXPORT void* xpmem_attach(xpmem_addr address, std::size_t bytes, void*) {
   const auto begin = static_cast<std::uint64_t>(address.offset);
   const std::lock_guard lock(mutex);
   const Grant& grant = grants.at(static_cast<std::size_t>(address.apid));
+  const Turn turn(*grant.mailbox);
   if (begin % page_bytes != 0 || bytes % page_bytes != 0 || refuses("attach") ||
       !ask_to_move(grant, begin, begin + bytes)) {
     errno = EINVAL;

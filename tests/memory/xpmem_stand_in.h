@@ -95,8 +95,8 @@ class XpmemStandIn {
     auto found = shared_.upper_bound(at);
     if (found != shared_.begin() && at + bytes <= std::prev(found)->first + std::prev(found)->second.bytes) {
       --found;
-      void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, found->second.descriptor,
-                                at - found->first);
+      void* const mapped =
+          mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, found->second.descriptor, at - found->first);
       if (mapped == MAP_FAILED) return failed;
       attached_[mapped] = {1, bytes};
       return mapped;
@@ -122,13 +122,17 @@ class XpmemStandIn {
   static inline std::map<void*, Attached> attached_;
 };
 
-/// Memory that the stand-in attaches by a second mapping.
+/// Memory that the stand-in attaches by a second mapping; no two are neighbours.
 class TwiceMapped {
  public:
-  explicit TwiceMapped(std::size_t bytes) : bytes_(bytes) { map(nullptr); }
+  explicit TwiceMapped(std::size_t bytes) : bytes_(bytes) {
+    void* const reserved = mmap(nullptr, bytes + guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserved == MAP_FAILED) throw std::runtime_error("mmap");
+    map(reserved);
+  }
   ~TwiceMapped() {
     XpmemStandIn::forget(begin_);
-    munmap(begin_, bytes_);
+    munmap(begin_, bytes_ + guard);
     close(descriptor_);
   }
   TwiceMapped(const TwiceMapped&) = delete;
@@ -143,11 +147,11 @@ class TwiceMapped {
   }
 
  private:
-  void map(std::byte* at) {
+  static constexpr std::size_t guard = 4096;
+  void map(void* at) {
     descriptor_ = memfd_create("tutti-test", MFD_CLOEXEC);
-    if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0)
-      throw std::runtime_error("memfd");
-    void* const mapped = mmap(at, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | (at ? MAP_FIXED : 0), descriptor_, 0);
+    if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes_)) != 0) throw std::runtime_error("memfd");
+    void* const mapped = mmap(at, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor_, 0);
     if (mapped == MAP_FAILED) throw std::runtime_error("mmap");
     begin_ = static_cast<std::byte*>(mapped);
     XpmemStandIn::share(begin_, bytes_, descriptor_);

@@ -58,8 +58,8 @@ void exchange(Context& context, int* buffer, int salt, const char* where) {
 }
 
 int* map_pages(void* at = nullptr, std::size_t size = bytes) {
-  void* const pages = mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0),
-                           -1, 0);
+  void* const pages =
+      mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED_NOREPLACE : 0), -1, 0);
   if (pages == MAP_FAILED) {
     std::perror("mmap");
     std::abort();
@@ -142,7 +142,7 @@ void stacks_of_threads(Context& context) {
 
 /// More buffers than attachments are kept.
 void many_buffers(Context& context) {
-  constexpr int buffers = 400, few = 5000;
+  constexpr int buffers = 150, few = 5000;
   int* all[buffers];
   for (int*& buffer : all) buffer = map_pages(nullptr, few * sizeof(int) + 4096);
   for (int round = 0; round < 2; ++round)
