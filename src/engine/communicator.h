@@ -9,6 +9,7 @@
 
 #include "engine/node.h"
 #include "sync/flag.h"
+#include "topology/rank_blocks.h"
 #include "topology/tree.h"
 
 namespace tutti {
@@ -84,6 +85,9 @@ struct CommunicatorLayout {
   std::vector<std::uint64_t> offsets;  ///< of each member's Shared in its arena
 };
 
+/// Which groups a tree follows: those of the settings, or the sockets whatever these say.
+enum class Grouping { by_settings = 0, by_socket = 1 };
+
 class Communicator {
  public:
   Communicator(Node& node, CommunicatorLayout layout);
@@ -122,7 +126,11 @@ class Communicator {
     if (node_.operations && --running_ == 0) running_since_.store(0, std::memory_order_release);
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
     published();
-    // The next post is written in lines that others have read: taking them back now takes that off the next call.
+    expect_post(sequence);
+  }
+  /// The post of the next operation is written in lines that others have read: taking them back now takes that off the
+  /// next call.
+  void expect_post(std::uint64_t sequence) {
     const std::byte* post = reinterpret_cast<const std::byte*>(&slot(rank_, sequence + 1).post);
     sync::prefetch_to_write(post);
     sync::prefetch_to_write(post + cache_line_bytes);
@@ -152,8 +160,10 @@ class Communicator {
   const void** sources() { return sources_.data(); }
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
-  /// Part of the operation at this rank for `root`, by the hierarchy of the settings; built once a root.
-  const topology::RankPlan& plan(int root);
+  /// Part of the operation at this rank for `root`; built once a root.
+  const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings);
+  /// Blocks of consecutive ranks, near each other where ranks are placed so (topology/rank_blocks.h); built once.
+  const topology::RankBlocks& rank_blocks();
   /// Levels of the hierarchy; 1 if it is flat.
   int depth() const { return depth_; }
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
@@ -161,6 +171,10 @@ class Communicator {
 
   /// Peers may still look at this rank's shared part when this object goes: it stays allocated.
   void keep_shared_memory() { keep_shared_ = true; }
+
+  /// An algorithm has left bytes out that a peer sent, for want of room in this rank's buffer (see fitting()). Whoever
+  /// called the collective reports and clears it.
+  bool truncated = false;
 
   /// For reports: which collective runs.
   const char* current_collective = "";
@@ -191,8 +205,9 @@ class Communicator {
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;
   bool keep_shared_ = false;
-  std::vector<std::unique_ptr<topology::RankPlan>> plans_;
+  std::array<std::vector<std::unique_ptr<topology::RankPlan>>, 2> plans_;  ///< by grouping and root
   std::vector<std::size_t> chunk_of_level_;
+  std::optional<topology::RankBlocks> rank_blocks_;
 };
 
 }  // namespace tutti

@@ -7,6 +7,18 @@
 
 namespace tutti {
 
+/// A rank whose buffer takes part.
+struct RemoteBuffer {
+  int rank = 0;
+  memory::Region region;
+  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
+};
+
+/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
+inline memory::Region own_memory(const std::byte* address) {
+  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
+}
+
 /// One rank's view of the buffers of a reduction.
 struct ReductionBuffers {
   const Combiner* combiner = nullptr;
@@ -21,14 +33,24 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
+/// Where the contributions of all ranks are, in rank order, one entry a rank. All have posted.
+inline void posted_sources(Operation& operation, RemoteBuffer* sources) {
+  Communicator& communicator = operation.communicator();
+  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank)};
+  communicator.seen_all(operation.sequence());
+}
+
+/// The elements that `rank` reduces.
+inline Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
+  return share_of({0, buffers.count}, static_cast<std::size_t>(rank), static_cast<std::size_t>(communicator.size()),
+                  elements_in_line(buffers.combiner->element_bytes));
+}
+
+/// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
+inline constexpr double usual_block_bytes = 16 * 1024;
+
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
-
-/// A rank whose buffer takes part: the region is seen by `peer`.
-struct RemoteBuffer {
-  int rank = 0;
-  memory::Region region;
-};
 
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.

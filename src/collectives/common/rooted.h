@@ -1,0 +1,45 @@
+// What the algorithms of Scatter and Gather have in common: ranks counted from the root, and the root's own block.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/arguments.h"
+#include "engine/communicator.h"
+
+namespace tutti {
+
+/// The rank that comes `distance` after the root, round the end; the root itself is at 0.
+constexpr int rank_at(int root, int distance, int ranks) {
+  return (root + distance) % ranks;
+}
+constexpr int distance_of(int rank, int root, int ranks) {
+  return (rank - root + ranks) % ranks;
+}
+
+inline void copy_own(std::byte* destination, const std::byte* source, std::size_t bytes, memory::Store store) {
+  if (store == memory::Store::streaming)
+    memory::stream_copy(destination, source, bytes);
+  else
+    std::memcpy(destination, source, bytes);
+}
+
+/// The root's own block, unless it is in place.
+inline void keep_own_block(const Communicator& communicator, const ScatterArguments& arguments) {
+  const auto own = static_cast<std::size_t>(communicator.rank());
+  if (const std::size_t bytes = std::min(arguments.bytes, arguments.send.size(own)); arguments.receive && bytes)
+    copy_own(arguments.receive, arguments.send.at(own), bytes, arguments.store);
+}
+inline void keep_own_block(const Communicator& communicator, const GatherArguments& arguments) {
+  const auto own = static_cast<std::size_t>(communicator.rank());
+  if (const std::size_t bytes = std::min(arguments.bytes, arguments.receive.size(own)); arguments.send && bytes)
+    copy_own(arguments.receive.at(own), arguments.send, bytes, arguments.store);
+}
+
+/// Where the part of a block begins that the root copies in the cooperative algorithms: so that it has at most
+/// `root_part` bytes, on a page, since both sides write.
+constexpr std::size_t root_part_begins(std::size_t bytes, std::size_t root_part) {
+  return (bytes - std::min(root_part, bytes) + grain_bytes - 1) & ~(grain_bytes - 1);
+}
+
+}  // namespace tutti
