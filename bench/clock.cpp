@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -15,6 +17,16 @@ std::uint64_t shared_now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+bool ticks_are_shared() {
+#if defined(__x86_64__)
+  std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string name;
+  return file >> name && name == "tsc";
+#else
+  return true;  // ticks() is shared_now_ns()
+#endif
 }
 
 void relax() {

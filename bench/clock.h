@@ -18,10 +18,17 @@ class Clock {
   /// From one reading to a later one, without the cost of the reading itself; never negative.
   double nanoseconds_between(std::uint64_t start, std::uint64_t end) const;
 
+  std::uint64_t ticks_in(double nanoseconds) const {
+    return static_cast<std::uint64_t>(nanoseconds / nanoseconds_per_tick_);
+  }
+
  private:
   double nanoseconds_per_tick_ = 1;
   double overhead_ns_ = 0;
 };
+
+/// The counter is one for all processors of this machine: the system itself keeps its time by it.
+bool ticks_are_shared();
 
 /// CLOCK_MONOTONIC, which all processes of a machine share: for agreeing on a moment, not for short durations.
 std::uint64_t shared_now_ns();

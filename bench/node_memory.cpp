@@ -92,7 +92,8 @@ NodeMemory::~NodeMemory() {
   if (flags_) munmap(flags_, mapped_bytes_);
 }
 
-StartLine::StartLine(NodeMemory* memory) : memory_(memory) {
+StartLine::StartLine(NodeMemory* memory, const Clock& clock)
+    : memory_(memory), clock_(clock), by_ticks_(everyone(ticks_are_shared())) {
   if (memory_ && memory_->ranks() > memory_->processors()) memory_ = nullptr;
 }
 
@@ -106,14 +107,18 @@ void StartLine::wait() {
   if (memory_->rank() == 0) {
     for (int rank = 1; rank < memory_->ranks(); ++rank)
       while (memory_->flag(rank).value.load(std::memory_order_acquire) < call_) relax();
-    deadline_ns_ = shared_now_ns() + 1000 + 20 * static_cast<std::uint64_t>(memory_->ranks());
-    deadline.store(deadline_ns_, std::memory_order_release);
+    const double ahead_ns = 1000 + 20.0 * memory_->ranks();
+    deadline_ =
+        by_ticks_ ? Clock::ticks() + clock_.ticks_in(ahead_ns) : shared_now_ns() + static_cast<std::uint64_t>(ahead_ns);
+    deadline.store(deadline_, std::memory_order_release);
   } else {
-    std::uint64_t seen = deadline_ns_;
-    while ((seen = deadline.load(std::memory_order_acquire)) == deadline_ns_) relax();
-    deadline_ns_ = seen;
+    std::uint64_t seen = deadline_;
+    while ((seen = deadline.load(std::memory_order_acquire)) == deadline_) relax();
+    deadline_ = seen;
   }
-  spin_until_ns(deadline_ns_);
+  if (!by_ticks_) return spin_until_ns(deadline_);
+  while (Clock::ticks() < deadline_) {
+  }
 }
 
 Floor::Floor(NodeMemory* memory, const Clock& clock) : memory_(memory), clock_(clock) {}

@@ -52,7 +52,7 @@ class StartLine {
   /// One object for the whole program: what it has written in the memory goes on. memory: may be null; then, and with
   /// more ranks than processors, only the host's barrier is used, for a rank that polls would keep another from its
   /// processor.
-  explicit StartLine(NodeMemory* memory);
+  StartLine(NodeMemory* memory, const Clock& clock);
 
   /// Collective over MPI_COMM_WORLD.
   void wait();
@@ -61,8 +61,10 @@ class StartLine {
 
  private:
   NodeMemory* memory_;
+  const Clock& clock_;
+  bool by_ticks_;  ///< equal on all ranks: a counter tells the moment to ten nanoseconds, the system's clock to fifty
   std::uint64_t call_ = 0;
-  std::uint64_t deadline_ns_ = 0;
+  std::uint64_t deadline_ = 0;
 };
 
 /// What no exchange between two ranks can beat on this machine, in microseconds; the medians of ranks 0 and 1.

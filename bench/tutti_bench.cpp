@@ -45,7 +45,7 @@ bool run(const Options& options, int rank, int ranks) {
     std::fprintf(stderr, "tutti-bench: Tutti is not loaded (LD_PRELOAD); only the host MPI is measured\n");
   if (rank == 0 && !node)
     std::fprintf(stderr, "tutti-bench: the ranks share no memory; calls start from the host's barrier alone\n");
-  StartLine start_line(node.get());
+  StartLine start_line(node.get(), clock);
   const Bench bench{options, clock, start_line, measure_tutti};
   Report report(rank == 0, options.json_lines);
   Floor floor(node.get(), clock);

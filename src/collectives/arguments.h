@@ -85,18 +85,18 @@ struct AlltoallArguments {
   int parameter = 0;
 };
 
-/// Neighbor_allgather(v) and Neighbor_alltoall(v,w). The k-th edge from a rank to another in its `destinations` is the
-/// k-th edge from that rank in the other's `sources`, or counted backwards where `reversed` says so (see MPI 4.1,
-/// section 8.6, on Cartesian dimensions of size 1 and 2). A rank may be its own neighbour. No null processes: they are
-/// left out by the caller.
+/// Neighbor_allgather(v) and Neighbor_alltoall(v,w). A rank may occur several times among its neighbours, and be one
+/// itself. A negative rank is a null process: nothing is sent there, and its block of `receive` is left alone.
 struct NeighborArguments {
   const int* sources = nullptr;  ///< ranks this one receives from; blocks of `receive` in this order
+  /// Which of the blocks that a source sends is ours, for each of `sources`. MPI 4.1, section 8.6: in a Cartesian
+  /// topology the one for the opposite direction, in a graph the k-th to us for the k-th from there.
+  const int* source_blocks = nullptr;
   int source_count = 0;
   const int* destinations = nullptr;  ///< ranks this one sends to; blocks of `send` in this order
   int destination_count = 0;
-  Blocks send;
+  Blocks send;  ///< with stride 0 where all get the same block
   Blocks receive;
-  bool reversed = false;  ///< equal on all ranks
   bool regular =
       true;  ///< Neighbor_allgather and Neighbor_alltoall; then `bytes`, of each block, is equal on all ranks
   std::size_t bytes = 0;

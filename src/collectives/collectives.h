@@ -71,7 +71,7 @@ class Collectives {
   /// How to store messages of this size, of which each rank has `buffers` buffers.
   memory::Store store_for(std::size_t bytes, int buffers) const {
     const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;
-    return footprint > cached_bytes_ ? memory::Store::streaming : memory::Store::cached;
+    return footprint >= cached_bytes_ ? memory::Store::streaming : memory::Store::cached;
   }
 
   Communicator& communicator_;

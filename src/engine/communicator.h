@@ -121,7 +121,11 @@ class Communicator {
   void complete(std::uint64_t sequence) {
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
     published();
-    // The next post is written in lines that others have read: taking them back now takes that off the next call.
+    expect_post(sequence);
+  }
+  /// The post of the next operation is written in lines that others have read: taking them back now takes that off the
+  /// next call.
+  void expect_post(std::uint64_t sequence) {
     const std::byte* post = reinterpret_cast<const std::byte*>(&slot(rank_, sequence + 1).post);
     sync::prefetch_to_write(post);
     sync::prefetch_to_write(post + cache_line_bytes);
@@ -160,6 +164,10 @@ class Communicator {
 
   /// Peers may still look at this rank's shared part when this object goes: it stays allocated.
   void keep_shared_memory() { keep_shared_ = true; }
+
+  /// An algorithm has left bytes out that a peer sent, for want of room in this rank's buffer (see fitting()). Whoever
+  /// called the collective reports and clears it.
+  bool truncated = false;
 
   /// For reports: which collective runs.
   const char* current_collective = "";

@@ -129,6 +129,14 @@ Collectives* collectives_of(MPI_Comm communicator) {
   return state ? state->collectives.get() : nullptr;
 }
 
+const Neighborhood& neighborhood_of(MPI_Comm communicator) {
+  CommunicatorState& state = *state_of(communicator, true);
+  if (!state.neighborhood)
+    state.neighborhood = std::make_unique<Neighborhood>(
+        find_neighborhood(communicator, state.communicator->rank(), state.communicator->size()));
+  return *state.neighborhood;
+}
+
 void before_free(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return;
   CommunicatorState* state = state_of(communicator, false);

@@ -5,6 +5,7 @@
 
 #include "collectives/collectives.h"
 #include "mpi/host.h"
+#include "mpi/neighborhood.h"
 #include "mpi/node_setup.h"
 
 namespace tutti::mpi {
@@ -13,7 +14,8 @@ namespace tutti::mpi {
 struct CommunicatorState {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
-  bool release_memory = false;  ///< all ranks have agreed to free it: the shared part may be given back
+  std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
+  bool release_memory = false;                 ///< all ranks have agreed to free it: the shared part may be given back
 };
 
 /// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
@@ -30,6 +32,9 @@ int made(int code, const MPI_Comm* communicator);
 /// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL and
 /// inactive jobs give null without any call.
 Collectives* collectives_of(MPI_Comm communicator);
+
+/// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
+const Neighborhood& neighborhood_of(MPI_Comm communicator);
 
 /// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.
 void before_free(MPI_Comm communicator);

@@ -63,6 +63,12 @@ void resolve() {
 #define TUTTI_RESOLVE(name) assign(next.name, next_definition("MPI_" #name));
     TUTTI_INTERPOSED_FUNCTIONS(TUTTI_RESOLVE)
     TUTTI_INTERPOSED_LARGE(TUTTI_RESOLVE)
+    TUTTI_INTERPOSED_BLOCKS(TUTTI_RESOLVE)
+#if TUTTI_HAS_LARGE_COUNTS
+#define TUTTI_RESOLVE_LARGE(name) TUTTI_RESOLVE(name##_c)
+    TUTTI_INTERPOSED_BLOCKS(TUTTI_RESOLVE_LARGE)
+#undef TUTTI_RESOLVE_LARGE
+#endif
 #undef TUTTI_RESOLVE
 #ifdef OPEN_MPI
     resolve_openmpi_symbols();

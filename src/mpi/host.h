@@ -11,7 +11,9 @@
   X(Abort) X(Allgather) X(Allreduce) X(Barrier) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free)           \
   X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative)      \
   X(Pack) X(Unpack) X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent)                  \
-  X(Type_get_true_extent) X(Type_size) X(Type_free)
+  X(Type_get_true_extent) X(Type_size) X(Type_free) X(Allgatherv) X(Cart_shift) X(Cartdim_get)                    \
+  X(Comm_call_errhandler) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Graph_neighbors)                \
+  X(Graph_neighbors_count) X(Topo_test)
 // clang-format on
 
 // clang-format off
@@ -19,6 +21,13 @@
   X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge)
+// clang-format on
+
+/// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has them.
+// clang-format off
+#define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
+  X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
 // clang-format on
 
 #if TUTTI_HAS_LARGE_COUNTS
@@ -39,6 +48,12 @@ struct Next {
 #define TUTTI_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
   TUTTI_INTERPOSED_FUNCTIONS(TUTTI_MEMBER)
   TUTTI_INTERPOSED_LARGE(TUTTI_MEMBER)
+  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER)
+#if TUTTI_HAS_LARGE_COUNTS
+#define TUTTI_MEMBER_LARGE(name) TUTTI_MEMBER(name##_c)
+  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER_LARGE)
+#undef TUTTI_MEMBER_LARGE
+#endif
 #undef TUTTI_MEMBER
 };
 

@@ -1,5 +1,7 @@
 // The MPI functions that the library takes over. What it does not do itself goes on to the next definition.
 
+#include "mpi/interpose.h"
+
 #include <cstring>
 #include <memory>
 #include <string>
@@ -8,8 +10,6 @@
 #include "mpi/datatypes.h"
 #include "mpi/host.h"
 #include "mpi/reductions.h"
-
-#define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace tutti::mpi {
 
@@ -24,13 +24,6 @@ struct LastCall {
 };
 thread_local LastCall last_call;
 
-void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
-  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
-}
-void remember_host() {
-  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
-}
-
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";
   if (call.bytes <= Post::inline_bytes) return "inline";
@@ -39,6 +32,17 @@ const char* mechanism_of(const LastCall& call) {
   if (!region.loads_and_stores() && call.bytes <= call.node->settings.eager_max) return "slot";
   return region.kind() == memory::Kind::none ? "staged" : memory::name_of(region.kind());
 }
+
+}  // namespace
+
+void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
+  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
+}
+void remember_host() {
+  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
+}
+
+namespace {
 
 /// Bcast by the core. False: the call is the host's.
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {

@@ -15,6 +15,8 @@ struct Model {
   double remote_byte = 1.0 / 12e9;  ///< copy of what another core has just written
   double slot_byte = 1.0 / 8e9;     ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;  ///< one source of a reduction, from the own caches
+  double stored_byte = 1.0 / 20e9;  ///< on top of that: stored into another rank's memory, if that has left its caches
+  double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
 
   // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
@@ -57,6 +59,7 @@ struct Cost {
   double rounds = 0;        ///< times a rank has to wait for all the others
   double copied_bytes = 0;  ///< between own buffers
   double remote_bytes = 0;  ///< read from or written to others' buffers
+  double stored_bytes = 0;  ///< the part of remote_bytes that is stored into two buffers of the message's size
   double slot_bytes = 0;    ///< through slots on the way in or out, because buffers of this size are not reachable
   double reduced_bytes = 0;
   double exposures = 0;
@@ -67,6 +70,7 @@ struct Cost {
     const double shared = std::max(1.0, shape.ranks_per_core);
     double work = copied_bytes * model.copy_byte + slot_bytes * model.slot_byte + reduced_bytes * model.reduce_byte +
                   exposures * model.expose;
+    if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
     if (startups > 0 && shape.reach == Reach::kernel)
       work += startups * model.kernel_start + remote_bytes * model.kernel_byte +
               remote_bytes / 4096 * model.kernel_page * model.gamma(concurrency);

@@ -372,7 +372,16 @@ std::string FuzzBlocks::describe_places() const {
 
 }  // namespace
 
-std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& draw) {
+std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& drawn) {
+  Draw draw = drawn;
+#ifdef OPEN_MPI
+  // Chooses the algorithm by the size of the send type times the receive counts: ranks with different types then wait
+  // for each other forever.
+  if (draw.kind == Kind::kAllgatherv && draw.mixed_layouts) {
+    draw.ask_host = false;
+    draw.mixed_layouts = !host_alone();
+  }
+#endif
   return std::make_unique<FuzzBlocks>(place, draw);
 }
 

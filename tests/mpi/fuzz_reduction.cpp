@@ -1,6 +1,4 @@
 // Reductions of the fuzzer. The result is the host's own.
-#include <dlfcn.h>
-
 #include <cstring>
 
 #include "fuzz.h"
@@ -8,13 +6,6 @@
 namespace tutti::tests {
 
 namespace {
-
-/// Without the preload MPI_ is the host's too. MPICH copies between overlapping parts in an in-place Reduce_scatter with
-/// unequal counts and ends the program when it notices.
-bool host_alone() {
-  static const bool alone = dlsym(RTLD_DEFAULT, "tutti_last_choice") == nullptr;
-  return alone;
-}
 
 class FuzzReduction final : public FuzzOperation {
  public:
@@ -31,6 +22,8 @@ class FuzzReduction final : public FuzzOperation {
  private:
   void call(bool host, const void* send, void* receive) const;
   bool receives() const { return draw_.kind != Kind::kReduce || rank_ == root_; }
+  // MPICH copies between overlapping parts in a Reduce_scatter in place with unequal counts, and ends the program when
+  // it notices.
   bool in_place() const { return draw_.in_place && receives() && !(scatters() && host_alone()); }
   bool scatters() const { return draw_.kind == Kind::kReduceScatter || draw_.kind == Kind::kReduceScatterBlock; }
   MPI_Op operation() const;

@@ -1,4 +1,4 @@
-// Deterministic tests of what MPI promises about Barrier, Bcast, Reduce and Allreduce. Names of tests on the command
+// Deterministic tests of what MPI promises about the blocking collectives. Names of tests on the command
 // line run those only.
 #include "semantics.h"
 
@@ -33,6 +33,17 @@ int main(int argc, char** argv) {
         TEST(buffers_may_be_anywhere),
         TEST(large_messages_arrive),
         TEST(large_count_functions_work),
+        TEST(scatter_and_gather_match_the_host),
+        TEST(allgather_matches_the_host),
+        TEST(alltoall_matches_the_host),
+        TEST(blocks_of_nothing_are_left_alone),
+        TEST(blocks_at_absolute_addresses),
+        TEST(large_count_functions_of_blocks_work),
+        TEST(errors_in_calls_with_blocks_are_those_of_the_host),
+        TEST(too_little_room_is_an_error_and_nobody_waits),
+        TEST(neighbors_get_what_is_theirs),
+        TEST(large_count_functions_of_neighbors_work),
+        TEST(a_duplicate_has_the_same_neighbors),
         TEST(communicators_of_every_origin),
         TEST(many_communicators_leave_nothing_behind),
         TEST(intercommunicators_work),

@@ -19,6 +19,21 @@ void buffers_may_be_anywhere(Context& context);
 void large_messages_arrive(Context& context);
 void large_count_functions_work(Context& context);
 
+// semantics_blocks.cpp
+void scatter_and_gather_match_the_host(Context& context);
+void allgather_matches_the_host(Context& context);
+void alltoall_matches_the_host(Context& context);
+void blocks_of_nothing_are_left_alone(Context& context);
+void blocks_at_absolute_addresses(Context& context);
+void large_count_functions_of_blocks_work(Context& context);
+void errors_in_calls_with_blocks_are_those_of_the_host(Context& context);
+void too_little_room_is_an_error_and_nobody_waits(Context& context);
+
+// semantics_neighbors.cpp
+void neighbors_get_what_is_theirs(Context& context);
+void large_count_functions_of_neighbors_work(Context& context);
+void a_duplicate_has_the_same_neighbors(Context& context);
+
 // semantics_communicators.cpp
 void communicators_of_every_origin(Context& context);
 void many_communicators_leave_nothing_behind(Context& context);

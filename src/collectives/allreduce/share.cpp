@@ -58,8 +58,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = 2 * others * bytes,
+                             .stored_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
                              .reduced_bytes = bytes,
                              .exposures = 2.0};

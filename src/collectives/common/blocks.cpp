@@ -63,15 +63,22 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   const Span span = span_of(blocks, count);
   const memory::Region region = span.bytes ? reach(communicator.node(), blocks, count, span) : memory::Region();
   const std::size_t copied = bytes_without(blocks, count, skip);
-  Entry* table = reinterpret_cast<Entry*>(communicator.slot_data(communicator.rank(), operation.sequence()));
+  std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
   const std::size_t table_bytes = blocks.is_regular() ? 0 : count * sizeof(Entry);
   const bool fits = copied > 0 && table_bytes + copied <= communicator.slot_bytes();
+  Entry* table = reinterpret_cast<Entry*>(area);
+  memory::Region table_region = communicator.slot_region(operation.sequence());
+  const bool table_apart = table_bytes > communicator.slot_bytes();
+  if (table_apart) [[unlikely]] {
+    std::byte* staging = communicator.staging(side == Side::source ? 1 : 0, table_bytes);
+    table = reinterpret_cast<Entry*>(staging);
+    table_region = communicator.arena_region(staging);
+  }
 
   ExposedBlocks exposed{{region, const_cast<std::byte*>(span.begin), false, false}, blocks};
   std::size_t base_offset = 0;
   if (fits && (prefer_slot || !region.loads_and_stores())) {
-    exposed.exposure = {communicator.slot_region(operation.sequence()), reinterpret_cast<std::byte*>(table), true,
-                        true};
+    exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
     base_offset = table_bytes;
   } else if (region.kind() == memory::Kind::none && copied > 0) {
     std::byte* staging = communicator.staging(static_cast<int>(side), copied);
@@ -109,7 +116,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
-  mine.regions.stride = exposed.local.stride;
+  mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
   operation.publish(mine.flag);
   return exposed;
 }
@@ -125,7 +132,8 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
   const Post& post = operation.slot(rank).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().slot_data(rank, operation.sequence()));
+  const auto* table = reinterpret_cast<const Entry*>(
+      operation.communicator().peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0));
   return {region, table[index].offset, table[index].bytes};
 }
 

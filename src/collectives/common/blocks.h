@@ -21,11 +21,21 @@ struct ExposedBlocks {
   Blocks local;
 };
 
+/// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if something
+/// is left out, which the caller of the collective then reports.
+inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::size_t room) {
+  if (sent <= room) [[likely]]
+    return sent;
+  communicator.truncated = true;
+  return room;
+}
+
 /// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
 /// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
 /// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
 /// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none.
-/// An operation has one table: only one of source and destination of a rank may be irregular.
+/// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the data area,
+/// which has room for one entry a rank, or for more blocks (neighbourhoods) in the other side's staging buffer.
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
                           bool prefer_slot = false, std::ptrdiff_t skip = -1);
 

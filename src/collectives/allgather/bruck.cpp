@@ -1,0 +1,62 @@
+// Allgather, Bruck's.
+//
+// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step k = 0, 1, ... it has the
+// blocks of the m = 2^k ranks from its own on, and reads from rank + m those that follow: m of them, in the last step
+// p - m. Phase 3: it waits until those that read from it have done so.
+// Blocks are read straight to where they belong, so the rotation at the end that the algorithm is known for is not needed.
+// Cost: ceil(log2 p) steps of one hop, (p - 1) n bytes in one or two copies a step.
+// Requires: nothing. CMA-aware, section V.A.4.
+
+#include <bit>
+
+#include "collectives/collectives.h"
+#include "collectives/common/gathered.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const AllgatherArguments& arguments) {
+  const int ranks = operation.communicator().size();
+  const int self = operation.communicator().rank();
+  Gathered gathered(operation, arguments);
+  std::uint64_t step = 1;
+  for (int have = 1; have < ranks; have *= 2, ++step) {
+    const int from = (self + have) % ranks;
+    const int end = from + std::min(have, ranks - have);
+    co_await gathered.reached(from, step);
+    gathered.fetch(from, from, std::min(end, ranks));
+    if (end > ranks) gathered.fetch(from, 0, end - ranks);
+    gathered.announce(step + 1);
+  }
+  gathered.collect();
+  if (!gathered.read_in_place()) co_return;
+  step = 2;
+  for (int have = 1; have < ranks; have *= 2, ++step) co_await gathered.reached((self - have + ranks) % ranks, step);
+}
+
+void run(Communicator& communicator, const AllgatherArguments& arguments) {
+  Operation operation(communicator, "Allgather");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
+const selection::Algorithm<AllgatherArguments> allgather_bruck{
+    "bruck", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + steps,
+                             .rounds = 1.0 + steps,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = 2 * steps};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,70 @@
+// Allgather around a ring (Ring-Neighbor-j).
+//
+// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step i it reads from rank - j
+// the block that arrived there in the step before, that of rank - i j, as soon as that rank's flag says so. Phase 3: it
+// waits until rank + j has read the last one.
+// Cost: p - 1 steps of one hop and n bytes, one reader on each rank. The greater part of the copies stays within a cache
+// or socket if j is chosen by how the ranks are placed.
+// Requires: gcd(p, j) = 1, else the steps of rank - j do not come by all ranks. CMA-aware, section V.A.1.
+
+#include <numeric>
+
+#include "collectives/collectives.h"
+#include "collectives/common/gathered.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const AllgatherArguments& arguments) {
+  const int ranks = operation.communicator().size();
+  const int self = operation.communicator().rank();
+  const int j = arguments.parameter % ranks;
+  const int before = (self - j + ranks) % ranks;
+  const int after = (self + j) % ranks;
+  Gathered gathered(operation, arguments);
+  int block = self;
+  for (int step = 1; step < ranks; ++step) {
+    block = (block - j + ranks) % ranks;
+    co_await gathered.reached(before, static_cast<std::uint64_t>(step));
+    gathered.fetch(before, block, block + 1);
+    gathered.announce(static_cast<std::uint64_t>(step) + 1);
+  }
+  gathered.collect();
+  if (gathered.read_in_place()) co_await gathered.reached(after, static_cast<std::uint64_t>(ranks));
+}
+
+void run(Communicator& communicator, const AllgatherArguments& arguments) {
+  Operation operation(communicator, "Allgather");
+  operation.run(body(operation, arguments));
+}
+
+/// The odd ones that are coprime to the ranks: 1 first.
+int candidate(const selection::Shape& shape, int index) {
+  for (int j = 1; j == 1 || j < shape.ranks; j += 2)
+    if (std::gcd(shape.ranks, j) == 1 && index-- == 0) return j;
+  return 0;
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor;
+const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
+    "ring-neighbor",
+    "j without a common divisor with the number of ranks",
+    [](const selection::Shape& shape) { return std::gcd(shape.ranks, shape.parameter) == 1; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double steps = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + steps,
+                             .rounds = 1.0 + steps,
+                             .copied_bytes = bytes,
+                             .remote_bytes = steps * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = steps};
+    },
+    run,
+    {"j", candidate}};
+
+}  // namespace tutti

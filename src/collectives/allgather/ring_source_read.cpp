@@ -1,0 +1,75 @@
+// Allgather, flat, single copy: every block is read where it comes from.
+//
+// Phase 1: every rank exposes its block. Phase 2: in step i it reads the block of rank + i, so that no two read from the
+// same rank unless they drift apart; its own block is copied while it would wait. Phase 3: it says that it has read all
+// and waits until the others have.
+// Cost: two flag hops; n bytes copied, p - 1 copies of n bytes read, one reader at a time on each rank.
+// Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Read).
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/own_block.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const AllgatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const Blocks& receive = arguments.receive;
+  const auto own_index = static_cast<std::size_t>(self);
+  const std::byte* send = arguments.send ? arguments.send : receive.at(own_index);
+  const ExposedBlocks mine = post_blocks(operation, Blocks::regular(send, arguments.bytes), 1, Side::source);
+  OwnBlock own(receive.at(own_index), send, std::min(arguments.bytes, receive.size(own_index)), arguments.store);
+
+  bool all_seen = true;
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self + i) % ranks;
+    const auto index = static_cast<std::size_t>(rank);
+    if (receive.size(index) == 0) {
+      all_seen = false;
+      continue;
+    }
+    const sync::Flag& posted = operation.slot(rank).post.flag;
+    own.copy_until(posted, operation.stamp());
+    co_await operation.has(posted, 0, rank);
+    const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
+    communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
+                                      fitting(communicator, theirs.bytes, receive.size(index)), arguments.store);
+  }
+  if (all_seen) communicator.seen_all(operation.sequence());
+  operation.publish(operation.own().done.flag[0]);
+  own.finish();
+  if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self - i + ranks) % ranks;
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  }
+}
+
+void run(Communicator& communicator, const AllgatherArguments& arguments) {
+  Operation operation(communicator, "Allgather");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_read;
+const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
+    "ring-source-read", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = 2,
+                             .startups = others};
+    },
+    run};
+
+}  // namespace tutti

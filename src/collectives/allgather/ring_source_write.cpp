@@ -1,0 +1,95 @@
+// Allgather, flat, single copy: every rank stores its block where it belongs on all others.
+//
+// Phase 1: every rank exposes its receive buffer. Phase 2: it reads its block once, piece by piece, and stores each piece
+// into all receive buffers, its own too, while it is in the cache; what only the kernel can reach is written in one
+// copy, beginning with the next rank. Phase 3: it waits until the others have written.
+// Cost: two flag hops; n bytes read, p times n stored.
+// Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Write).
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/own_block.h"
+
+namespace tutti {
+
+namespace {
+
+/// Of the block at a time, so that it stays in the first-level cache until it is stored everywhere.
+constexpr std::size_t piece_bytes = 4 * grain_bytes;
+
+struct Target {
+  int rank = 0;
+  RemoteBlock block;
+};
+
+Task body(Operation& operation, const AllgatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const Blocks& receive = arguments.receive;
+  const auto count = static_cast<std::size_t>(ranks);
+  const auto own_index = static_cast<std::size_t>(self);
+  const std::byte* source = arguments.send ? arguments.send : receive.at(own_index);
+  const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
+  const std::size_t own_bytes = std::min(arguments.bytes, receive.size(own_index));
+  OwnBlock own(receive.at(own_index), source, own_bytes, arguments.store);
+
+  if (arguments.bytes > 0) {
+    Target* targets = operation.array<Target>(count);
+    std::size_t mapped = 0;
+    for (int i = 1; i < ranks; ++i) {
+      const int rank = (self + i) % ranks;
+      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      Target target{rank, posted_block(operation, rank, own_index, Side::destination)};
+      target.block.bytes = std::min(target.block.bytes, arguments.bytes);
+      if (target.block.region.loads_and_stores())
+        targets[mapped++] = target;
+      else if (target.block.bytes > 0)
+        communicator.peer(rank).copy_to(target.block.region, target.block.offset, source, target.block.bytes);
+    }
+    communicator.seen_all(operation.sequence());
+    for (std::size_t at = 0; at < arguments.bytes && mapped > 0; at += piece_bytes) {
+      for (std::size_t i = 0; i < mapped; ++i) {
+        const RemoteBlock& block = targets[i].block;
+        if (at < block.bytes)
+          communicator.peer(targets[i].rank)
+              .copy_to(block.region, block.offset + at, source + at, std::min(piece_bytes, block.bytes - at),
+                       arguments.store);
+      }
+      own.copy(piece_bytes);
+    }
+  }
+  operation.publish(operation.own().done.flag[0]);
+  own.finish();
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self - i + ranks) % ranks;
+    if (receive.size(static_cast<std::size_t>(rank)) > 0)
+      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  }
+  collect_blocks(mine, receive, count, self);
+}
+
+void run(Communicator& communicator, const AllgatherArguments& arguments) {
+  Operation operation(communicator, "Allgather");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_write;
+const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
+    "ring-source-write", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = others};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,88 @@
+// Alltoall, pairwise, in steps.
+//
+// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: in step i = 1 .. p - 1 it reads its block
+// from rank XOR i if p is a power of two, from rank - i if not, once the reader of the step before has finished
+// there: never do two read from one rank at a time. Phase 3: it waits until its own blocks have been read.
+// Cost: p - 1 steps of one hop and n bytes, one reader on each rank.
+// Requires: nothing. CMA-aware, section IV.C.1; the paper leaves the steps to themselves, here flags keep them apart.
+
+#include <bit>
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/own_block.h"
+
+namespace tutti {
+
+namespace {
+
+/// Who reads from whom in a step.
+struct Pairs {
+  int ranks;
+  bool power;
+
+  int source(int reader, int step) const { return power ? reader ^ step : (reader - step + ranks) % ranks; }
+  int reader(int source, int step) const { return power ? source ^ step : (source + step) % ranks; }
+};
+
+Task body(Operation& operation, const AlltoallArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const Pairs pairs{ranks, std::has_single_bit(static_cast<unsigned>(ranks))};
+  const auto own_index = static_cast<std::size_t>(self);
+  const Blocks& send = arguments.send;
+  const Blocks& receive = arguments.receive;
+  const ExposedBlocks mine = post_blocks(operation, send, static_cast<std::size_t>(ranks), Side::source, false, self);
+  OwnBlock(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
+           arguments.store)
+      .finish();
+
+  // ready: steps in which this rank has read.
+  for (int step = 1; step < ranks; ++step) {
+    const int rank = pairs.source(self, step);
+    const auto index = static_cast<std::size_t>(rank);
+    if (step > 1) {
+      const int previous = pairs.reader(rank, step - 1);
+      co_await operation.has(operation.slot(previous).ready.flag[0], static_cast<std::uint64_t>(step - 1), previous);
+    }
+    if (receive.size(index) > 0) {
+      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
+      if (const std::size_t bytes = fitting(communicator, theirs.bytes, receive.size(index)))
+        communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+    }
+    operation.publish(operation.own().ready.flag[0], static_cast<std::uint64_t>(step));
+  }
+  if (mine.exposure.in_the_ring) co_return;
+  for (int step = 1; step < ranks; ++step) {
+    const int rank = pairs.reader(self, step);
+    if (send.size(static_cast<std::size_t>(rank)) > 0)
+      co_await operation.has(operation.slot(rank).ready.flag[0], static_cast<std::uint64_t>(step), rank);
+  }
+}
+
+void run(Communicator& communicator, const AlltoallArguments& arguments) {
+  Operation operation(communicator, "Alltoall");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AlltoallArguments> alltoall_pairwise;
+const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
+    "pairwise", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double steps = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + steps,
+                             .rounds = 1.0 + steps,
+                             .copied_bytes = bytes,
+                             .remote_bytes = steps * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? steps * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = steps};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,36 @@
+// Throttled Scatter and Gather: the ranks after the root form k chains in which one after the other copies.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "selection/algorithm.h"
+
+namespace tutti {
+
+/// Distance from the root of the first of the last k ranks. These end the chains: each has waited for all before it.
+constexpr int last_of_chains(int ranks, int k) {
+  return std::max(1, ranks - k);
+}
+
+/// Powers of two below the number of ranks that copy.
+inline int throttle_candidate(const selection::Shape& shape, int index) {
+  const int k = index < 16 ? 1 << index : 0;
+  return index == 0 || k < shape.ranks - 1 ? k : 0;
+}
+
+inline selection::Cost throttled_cost(const selection::Shape& shape) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  const double others = shape.ranks - 1;
+  const double k = std::min<double>(std::max(1, shape.parameter), others);
+  const double steps = std::ceil(others / k);
+  return {.hops = 2.0 + steps + 0.2 * k,
+          .rounds = 1 + steps,
+          .remote_bytes = bytes * steps,
+          .slot_bytes = shape.reach == selection::Reach::staged ? bytes * others : 0.0,
+          .exposures = 1,
+          .startups = steps,
+          .concurrency = k};
+}
+
+}  // namespace tutti

@@ -1,0 +1,100 @@
+// Gather, flat, single copy, the root copies too.
+//
+// Phase 1: the root exposes where the blocks belong and says from where on it copies itself; every sender exposes its
+// buffer. Phase 2: each sender writes the front of its block into the root's buffer; the root copies its own block, then
+// reads the back part of each block whose buffer it can load from. Phase 3: all wait until the root and the senders have
+// finished.
+// Cost: two flag hops; in place n (p-1)/p bytes copied by every rank, the root included, where writes alone copy n;
+// otherwise the root's own block takes half of the root's time, and n (1 - 1/2p) are left.
+// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's part is ours.
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/rooted.h"
+
+namespace tutti {
+
+namespace {
+
+Task root(Operation& operation, const GatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const memory::Region reachable = communicator.node().reachable(arguments.receive.base);
+  // Blocks that are written into a copy are written whole.
+  const std::size_t middle = reachable.loads_and_stores()
+                                 ? root_part_begins(arguments.bytes, communicator.size(), arguments.send != nullptr)
+                                 : arguments.bytes + grain_bytes;
+  // Before the post: who sees that sees this.
+  operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
+  const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
+  keep_own_block(communicator, arguments);
+  for (int i = 1; i < communicator.size(); ++i) {
+    const int sender = rank_at(arguments.root, i, communicator.size());
+    co_await operation.has(operation.slot(sender).post.flag, 0, sender);
+    const memory::Region region = posted_source(operation, sender);
+    const std::size_t end = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
+    if (region.loads_and_stores() && middle < end)
+      communicator.peer(sender).copy_from(region, middle,
+                                          arguments.receive.at(static_cast<std::size_t>(sender)) + middle, end - middle,
+                                          arguments.store);
+    // One flag a sender: nobody waits for the root's copies of the others' blocks.
+    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+  }
+  communicator.seen_all(operation.sequence());
+  for (int i = 1; i < communicator.size(); ++i) {
+    const int sender = rank_at(arguments.root, i, communicator.size());
+    co_await operation.has(operation.slot(sender).done.flag[0], 0, sender);
+  }
+  collect_blocks(mine, arguments.receive, ranks, arguments.root);
+}
+
+Task sender(Operation& operation, const GatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int root = arguments.root;
+  auto* source = const_cast<std::byte*>(arguments.send);
+  const memory::Region reachable = communicator.node().reachable(source);
+  const bool root_reads = reachable.loads_and_stores();
+  operation.own().post.regions.bytes = arguments.bytes;
+  post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {});
+
+  co_await operation.has(operation.slot(root).post.flag, 0, root);
+  const std::size_t middle = (operation.slot(root).ready.flag[0].get() & sync::progress_max) * grain_bytes;
+  const RemoteBlock block =
+      posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::destination);
+  const std::size_t end = std::min(arguments.bytes, block.bytes);
+  if (const std::size_t bytes = root_reads ? std::min(middle, end) : end)
+    communicator.peer(root).copy_to(block.region, block.offset, source, bytes, arguments.store);
+  operation.publish(operation.own().done.flag[0]);
+  const int distance = distance_of(communicator.rank(), root, communicator.size());
+  if (root_reads && middle < end)
+    co_await operation.has(operation.slot(root).done.flag[0], static_cast<std::uint64_t>(distance), root);
+}
+
+void run(Communicator& communicator, const GatherArguments& arguments) {
+  Operation operation(communicator, "Gather");
+  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : sender(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<GatherArguments> gather_cooperative;
+const selection::Algorithm<GatherArguments> gather_cooperative{
+    "cooperative", "equal blocks, at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) {
+      return shape.regular && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+    },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // The root reads only what is mapped.
+      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.5 / shape.ranks : 1.0;
+      return selection::Cost{.hops = 2.0 + 0.4 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = bytes * part,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .exposures = 2,
+                             .startups = 1,
+                             .concurrency = static_cast<double>(shape.ranks - 1)};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,77 @@
+// Gather, flat, single copy: all write at once.
+//
+// Phase 1: the root exposes where the blocks belong. Phase 2: every rank writes its block into the root's buffer while
+// the root copies its own. Phase 3: the root waits until all have written.
+// Small blocks of Gatherv do not wait for the root: they go through the sender's slot, and the root copies them out.
+// Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
+// alpha + n beta + l gamma(p-1) n/s.
+// Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.1.
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/letter.h"
+#include "collectives/common/rooted.h"
+
+namespace tutti {
+
+namespace {
+
+bool by_letter(Communicator& communicator, const GatherArguments& arguments) {
+  return !arguments.regular && arguments.bytes <= communicator.node().settings.eager_max;
+}
+
+Task root(Operation& operation, const GatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const Blocks& blocks = arguments.receive;
+  const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
+                                         Side::destination, false, arguments.root);
+  keep_own_block(communicator, arguments);
+  for (int i = 1; i < communicator.size(); ++i) {
+    const int writer = rank_at(arguments.root, i, communicator.size());
+    const auto index = static_cast<std::size_t>(writer);
+    const std::size_t bytes = blocks.size(index);
+    if (bytes == 0) continue;
+    co_await operation.has(operation.slot(writer).post.flag, letter::sent, writer);
+    const bool came = letter::open(operation, writer, blocks.at(index), bytes);
+    if (!came && mine.exposure.copied) std::memcpy(blocks.at(index), mine.local.at(index), bytes);
+  }
+  if (arguments.regular) communicator.seen_all(operation.sequence());
+}
+
+Task writer(Operation& operation, const GatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  if (by_letter(communicator, arguments)) {
+    letter::send(operation, arguments.send, arguments.bytes);
+    co_return;
+  }
+  co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+  const RemoteBlock block =
+      posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
+  if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
+    communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+  letter::say_delivered(operation, arguments.bytes);
+}
+
+void run(Communicator& communicator, const GatherArguments& arguments) {
+  Operation operation(communicator, "Gather");
+  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : writer(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<GatherArguments> gather_parallel_write;
+const selection::Algorithm<GatherArguments> gather_parallel_write{
+    "parallel-write", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .exposures = 1,
+                             .startups = 1,
+                             .concurrency = static_cast<double>(shape.ranks - 1)};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,68 @@
+// Scatter, flat, single copy: the root writes to one after the other.
+//
+// Phase 1: every rank exposes its receive buffer. Phase 2: the root copies its own block, then writes each block into
+// its receiver's buffer, in rank order from its own on, and tells after each how many are done. Nobody contends.
+// Cost: two flag hops; (p-1) n bytes copied by the root: p (alpha + n beta + l n/s).
+// Requires: nothing; every receiver announces the size of its buffer. CMA-aware, section IV.A.2.
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/rooted.h"
+
+namespace tutti {
+
+namespace {
+
+Task root(Operation& operation, const ScatterArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  keep_own_block(communicator, arguments);
+  for (int i = 1; i < communicator.size(); ++i) {
+    const int receiver = rank_at(arguments.root, i, communicator.size());
+    const auto index = static_cast<std::size_t>(receiver);
+    if (const std::size_t size = arguments.send.size(index)) {
+      co_await operation.has(operation.slot(receiver).post.flag, 0, receiver);
+      const RemoteBlock block = posted_block(operation, receiver, 0, Side::destination);
+      if (const std::size_t bytes = std::min(size, block.bytes))
+        communicator.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes,
+                                            arguments.store);
+    }
+    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+  }
+  if (arguments.regular) communicator.seen_all(operation.sequence());
+}
+
+Task receiver(Operation& operation, const ScatterArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const Blocks block = Blocks::regular(arguments.receive, arguments.bytes);
+  const ExposedBlocks mine = post_blocks(operation, block, 1, Side::destination);
+  if (arguments.bytes == 0) co_return;
+  const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
+  co_await operation.has(operation.slot(arguments.root).done.flag[0], static_cast<std::uint64_t>(distance),
+                         arguments.root);
+  collect_blocks(mine, block, 1);
+}
+
+void run(Communicator& communicator, const ScatterArguments& arguments) {
+  Operation operation(communicator, "Scatter");
+  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : receiver(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScatterArguments> scatter_sequential_write;
+const selection::Algorithm<ScatterArguments> scatter_sequential_write{
+    "sequential-write", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes,
+                             .remote_bytes = bytes * others,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = 1,
+                             .startups = others};
+    },
+    run};
+
+}  // namespace tutti
