@@ -119,6 +119,11 @@ const topology::RankPlan& Communicator::plan(int root) {
   return *plan;
 }
 
+const topology::RankBlocks& Communicator::rank_blocks() {
+  if (!rank_blocks_) rank_blocks_ = topology::rank_blocks(topology::build(placement_, levels_, 0));
+  return *rank_blocks_;
+}
+
 std::size_t Communicator::chunk_bytes(int level) const {
   const auto i = std::min(static_cast<std::size_t>(level), chunk_of_level_.size() - 1);
   return chunk_of_level_[i];

@@ -9,6 +9,7 @@
 
 #include "engine/node.h"
 #include "sync/flag.h"
+#include "topology/rank_blocks.h"
 #include "topology/tree.h"
 
 namespace tutti {
@@ -157,6 +158,8 @@ class Communicator {
 
   /// Part of the operation at this rank for `root`, by the hierarchy of the settings; built once a root.
   const topology::RankPlan& plan(int root);
+  /// Blocks of consecutive ranks, near each other where ranks are placed so (topology/rank_blocks.h); built once.
+  const topology::RankBlocks& rank_blocks();
   /// Levels of the hierarchy; 1 if it is flat.
   int depth() const { return depth_; }
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
@@ -198,6 +201,7 @@ class Communicator {
   bool keep_shared_ = false;
   std::vector<std::unique_ptr<topology::RankPlan>> plans_;
   std::vector<std::size_t> chunk_of_level_;
+  std::optional<topology::RankBlocks> rank_blocks_;
 };
 
 }  // namespace tutti

@@ -20,7 +20,8 @@
 #define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
   X(Init) X(Init_thread) X(Finalize) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
-  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge)
+  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local)
 // clang-format on
 
 /// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has them.
@@ -31,7 +32,11 @@
 // clang-format on
 
 #if TUTTI_HAS_LARGE_COUNTS
-#define TUTTI_INTERPOSED_LARGE(X) X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Comm_create_from_group)
+// clang-format off
+#define TUTTI_INTERPOSED_LARGE(X)                                                                                 \
+  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Comm_create_from_group) X(Reduce_scatter_c) X(Reduce_scatter_block_c)   \
+  X(Scan_c) X(Exscan_c) X(Reduce_local_c)
+// clang-format on
 #else
 #define TUTTI_INTERPOSED_LARGE(X)
 #endif

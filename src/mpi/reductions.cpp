@@ -72,25 +72,30 @@ void combine_packed(void* context, void* destination, const void* const* sources
   static_cast<UserOperator*>(context)->packed(destination, sources, count, elements);
 }
 
-/// The call as the core can do it. `receive` is null on ranks that get no result.
+/// The kernel of a predefined operator on a predefined type; nullptr if there is none.
+reduction::Kernel kernel_of(const OperatorInfo& operation, const TypeInfo& info) {
+  if (operation.kind != OperatorKind::predefined || !info.predefined || !info.kernel_type) return nullptr;
+  return reduction::kernel(operation.operation, *info.kernel_type);
+}
+
+/// The call as the core can do it. received: elements of the result that this rank gets; `receive` may be anything if
+/// there are none, unless it holds the contribution.
 template <class Run>
-bool with_core_arguments(const ReductionCall& call, bool receives, const Run& run, int& code) {
+bool with_core_arguments(const ReductionCall& call, std::size_t received, const Run& run, int& code) {
   const bool in_place = call.send == MPI_IN_PLACE;
   // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
-  if (in_place && !receives) return false;
-  if (receives && !in_place && call.send == call.receive) return false;
+  if (received > 0 && !in_place && call.send == call.receive) return false;
   const OperatorInfo operation = operator_info(call.operation);
   if (operation.kind == OperatorKind::unknown) return false;
   const TypeInfo* info = type_info(call.datatype);
   if (!info || info->bytes == 0) return false;
-  if (info->predefined && ((!in_place && !call.send) || (receives && !call.receive))) return false;
+  if (info->predefined && ((!in_place && !call.send) || ((in_place || received > 0) && !call.receive))) return false;
 
   const void* send = in_place ? call.receive : call.send;
   code = MPI_SUCCESS;
   Combiner combiner;
   if (operation.kind == OperatorKind::predefined) {
-    if (!info->predefined || !info->kernel_type) return false;
-    combiner.kernel = reduction::kernel(operation.operation, *info->kernel_type);
+    combiner.kernel = kernel_of(operation, *info);
     if (!combiner.kernel) return false;
     combiner.element_bytes = reduction::size_of(*info->kernel_type);
     return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
@@ -112,7 +117,7 @@ bool with_core_arguments(const ReductionCall& call, bool receives, const Run& ru
   const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info->bytes]);
   code = pack(send, call.count, call.datatype, *info, packed.get(), call.communicator);
   if (!run(packed.get(), packed.get(), combiner)) return false;
-  if (receives) code = unpack(packed.get(), call.receive, call.count, call.datatype, *info, call.communicator);
+  if (received > 0) code = unpack(packed.get(), call.receive, received, call.datatype, user.info, call.communicator);
   return true;
 }
 
@@ -122,8 +127,9 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
   const Communicator& communicator = collectives.communicator();
   if (root < 0 || root >= communicator.size()) return false;
   const bool is_root = communicator.rank() == root;
+  if (!is_root && call.send == MPI_IN_PLACE) return false;
   return with_core_arguments(
-      call, is_root,
+      call, is_root ? call.count : 0,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
         return collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root});
       },
@@ -132,11 +138,40 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
 
 bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
   return with_core_arguments(
-      call, true,
+      call, call.count,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
         return collectives.allreduce({send, receive, call.count, &combiner});
       },
       code);
+}
+
+bool reduce_scatter(Collectives& collectives, const ReductionCall& call, const std::size_t* counts, int& code) {
+  return with_core_arguments(
+      call, counts[collectives.communicator().rank()],
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return collectives.reduce_scatter({send, receive, counts, call.count, &combiner});
+      },
+      code);
+}
+
+bool scan(Collectives& collectives, const ReductionCall& call, bool exclusive, int& code) {
+  const bool receives = !exclusive || collectives.communicator().rank() > 0;
+  return with_core_arguments(
+      call, receives ? call.count : 0,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return collectives.scan({send, receive, call.count, &combiner, exclusive});
+      },
+      code);
+}
+
+bool reduce_local(const ReductionCall& call) {
+  if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
+  const TypeInfo* info = type_info(call.datatype);
+  const reduction::Kernel kernel = info ? kernel_of(operator_info(call.operation), *info) : nullptr;
+  if (!kernel) return false;
+  const void* sources[2] = {call.send, call.receive};
+  kernel(call.receive, sources, 2, call.count);
+  return true;
 }
 
 }  // namespace tutti::mpi

@@ -1,4 +1,4 @@
-// Reduce and Allreduce between MPI's arguments and the core's: datatypes packed where needed, operators as functions.
+// Reductions between MPI's arguments and the core's: datatypes packed where needed, operators as functions.
 #pragma once
 
 #include "collectives/collectives.h"
@@ -18,5 +18,10 @@ struct ReductionCall {
 /// Each returns false if the call is the host's (also to report errors in its arguments); else `code` is the result.
 bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& code);
 bool allreduce(Collectives& collectives, const ReductionCall& call, int& code);
+/// counts: the elements of each rank, not negative; their sum is call.count.
+bool reduce_scatter(Collectives& collectives, const ReductionCall& call, const std::size_t* counts, int& code);
+bool scan(Collectives& collectives, const ReductionCall& call, bool exclusive, int& code);
+/// receive = send op receive, by our kernel; false if there is none for it.
+bool reduce_local(const ReductionCall& call);
 
 }  // namespace tutti::mpi

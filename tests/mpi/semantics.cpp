@@ -53,6 +53,11 @@ int main(int argc, char** argv) {
         TEST(waiting_in_a_collective_serves_others),
         TEST(outstanding_nonblocking_collectives_go_on),
         TEST(a_root_may_run_ahead),
+        TEST(scans_match_the_host),
+        TEST(scans_in_place_and_of_nothing),
+        TEST(scans_with_user_operations_keep_rank_order),
+        TEST(scans_of_derived_types),
+        TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),
     };
     status = run_tests(context, tests, argc, argv);

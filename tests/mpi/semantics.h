@@ -47,6 +47,13 @@ void waiting_in_a_collective_serves_others(Context& context);
 void outstanding_nonblocking_collectives_go_on(Context& context);
 void a_root_may_run_ahead(Context& context);
 
+// semantics_scans.cpp
+void scans_match_the_host(Context& context);
+void scans_in_place_and_of_nothing(Context& context);
+void scans_with_user_operations_keep_rank_order(Context& context);
+void scans_of_derived_types(Context& context);
+void scans_of_large_counts_and_between_groups(Context& context);
+
 // semantics_errors.cpp
 void errors_are_those_of_the_host(Context& context);
 

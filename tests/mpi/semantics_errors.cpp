@@ -47,6 +47,12 @@ std::vector<BadCall> bad_calls(int ranks) {
   BAD("Reduce without a communicator", Reduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL));
   BAD("Allreduce without an operator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
   BAD("Allreduce without a communicator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
+  BAD("Scan without an operator", Scan(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
+  BAD("Exscan without a communicator", Exscan(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
+  BAD("Reduce_scatter_block without an operator",
+      Reduce_scatter_block(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
+  BAD("Reduce_scatter_block without a communicator",
+      Reduce_scatter_block(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
   BAD("Barrier without a communicator", Barrier(MPI_COMM_NULL));
 #undef BAD
   return calls;

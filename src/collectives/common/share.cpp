@@ -43,19 +43,24 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     const std::size_t bytes = elements * element;
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
-      if (const std::byte* pointer = peer.pointer(sources[i].region, offset)) {
+      const std::size_t from = offset + static_cast<std::size_t>(sources[i].shift);
+      if (const std::byte* pointer = peer.pointer(sources[i].region, from)) {
         pointers[i] = pointer;
       } else {
-        peer.copy_from(sources[i].region, offset, scratch(i), bytes);
+        peer.copy_from(sources[i].region, from, scratch(i), bytes);
         pointers[i] = scratch(i);
       }
     }
-    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, offset);
+    const auto to = [&](const RemoteBuffer& destination) {
+      return offset + static_cast<std::size_t>(destination.shift);
+    };
+    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]));
     const bool elsewhere = result == nullptr || store == memory::Store::streaming;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);
     for (std::size_t i = elsewhere ? 0 : 1; i < destination_count; ++i)
-      communicator.peer(destinations[i].rank).copy_to(destinations[i].region, offset, result, bytes, store);
+      communicator.peer(destinations[i].rank)
+          .copy_to(destinations[i].region, to(destinations[i]), result, bytes, store);
   }
 }
 

@@ -28,7 +28,16 @@ void collect_result(const ReductionBuffers& buffers);
 struct RemoteBuffer {
   int rank = 0;
   memory::Region region;
+  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
 };
+
+/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
+inline memory::Region own_memory(const std::byte* address) {
+  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
+}
+
+/// TUTTI_BLOCK as costs take it: what one copy between ranks moves where a reduction has to copy.
+inline constexpr double usual_block_bytes = 16 * 1024;
 
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.

@@ -1,0 +1,140 @@
+// Reduce_scatter, direct by owner: every rank reduces its own range straight from all send buffers.
+//
+// Phase 1: every rank exposes its send buffer; whoever gets elements waits for all of them. Phase 2: it reduces its range
+// in one pass, in rank order, into its receive buffer; in place, into memory beside it, since peers still read. Phase 3:
+// a rank whose buffer is read waits for its readers, then puts a result in place where it belongs.
+// Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
+// Requires: at most TUTTI_FLAT_MAX ranks. The reduction by shares is XBRC's (as described in XHC, section V.C).
+//
+// Where buffers may have to be staged, a long message takes several rounds, each with a piece of every rank's range, so
+// that all ranks work in each of them and the staging buffer stays small.
+
+#include <cstring>
+#include <memory>
+
+#include "collectives/collectives.h"
+#include "collectives/common/owned_range.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+/// One round: the elements [at, at + length) of every rank's own range, as far as it has them.
+struct Round {
+  std::size_t at = 0;
+  std::size_t length = 0;
+  bool only = true;  ///< the whole message
+
+  Range of(Range owned) const { return overlap(owned, {owned.begin + at, owned.begin + at + length}); }
+};
+
+/// A buffer that peers cannot reach is copied, the pieces of the round one behind the other.
+Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& arguments, const Round& round) {
+  Communicator& communicator = operation.communicator();
+  const std::size_t element = arguments.combiner->element_bytes;
+  auto* send = const_cast<std::byte*>(arguments.send);
+  if (!round.only) {
+    const memory::Region region = communicator.node().reachable(send);
+    if (region.kind() != memory::Kind::none) return {region, send, false, false};
+  }
+  std::size_t elements = 0;
+  for (int rank = 0; rank < communicator.size(); ++rank) elements += round.of({0, arguments.counts[rank]}).length();
+  const Exposure exposed = expose(operation, send, elements * element, Side::source);
+  if (!exposed.copied) return exposed;
+  std::byte* to = exposed.local;
+  Range owned;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    owned = {owned.end, owned.end + arguments.counts[rank]};
+    const Range piece = round.of(owned);
+    if (piece.empty()) continue;
+    std::memcpy(to, send + piece.begin * element, piece.length() * element);
+    to += piece.length() * element;
+  }
+  return exposed;
+}
+
+/// `result`: where this rank's elements of the round go.
+Task body(Operation& operation, const ReduceScatterArguments& arguments, const Round& round, std::byte* result) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const auto element = static_cast<std::ptrdiff_t>(arguments.combiner->element_bytes);
+  const Exposure exposed = expose_pieces(operation, arguments, round);
+  // Readers find a copy's pieces one behind the other, and those of a buffer itself where they are.
+  operation.own().post.regions.bytes = exposed.copied ? 1 : 0;
+  post(operation, exposed, {});
+
+  const Range mine = round.of(owned_range(arguments.counts, self));
+  if (!mine.empty()) {
+    std::size_t before = 0;  // in a copy, the pieces of lower ranks
+    for (int rank = 0; rank < self; ++rank) before += round.of({0, arguments.counts[rank]}).length();
+    const auto packed = (static_cast<std::ptrdiff_t>(before) - static_cast<std::ptrdiff_t>(mine.begin)) * element;
+    RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      const bool copied = operation.slot(rank).post.regions.bytes != 0;
+      sources[rank] = {rank, posted_source(operation, rank), copied ? packed : 0};
+    }
+    communicator.seen_all(operation.sequence());
+    // The own memory needs no mechanism.
+    sources[self] = {self, own_memory(arguments.send), 0};
+    const RemoteBuffer destination{self, own_memory(result), -static_cast<std::ptrdiff_t>(mine.begin) * element};
+    reduce_range(communicator, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
+                 arguments.store);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  if (exposed.in_the_ring) co_return;
+  for (int rank = 0; rank < ranks; ++rank)
+    if (arguments.counts[rank] > round.at) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+}
+
+void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
+  const Node& node = communicator.node();
+  const std::size_t element = arguments.combiner->element_bytes;
+  const std::size_t longest = *std::max_element(arguments.counts, arguments.counts + communicator.size());
+  const bool all_reachable = node.cma || (node.window_shared && node.ranks_are_threads);
+  const std::size_t segment = node.settings.segment;
+  Round round{0, longest, true};
+  if (!all_reachable && arguments.bytes() > segment)
+    round = {0, std::max<std::size_t>(1, segment / static_cast<std::size_t>(communicator.size()) / element), false};
+
+  // In place, the result overwrites what peers read: it is kept elsewhere until all of them have finished.
+  const std::size_t own_bytes = arguments.counts[communicator.rank()] * element;
+  const bool overlaps =
+      arguments.receive < arguments.send + arguments.bytes() && arguments.send < arguments.receive + own_bytes;
+  std::unique_ptr<std::byte[]> large;
+  std::byte* result = arguments.receive;
+  if (own_bytes > 0 && overlaps) {
+    if (own_bytes > segment) large.reset(new std::byte[own_bytes]);
+    result = large ? large.get() : communicator.staging(static_cast<int>(Side::destination), own_bytes);
+  }
+  for (; round.at < longest; round.at += round.length) {
+    Operation operation(communicator, "Reduce_scatter");
+    operation.run(body(operation, arguments, round, result + std::min(round.at * element, own_bytes)));
+  }
+  if (result != arguments.receive) std::memcpy(arguments.receive, result, own_bytes);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct;
+const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
+    "direct", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes / shape.ranks,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .reduced_bytes = bytes,
+                             .exposures = 1,
+                             .startups = (shape.ranks - 1) * std::max(1.0, bytes / shape.ranks / usual_block_bytes),
+                             .concurrency = static_cast<double>(shape.ranks - 1)};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,54 @@
+// Reduce_scatter of small messages, flat, copy-in/copy-out.
+//
+// Phase 1: every rank copies its whole contribution into its slot (the smallest into the flag's own line). Phase 2: every
+// rank combines its own range of all slots in one pass, in rank order. A rank that gets no element does not wait.
+// Cost: one flag hop, n bytes copied, n (p-1)/p read from others, n reduced by each rank where the counts are equal.
+// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
+
+#include "collectives/common/eager.h"
+
+#include "collectives/collectives.h"
+#include "collectives/common/owned_range.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
+  const std::size_t element = arguments.combiner->element_bytes;
+  const std::size_t bytes = arguments.bytes();
+  const std::uint64_t sequence = eager::begin(communicator, bytes);
+  eager::send(communicator, sequence, arguments.send, bytes);
+  const Range mine = owned_range(arguments.counts, communicator.rank());
+  if (!mine.empty()) {
+    // The own contribution too from its slot: in place, the result may overlap it in the user's buffer.
+    const void** sources = communicator.sources();
+    for (int rank = 0; rank < communicator.size(); ++rank)
+      sources[rank] = eager::receive(communicator, sequence, rank, bytes, mine.end * element, "Reduce_scatter") +
+                      mine.begin * element;
+    communicator.seen_all(sequence);
+    (*arguments.combiner)(arguments.receive, sources, static_cast<std::size_t>(communicator.size()), mine.length());
+  }
+  communicator.complete(sequence);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager;
+const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
+    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) {
+      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+    },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+                             .rounds = 1,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .reduced_bytes = bytes};
+    },
+    run};
+
+}  // namespace tutti

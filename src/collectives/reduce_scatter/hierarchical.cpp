@@ -1,0 +1,114 @@
+// Reduce_scatter in two levels: blocks of neighbouring ranks first, then every owner from the blocks' partial results.
+//
+// Phase 1: the members of a block of ranks (those that share a socket or the like) divide the index range; each reduces
+// its share of their contributions into a buffer of the block's first rank. Phase 2: every rank reduces its own range
+// from the partial results of all blocks, in their order. Phase 3: the first rank of each block waits for all readers.
+// Cost: three flag hops; with b blocks each rank reads n bytes in its own block and b n/p of all, where `direct` reads
+// n (p-b)/p bytes across the boundaries between blocks.
+// Requires: nothing. Blocks are of consecutive ranks, so operators need not commute. Ours; two levels as in XHC, III.A.
+//
+// A long message is cut into segments, one operation each: partial results need no more memory than one.
+
+#include <cmath>
+#include <cstring>
+
+#include "collectives/collectives.h"
+#include "collectives/common/owned_range.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+/// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of this
+/// one end before the end of this one, so they overwrite nothing that a later one reads.
+Task body(Operation& operation, const ReduceScatterArguments& arguments, Range segment) {
+  Communicator& communicator = operation.communicator();
+  const Combiner& combiner = *arguments.combiner;
+  const topology::RankBlocks& blocks = communicator.rank_blocks();
+  const int self = communicator.rank();
+  const int ranks = communicator.size();
+  const int block = blocks.of[static_cast<std::size_t>(self)];
+  const int leader = blocks.first(block);
+  const auto members = static_cast<std::size_t>(blocks.size(block));
+  const std::size_t bytes = segment.length() * combiner.element_bytes;
+
+  auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
+  const Exposure source = expose(operation, send, bytes, Side::source);
+  if (source.copied) std::memcpy(source.local, send, bytes);
+  Exposure partial;
+  if (self == leader) {
+    std::byte* staging = communicator.staging(static_cast<int>(Side::destination), bytes);
+    partial = {communicator.arena_region(staging), staging, true, false};
+  }
+  post(operation, source, partial);
+
+  // Phase 1. Here elements are counted from the segment's first.
+  RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);
+  for (int rank = leader; rank <= blocks.last(block); ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    contributions[rank - leader] = {rank, posted_source(operation, rank)};
+  }
+  const RemoteBuffer collected{leader, posted_destination(operation, leader)};
+  const Range share = share_of({0, segment.length()}, static_cast<std::size_t>(self - leader), members,
+                               elements_in_line(combiner.element_bytes));
+  reduce_range(communicator, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
+  operation.publish(operation.own().reduced.flag[0]);
+
+  // Phase 2.
+  const Range owned = owned_range(arguments.counts, self);
+  const Range mine = overlap(owned, segment);
+  if (!mine.empty()) {
+    for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+    communicator.seen_all(operation.sequence());
+    RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
+    for (int each = 0; each < blocks.count(); ++each) {
+      const int rank = blocks.first(each);
+      partials[each] = {rank, posted_destination(operation, rank)};
+    }
+    std::byte* result = arguments.receive + (mine.begin - owned.begin) * combiner.element_bytes;
+    const Range here{mine.begin - segment.begin, mine.end - segment.begin};
+    const RemoteBuffer destination{self, own_memory(result),
+                                   -static_cast<std::ptrdiff_t>(here.begin * combiner.element_bytes)};
+    reduce_range(communicator, combiner, here, partials, static_cast<std::size_t>(blocks.count()), &destination, 1,
+                 arguments.store);
+  } else if (!source.in_the_ring) {
+    for (int rank = leader; rank <= blocks.last(block); ++rank)
+      co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  // Phase 3. Who has partial results must keep them; contributions have been read by now.
+  if (self != leader) co_return;
+  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+}
+
+void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
+  const std::size_t length =
+      std::max<std::size_t>(1, communicator.node().settings.segment / arguments.combiner->element_bytes);
+  for (std::size_t at = 0; at < arguments.count; at += length) {
+    Operation operation(communicator, "Reduce_scatter");
+    operation.run(body(operation, arguments, {at, std::min(at + length, arguments.count)}));
+  }
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical;
+const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
+    "hierarchical", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double blocks = std::sqrt(static_cast<double>(shape.ranks));
+      return selection::Cost{.hops = 3.0 + 0.3 * shape.ranks,
+                             .rounds = 3,
+                             .copied_bytes = bytes / shape.ranks,
+                             .remote_bytes = bytes + blocks * bytes / shape.ranks,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .reduced_bytes = bytes + blocks * bytes / shape.ranks,
+                             .exposures = 2,
+                             .startups = std::max(blocks, bytes / usual_block_bytes),
+                             .concurrency = blocks};
+    },
+    run};
+
+}  // namespace tutti

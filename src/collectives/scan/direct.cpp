@@ -1,0 +1,77 @@
+// Scan and Exscan, direct: every rank combines the send buffers of the ranks up to itself.
+//
+// Phase 1: every rank but the last exposes its send buffer. Phase 2: rank r waits for those below it and combines them in
+// one pass, in rank order, into its receive buffer; in place, into memory beside it, since higher ranks still read.
+// Phase 3: a rank whose buffer is read waits for the ranks above it, then puts a result in place where it belongs.
+// Cost: two flag hops; rank r reads r n bytes, so n p^2/2 in all: for few ranks.
+// Requires: at most TUTTI_FLAT_MAX ranks.
+
+#include <cstring>
+
+#include "collectives/collectives.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const ScanArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const bool read_by_others = self + 1 < communicator.size();
+  const int count = arguments.exclusive ? self : self + 1;
+  Exposure exposed{{}, nullptr, false, true};
+  if (read_by_others) {
+    auto* send = const_cast<std::byte*>(arguments.send);
+    exposed = expose(operation, send, arguments.bytes(), Side::source);
+    if (exposed.copied) std::memcpy(exposed.local, send, arguments.bytes());
+    post(operation, exposed, {});
+  }
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(self) + 1);
+  for (int rank = 0; rank < self; ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+  }
+  sources[self] = {self, own_memory(arguments.send)};
+  std::byte* result = arguments.receive;
+  if (count > 0) {
+    if (read_by_others && arguments.send == arguments.receive && !exposed.copied)
+      result = communicator.staging(static_cast<int>(Side::destination), arguments.bytes());
+    const RemoteBuffer destination{self, own_memory(result)};
+    reduce_range(communicator, *arguments.combiner, {0, arguments.count}, sources, static_cast<std::size_t>(count),
+                 &destination, 1, arguments.store);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  if (!exposed.in_the_ring)
+    for (int rank = self + 1; rank < communicator.size(); ++rank)
+      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  if (result != arguments.receive && count > 0) std::memcpy(arguments.receive, result, arguments.bytes());
+}
+
+void run(Communicator& communicator, const ScanArguments& arguments) {
+  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScanArguments> scan_direct;
+const selection::Algorithm<ScanArguments> scan_direct{
+    "direct", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = sources * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .reduced_bytes = (sources + 1) * bytes,
+                             .exposures = 1,
+                             .startups = sources * std::max(1.0, bytes / usual_block_bytes),
+                             .concurrency = static_cast<double>(shape.ranks - 1)};
+    },
+    run};
+
+}  // namespace tutti

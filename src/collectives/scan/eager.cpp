@@ -1,0 +1,53 @@
+// Scan and Exscan of small messages, flat, copy-in/copy-out.
+//
+// Phase 1: every rank but the last copies its contribution into its slot (the smallest into the flag's own line). Phase 2:
+// rank r combines those of the ranks up to r (Exscan: before r) in one pass, in rank order. Nobody waits for higher ranks.
+// Cost: one flag hop, n bytes copied, r n read and r n reduced by rank r.
+// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
+
+#include "collectives/common/eager.h"
+
+#include "collectives/collectives.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const ScanArguments& arguments) {
+  const std::size_t bytes = arguments.bytes();
+  const int self = communicator.rank();
+  const char* collective = arguments.exclusive ? "Exscan" : "Scan";
+  const std::uint64_t sequence = eager::begin(communicator, bytes);
+  if (self + 1 < communicator.size()) eager::send(communicator, sequence, arguments.send, bytes);
+  const int count = arguments.exclusive ? self : self + 1;
+  if (count > 0) {
+    const void** sources = communicator.sources();
+    for (int rank = 0; rank < count; ++rank)
+      sources[rank] =
+          rank == self ? arguments.send : eager::receive(communicator, sequence, rank, bytes, bytes, collective);
+    (*arguments.combiner)(arguments.receive, sources, static_cast<std::size_t>(count), arguments.count);
+  }
+  communicator.complete(sequence);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScanArguments> scan_eager;
+const selection::Algorithm<ScanArguments> scan_eager{
+    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) {
+      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+    },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // The last rank has most to do; on crowded cores the lighter work of the others is added to it.
+      const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
+      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+                             .rounds = 1,
+                             .copied_bytes = bytes,
+                             .remote_bytes = sources * bytes,
+                             .reduced_bytes = (sources + 1) * bytes};
+    },
+    run};
+
+}  // namespace tutti

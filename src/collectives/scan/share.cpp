@@ -1,0 +1,70 @@
+// Scan and Exscan by shares, flat: every rank makes all prefixes of its part of the index range.
+//
+// Phase 1: every rank exposes its send and receive buffers and waits for those of the others. Phase 2: it reads its share
+// of the send buffers one after the other, in rank order, and stores what has come together so far into the receive buffer
+// of the rank it has come to. Nobody else touches that share, so buffers may be in place. Phase 3: all wait for all.
+// Cost: two flag hops; each rank reads n bytes and writes n, whatever p is: n/p from each buffer and into each.
+// Requires: at most TUTTI_FLAT_MAX ranks. Ours; the shares are XBRC's (as described in XHC, section V.C).
+
+#include "collectives/collectives.h"
+#include "collectives/common/prefix.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const ScanArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const bool gets_result = !arguments.exclusive || self > 0;
+  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, gets_result,
+                                                    arguments.count, *arguments.combiner, false);
+  post(operation, buffers.source, buffers.destination);
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
+  RemoteBuffer* destinations = operation.array<RemoteBuffer>(ranks);
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank] = {rank, posted_source(operation, rank)};
+    destinations[rank] = {rank, posted_destination(operation, rank)};
+  }
+  communicator.seen_all(operation.sequence());
+
+  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
+                               elements_in_line(arguments.combiner->element_bytes));
+  prefix_range(communicator, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
+               arguments.store);
+  operation.publish(operation.own().done.flag[0]);
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const ScanArguments& arguments) {
+  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScanArguments> scan_share;
+const selection::Algorithm<ScanArguments> scan_share{
+    "share", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes / shape.ranks,
+                             .remote_bytes = 2 * others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .reduced_bytes = 2 * bytes,
+                             .exposures = 2,
+                             .startups = 2 * std::max<double>(shape.ranks - 1, bytes / usual_block_bytes),
+                             .concurrency = static_cast<double>(shape.ranks - 1)};
+    },
+    run};
+
+}  // namespace tutti
