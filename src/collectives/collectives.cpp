@@ -15,10 +15,11 @@ constexpr std::size_t irregular_block_bytes = 64 * 1024;
 template <class Arguments>
 void add_known(std::vector<selection::UserChoice::Known>& known, std::initializer_list<const char*> collectives) {
   for (const char* collective : collectives) {
-    selection::UserChoice::Known entry{collective, {}, {}};
+    selection::UserChoice::Known entry{collective, {}, {}, {}};
     for (const auto* algorithm : algorithms_of<Arguments>()) {
       entry.algorithms.emplace_back(algorithm->name);
       entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
+      entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
     }
     known.push_back(std::move(entry));
   }

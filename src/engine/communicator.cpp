@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 
 namespace tutti {
 
@@ -49,8 +50,7 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
       own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
       slot_bytes_(slot_bytes_of(node.settings, size_)),
       sources_(static_cast<std::size_t>(size_)),
-      placement_(topology::subset(node.placement, node_ranks_)),
-      plans_(static_cast<std::size_t>(size_)) {
+      placement_(topology::subset(node.placement, node_ranks_)) {
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
     const memory::Peer& peer = node.peers[static_cast<std::size_t>(node_ranks_[i])];
@@ -112,10 +112,16 @@ std::byte* Communicator::staging(int which, std::size_t bytes) {
   return node_.arena->base() + staging.offset;
 }
 
-const topology::RankPlan& Communicator::plan(int root) {
-  auto& plan = plans_[static_cast<std::size_t>(root)];
-  if (!plan)
-    plan = std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels_, root), rank_));
+const topology::RankPlan& Communicator::plan(int root, Grouping grouping) {
+  auto& plans = plans_[static_cast<std::size_t>(grouping)];
+  if (plans.empty()) plans.resize(static_cast<std::size_t>(size_));
+  auto& plan = plans[static_cast<std::size_t>(root)];
+  if (!plan) {
+    static constexpr topology::LevelKind sockets[] = {topology::LevelKind::socket};
+    const std::span<const topology::LevelKind> levels =
+        grouping == Grouping::by_socket ? std::span<const topology::LevelKind>(sockets) : levels_;
+    plan = std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels, root), rank_));
+  }
   return *plan;
 }
 

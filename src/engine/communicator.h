@@ -85,6 +85,9 @@ struct CommunicatorLayout {
   std::vector<std::uint64_t> offsets;  ///< of each member's Shared in its arena
 };
 
+/// Which groups a tree follows: those of the settings, or the sockets whatever these say.
+enum class Grouping { by_settings = 0, by_socket = 1 };
+
 class Communicator {
  public:
   Communicator(Node& node, CommunicatorLayout layout);
@@ -156,8 +159,8 @@ class Communicator {
   const void** sources() { return sources_.data(); }
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
-  /// Part of the operation at this rank for `root`, by the hierarchy of the settings; built once a root.
-  const topology::RankPlan& plan(int root);
+  /// Part of the operation at this rank for `root`; built once a root.
+  const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings);
   /// Blocks of consecutive ranks, near each other where ranks are placed so (topology/rank_blocks.h); built once.
   const topology::RankBlocks& rank_blocks();
   /// Levels of the hierarchy; 1 if it is flat.
@@ -199,7 +202,7 @@ class Communicator {
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;
   bool keep_shared_ = false;
-  std::vector<std::unique_ptr<topology::RankPlan>> plans_;
+  std::array<std::vector<std::unique_ptr<topology::RankPlan>>, 2> plans_;  ///< by grouping and root
   std::vector<std::size_t> chunk_of_level_;
   std::optional<topology::RankBlocks> rank_blocks_;
 };

@@ -15,7 +15,7 @@ void* Operation::allocate_frame(std::size_t bytes) {
 bool Operation::progress() {
   bool moved = false;
   for (std::size_t i = 0; i < parked_.size();) {
-    if (!parked_[i].flag->has(parked_[i].target)) {
+    if (!parked_[i].came(parked_[i].awaiter)) {
       ++i;
       continue;
     }
@@ -35,7 +35,7 @@ void Operation::both(Task first, Task second) {
   while (!(first.finished() && second.finished())) {
     // Nothing of ours can move: wait for any of the parked flags.
     if (progress()) continue;
-    const int peer = parked_.empty() ? communicator_.rank() : parked_.front().peer;
+    const int peer = parked_.empty() ? communicator_.rank() : *parked_.front().peer;
     sync::WaitReason reason{collective_, communicator_.identity(), sequence_, communicator_.node_rank(peer)};
     sync::wait(*communicator_.node().waiter, reason, [this] { return progress(); });
   }

@@ -103,18 +103,46 @@ class Operation {
     const sync::Flag& flag;
     std::uint64_t progress;
     int peer;
+    bool came() const { return flag.has(operation.stamp(progress)); }
     bool await_ready() const {
-      if (flag.has(operation.stamp(progress))) return true;
+      if (came()) return true;
       if (operation.roles_ > 1) return false;
       operation.wait(flag, progress, peer);
       return true;
     }
-    void await_suspend(std::coroutine_handle<> handle) const {
-      operation.parked_.push_back({handle, &flag, operation.stamp(progress), peer});
-    }
+    void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
     void await_resume() const {}
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
+
+  /// The same for one flag of every rank, in one go: a sub-task that loops would cost a coroutine.
+  struct EveryRankHas {
+    Operation& operation;
+    const sync::Flag& (*flag)(const Slot&);
+    int peer = 0;  ///< all before this one have it
+    bool came() {
+      const int ranks = operation.communicator_.size();
+      while (peer < ranks && flag(operation.slot(peer)).has(operation.stamp())) ++peer;
+      return peer == ranks;
+    }
+    bool await_ready() {
+      while (!came()) {
+        if (operation.roles_ > 1) return false;
+        operation.wait(flag(operation.slot(peer)), 0, peer);
+      }
+      return true;
+    }
+    void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
+    void await_resume() const {}
+  };
+  /// co_await operation.all_posted(): every rank has set the flag of its post. Then seen_all() may be called.
+  EveryRankHas all_posted() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }};
+  }
+  /// co_await operation.all_done(): every rank has set done.flag[0].
+  EveryRankHas all_done() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.done.flag[0]; }};
+  }
 
   /// Runs two roles of this rank side by side until both are finished.
   void both(Task first, Task second);
@@ -141,11 +169,16 @@ class Operation {
  private:
   struct Parked {
     std::coroutine_handle<> handle;
-    const sync::Flag* flag;
-    sync::Stamp target;
-    int peer;
+    void* awaiter;  ///< lives in the frame of the coroutine that waits
+    bool (*came)(void* awaiter);
+    const int* peer;
   };
-  /// Resumes every parked role whose flag has come; true if there was one.
+  template <class Awaiter>
+  void park(std::coroutine_handle<> handle, Awaiter& awaiter) {
+    parked_.push_back(
+        {handle, &awaiter, [](void* waiting) { return static_cast<Awaiter*>(waiting)->came(); }, &awaiter.peer});
+  }
+  /// Resumes every parked role that has what it waits for; true if there was one.
   bool progress();
 
   Communicator& communicator_;

@@ -46,6 +46,9 @@ UserChoice UserChoice::parse(std::string_view text, std::span<const Known> known
       const bool excluded = name.front() == '^';
       if (excluded) name.remove_prefix(1);
       last = nullptr;
+      if (const auto alias = std::find(entry->aliases.begin(), entry->aliases.end(), name);
+          alias != entry->aliases.end() && !name.empty())
+        name = entry->algorithms[static_cast<std::size_t>(alias - entry->aliases.begin())];
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         log.warn("TUTTI_ALGORITHM: %s has no algorithm \"%s\"; the nearest is \"%s\"", std::string(collective).c_str(),
                  std::string(name).c_str(), nearest(name, names).c_str());

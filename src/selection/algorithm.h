@@ -29,6 +29,7 @@ struct Algorithm {
   Cost (*cost)(const Shape&);
   void (*run)(Communicator&, const Arguments&);
   Parameter parameter{};
+  const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
 };
 
 /// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed
@@ -39,7 +40,8 @@ class UserChoice {
   struct Known {
     std::string_view collective;
     std::vector<std::string> algorithms;
-    std::vector<std::string> parameters;  ///< of each algorithm in turn; "" if it has none. May be shorter.
+    std::vector<std::string> parameters = {};  ///< of each algorithm in turn; "" if it has none. May be shorter.
+    std::vector<std::string> aliases = {};     ///< the same for other names
   };
   static UserChoice parse(std::string_view text, std::span<const Known> known, const Log& log);
 

@@ -24,6 +24,7 @@ const std::vector<std::size_t> sizes{1,
                                      3 * chunk + 5,
                                      100001};
 
+/// algorithm: the value of TUTTI_ALGORITHM
 World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::string& algorithm) {
   World world;
   world.ranks = ranks;
@@ -42,30 +43,43 @@ std::byte pattern(std::size_t i, int salt) {
   return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt));
 }
 
+/// What TUTTI_ALGORITHM is set to for one algorithm: once as the model has it, and with k = 1, 2, 3, p if it has one.
+template <class Arguments>
+std::vector<std::string> requests(const char* collective, const selection::Algorithm<Arguments>& algorithm, int ranks) {
+  const std::string name = std::string(collective) + ":" + algorithm.name;
+  if (!algorithm.parameter.name) return {name};
+  std::vector<std::string> all{name};
+  for (const int value : {1, 2, 3, ranks})
+    all.push_back(name + "," + algorithm.parameter.name + "=" + std::to_string(value));
+  return all;
+}
+
 class Sweep : public testing::TestWithParam<Reach> {};
+
+void sweep_bcast(const World& world) {
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    int salt = 0;
+    for (const std::size_t bytes : sizes)
+      for (const int root : {0, world.ranks - 1, world.ranks / 2}) {
+        ++salt;
+        std::vector<std::byte> buffer(bytes + 1, std::byte{0x5a});
+        if (rank == root)
+          for (std::size_t i = 0; i < bytes; ++i) buffer[i] = pattern(i, salt);
+        ASSERT_TRUE(collectives.bcast({buffer.data(), bytes, root}));
+        for (std::size_t i = 0; i < bytes; ++i)
+          ASSERT_EQ(buffer[i], pattern(i, salt)) << world.algorithm << " ranks " << world.ranks << " bytes " << bytes
+                                                 << " root " << root << " at " << i << " rank " << rank;
+        ASSERT_EQ(buffer[bytes], std::byte{0x5a});
+        buffer.assign(bytes, std::byte{0});  // nobody may still be reading
+      }
+  });
+}
 
 TEST_P(Sweep, BcastDeliversTheRootsBytes) {
   for (const auto* algorithm : algorithms_of<BcastArguments>())
     for (const int ranks : rank_counts())
-      for (const auto& hierarchy : hierarchies)
-        run_ranks(world_of(ranks, GetParam(), hierarchy, std::string("bcast:") + algorithm->name),
-                  [&](int rank, Collectives& collectives) {
-                    int salt = 0;
-                    for (const std::size_t bytes : sizes)
-                      for (const int root : {0, ranks - 1, ranks / 2}) {
-                        ++salt;
-                        std::vector<std::byte> buffer(bytes + 1, std::byte{0x5a});
-                        if (rank == root)
-                          for (std::size_t i = 0; i < bytes; ++i) buffer[i] = pattern(i, salt);
-                        ASSERT_TRUE(collectives.bcast({buffer.data(), bytes, root}));
-                        for (std::size_t i = 0; i < bytes; ++i)
-                          ASSERT_EQ(buffer[i], pattern(i, salt))
-                              << algorithm->name << " ranks " << ranks << " bytes " << bytes << " root " << root
-                              << " at " << i << " rank " << rank;
-                        ASSERT_EQ(buffer[bytes], std::byte{0x5a});
-                        buffer.assign(bytes, std::byte{0});  // nobody may still be reading
-                      }
-                  });
+      for (const auto& request : requests("bcast", *algorithm, ranks))
+        for (const auto& hierarchy : hierarchies) sweep_bcast(world_of(ranks, GetParam(), hierarchy, request));
 }
 
 /// Elements of `element` bytes, made of unsigned bytes that are added: any element size, exact results.

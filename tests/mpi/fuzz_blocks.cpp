@@ -1,5 +1,5 @@
-// Collectives that move a block for each rank or neighbour. What each rank must have afterwards follows from the draw,
-// but for neighbours, where several edges between two ranks are told apart as the host does it.
+// Collectives that move a block for each rank or neighbour. What each rank must have afterwards follows from the draw;
+// now and then the host is asked too.
 #include <algorithm>
 
 #include "fuzz_buffer.h"
@@ -27,7 +27,12 @@ class FuzzBlocks final : public FuzzOperation {
   /// A block: who sends it to whom. Block i of a buffer is edge i of a list.
   struct Edge {
     int from, to;
+    unsigned number = 0;  ///< which of the edges between these two neighbours
   };
+  std::uint64_t seed_of(const Edge& edge) const {
+    return mix(draw_.data_seed + edge.number * 1000, edge.from, edge.to);
+  }
+  void list_neighbors(const DrawnCommunicator& communicator);
   void list_edges(const FuzzPlace& place);
   Spread spread() const;
   bool regular() const { return spread() == Spread::kRow; }
@@ -112,16 +117,28 @@ std::vector<std::size_t> FuzzBlocks::amounts(const std::vector<Edge>& edges) con
   return result;
 }
 
+void FuzzBlocks::list_neighbors(const DrawnCommunicator& communicator) {
+  if (draw_.kind == Kind::kNeighborAllgather || draw_.kind == Kind::kNeighborAllgatherv) {
+    for (const int source : communicator.sources()) receive_edges_.push_back({source, kEverybody});
+    send_edges_.push_back({rank_, kEverybody});
+    return;
+  }
+  const auto number = [&](const std::vector<int>& ranks, std::size_t i) {
+    if (communicator.cartesian()) return static_cast<unsigned>(i);
+    return static_cast<unsigned>(std::count(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(i), ranks[i]));
+  };
+  const std::vector<int>& sources = communicator.sources();
+  const std::vector<int>& destinations = communicator.destinations();
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    receive_edges_.push_back({sources[i], rank_, number(sources, i) ^ (communicator.cartesian() ? 1u : 0u)});
+  for (std::size_t i = 0; i < destinations.size(); ++i)
+    send_edges_.push_back({rank_, destinations[i], number(destinations, i)});
+}
+
 void FuzzBlocks::list_edges(const FuzzPlace& place) {
   const Kind kind = draw_.kind;
   if (is_neighbor(kind)) {
-    const bool gather = kind == Kind::kNeighborAllgather || kind == Kind::kNeighborAllgatherv;
-    for (const int source : place.communicator.sources())
-      receive_edges_.push_back({source, gather ? kEverybody : rank_});
-    if (gather)
-      send_edges_.push_back({rank_, kEverybody});
-    else
-      for (const int to : place.communicator.destinations()) send_edges_.push_back({rank_, to});
+    list_neighbors(place.communicator);
     return;
   }
   const bool scatter = kind == Kind::kScatter || kind == Kind::kScatterv;
@@ -165,26 +182,21 @@ std::unique_ptr<BlockBuffer> FuzzBlocks::make_buffer(const FuzzPlace& place, con
 }
 
 void FuzzBlocks::fill_send() {
-  for (std::size_t i = 0; i < send_edges_.size(); ++i) {
-    // Several edges to one rank carry different data.
-    const std::uint64_t salt = is_neighbor(draw_.kind) ? i * 1000 : 0;
-    send_->write(send_->address(), i, mix(draw_.data_seed + salt, send_edges_[i].from, send_edges_[i].to));
-  }
+  for (std::size_t i = 0; i < send_edges_.size(); ++i) send_->write(send_->address(), i, seed_of(send_edges_[i]));
   sent_ = send_->image();
 }
 
 void FuzzBlocks::fill_receive() {
   // In place, every block holds what goes to its rank, or the own one what goes to all.
   for (std::size_t i = 0; in_place_ && i < receive_edges_.size(); ++i) {
-    const auto [from, to] = receive_edges_[i];
-    if (all_to_all()) receive_->write(receive_->address(), i, mix(draw_.data_seed, to, from));
-    if (!all_to_all() && from == rank_) receive_->write(receive_->address(), i, mix(draw_.data_seed, from, to));
+    const Edge& edge = receive_edges_[i];
+    if (all_to_all()) receive_->write(receive_->address(), i, seed_of({edge.to, edge.from}));
+    if (!all_to_all() && edge.from == rank_) receive_->write(receive_->address(), i, seed_of(edge));
   }
   initial_ = expected_ = receive_->image();
-  if (is_neighbor(draw_.kind)) return;
   for (std::size_t i = 0; i < receive_edges_.size(); ++i)
-    receive_->write(receive_->address_in(expected_), i,
-                    mix(draw_.data_seed, receive_edges_[i].from, receive_edges_[i].to));
+    if (receive_edges_[i].from != MPI_PROC_NULL)
+      receive_->write(receive_->address_in(expected_), i, seed_of(receive_edges_[i]));
 }
 
 FuzzBlocks::Side FuzzBlocks::side_of(const BlockBuffer* buffer, char* address) const {
@@ -346,12 +358,11 @@ bool FuzzBlocks::call_large([[maybe_unused]] bool host, [[maybe_unused]] const S
 }
 
 void FuzzBlocks::run_reference() {
-  if (!is_neighbor(draw_.kind) && !draw_.ask_host) return;
+  if (!draw_.ask_host) return;
   std::vector<char> sent = sent_;
   reference_ = initial_;
   call(true, side_of(send_.get(), send_ ? send_->address_in(sent) : nullptr),
        side_of(receive_.get(), receive_ ? receive_->address_in(reference_) : nullptr));
-  if (is_neighbor(draw_.kind)) expected_ = reference_;
 }
 
 std::string FuzzBlocks::check() {

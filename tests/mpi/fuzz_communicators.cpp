@@ -100,6 +100,7 @@ void DrawnCommunicator::make_cartesian(MPI_Comm base, std::mt19937_64& common) {
   MPI_Dims_create(ranks, dimensions, extents);
   if (draw >> 3 & 1) std::reverse(extents, extents + dimensions);
   MPI_Cart_create(base, dimensions, extents, periods, 0, &communicator_);
+  cartesian_ = true;
   description_ = "a grid";
   for (int i = 0; i < dimensions; ++i) {
     description_ += i ? 'x' : ' ';

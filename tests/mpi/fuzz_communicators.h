@@ -25,6 +25,9 @@ class DrawnCommunicator {
   /// Ranks this one receives from and sends to, in the order of the blocks; MPI_PROC_NULL beyond an edge.
   const std::vector<int>& sources() const { return sources_; }
   const std::vector<int>& destinations() const { return destinations_; }
+  /// A grid: what is sent in one direction arrives from the opposite one. Elsewhere edges between the same two ranks
+  /// match in order.
+  bool cartesian() const { return cartesian_; }
   const std::string& description() const { return description_; }
 
  private:
@@ -34,6 +37,7 @@ class DrawnCommunicator {
   void make_distributed_graph(MPI_Comm base, std::mt19937_64& common, std::mt19937_64& local);
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  bool cartesian_ = false;
   std::vector<int> sources_;
   std::vector<int> destinations_;
   std::string description_ = "MPI_COMM_WORLD";

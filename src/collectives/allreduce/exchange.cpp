@@ -5,7 +5,8 @@
 // copies the shares of the others from their receive buffers as they become ready. Phase 4: it waits until all have read.
 // Cost: three flag hops; each rank reads n bytes of contributions and n (p-1)/p of results, and writes only its own memory:
 // lines of other ranks are read, never taken away, which is what `share` does when it stores into them.
-// Requires: at most TUTTI_FLAT_MAX ranks. The reduction is that of XBRC (XHC, section V.C).
+// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC, with which XHC compares itself (section V.C), and answers to that
+// name too; that others read a share while it is being reduced, instead of after, is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
@@ -26,18 +27,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
-  for (int rank = 0; rank < ranks; ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank] = {rank, posted_source(operation, rank)};
-  }
-  communicator.seen_all(operation.sequence());
+  co_await operation.all_posted();
+  const RemoteBuffer* sources = posted_sources(operation);
 
-  const auto share = [&](int rank) {
-    return share_of({0, arguments.count}, static_cast<std::size_t>(rank), workers, elements_in_line(element));
-  };
   const RemoteBuffer own{self, buffers.destination.region};
-  const Range mine = share(self);
+  const Range mine = share_of_rank(communicator, self, buffers);
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const Range part{at, std::min(at + step, mine.end)};
@@ -46,7 +40,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   }
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
-    const Range theirs = share(rank);
+    const Range theirs = share_of_rank(communicator, rank, buffers);
     for (std::size_t at = theirs.begin; at < theirs.end; at += step) {
       const std::size_t end = std::min(at + step, theirs.end);
       co_await operation.has(operation.slot(rank).reduced.flag[0], (at - theirs.begin) / step + 1, rank);
@@ -56,7 +50,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     }
   }
   operation.publish(operation.own().done.flag[0]);
-  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  co_await operation.all_done();
   collect_result(buffers);
 }
 
@@ -69,7 +63,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_exchange;
 const selection::Algorithm<AllreduceArguments> allreduce_exchange{
-    "exchange", "at most TUTTI_FLAT_MAX ranks",
+    "exchange",
+    "at most TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
@@ -77,10 +72,14 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
                              .rounds = 3,
                              .remote_bytes = 2 * others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .startups = 2 * shape.ranks + bytes / usual_block_bytes,
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
-    run};
+    run,
+    {},
+    "xbrc"};
 
 }  // namespace tutti

@@ -23,22 +23,17 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank] = {rank, posted_source(operation, rank)};
-    // Own buffer first, where the block is made; then the others, each rank beginning with another one.
+  co_await operation.all_posted();
+  const RemoteBuffer* sources = posted_sources(operation);
+  // Own buffer first, where the block is made; then the others, each rank beginning with another one.
+  for (int rank = 0; rank < ranks; ++rank)
     destinations[(rank - self + ranks) % ranks] = {rank, posted_destination(operation, rank)};
-  }
-  communicator.seen_all(operation.sequence());
 
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), static_cast<std::size_t>(ranks),
-                               elements_in_line(buffers.combiner->element_bytes));
-  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), destinations,
-               static_cast<std::size_t>(ranks), arguments.store);
+  reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
+               static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
-  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  co_await operation.all_done();
   collect_result(buffers);
 }
 
@@ -60,9 +55,11 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .rounds = 2,
                              .remote_bytes = 2 * others * bytes,
                              .stored_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2.0};
+                             .exposures = 2.0,
+                             .startups = 2 * (shape.ranks + bytes / usual_block_bytes),
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
     run};
 

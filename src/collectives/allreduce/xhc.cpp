@@ -6,6 +6,8 @@
 // Cost: three flag hops a level, then n bytes from each member of the largest group divided among its workers, and n bytes.
 // Requires: an operator that commutes.
 
+#include <cmath>
+
 #include "collectives/collectives.h"
 #include "collectives/common/xhc_reduce.h"
 
@@ -60,12 +62,17 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double levels = shape.levels;
+      const bool eager = shape.bytes <= shape.eager_max;
+      const double members = std::pow(shape.ranks, 1 / levels);
       return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels,
                              .rounds = 3 * levels,
-                             .copied_bytes = shape.bytes <= shape.eager_max ? 2 * bytes : 0,
+                             .copied_bytes = eager ? 2 * bytes : 0,
                              .remote_bytes = 2.2 * bytes,
+                             .slot_bytes = !eager && shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 1.2 * bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .startups = eager ? 0.0 : levels * members + 2.2 * bytes / usual_block_bytes,
+                             .concurrency = members};
     },
     run};
 

@@ -93,13 +93,16 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     "cooperative", "at most TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{
-          .hops = 2.0 + 0.2 * shape.ranks,
-          .rounds = 2,
-          .remote_bytes = others * static_cast<double>(shape.bytes),
-          .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : static_cast<double>(shape.bytes),
-          .exposures = 2};
+      // Where the kernel copies the root stores nothing: all is read.
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = shape.reach == selection::Reach::kernel ? bytes : others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = 2,
+                             .startups = std::max(1.0, bytes / (8 * grain_bytes)),
+                             .concurrency = shape.ranks - 1.0};
     },
     run};
 

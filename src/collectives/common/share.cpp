@@ -20,6 +20,14 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
+RemoteBuffer* posted_sources(Operation& operation) {
+  const int ranks = operation.communicator().size();
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) sources[rank] = {rank, posted_source(operation, rank)};
+  operation.communicator().seen_all(operation.sequence());
+  return sources;
+}
+
 void collect_result(const ReductionBuffers& buffers) {
   if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
     std::memcpy(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);

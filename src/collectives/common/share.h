@@ -7,6 +7,12 @@
 
 namespace tutti {
 
+/// A rank whose buffer takes part.
+struct RemoteBuffer {
+  int rank = 0;
+  memory::Region region;
+};
+
 /// One rank's view of the buffers of a reduction.
 struct ReductionBuffers {
   const Combiner* combiner = nullptr;
@@ -21,9 +27,22 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
+/// Where the contributions of all ranks are, in rank order. All have posted.
+RemoteBuffer* posted_sources(Operation& operation);
+
+/// The elements that `rank` reduces.
+inline Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
+  return share_of({0, buffers.count}, static_cast<std::size_t>(rank), static_cast<std::size_t>(communicator.size()),
+                  elements_in_line(buffers.combiner->element_bytes));
+}
+
+/// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
+inline constexpr double usual_block_bytes = 16 * 1024;
+
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
 
+<<<<<<< HEAD
 /// A rank whose buffer takes part: the region is seen by `peer`.
 struct RemoteBuffer {
   int rank = 0;
@@ -39,6 +58,8 @@ inline memory::Region own_memory(const std::byte* address) {
 /// TUTTI_BLOCK as costs take it: what one copy between ranks moves where a reduction has to copy.
 inline constexpr double usual_block_bytes = 16 * 1024;
 
+=======
+>>>>>>> bcast
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.

@@ -4,7 +4,8 @@
 // its share from all send buffers in one pass, in rank order, straight into the root's buffer. Phase 3: all wait until
 // all have finished reading.
 // Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
-// Requires: at most TUTTI_FLAT_MAX ranks. XBRC as described in XHC, section V.C.
+// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC as XHC, section V.C, describes it, which is why it answers to that
+// name too.
 
 #include "collectives/common/share.h"
 
@@ -23,22 +24,15 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
                                                     arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank] = {rank, posted_source(operation, rank)};
-  }
-  communicator.seen_all(operation.sequence());
+  co_await operation.all_posted();
+  const RemoteBuffer* sources = posted_sources(operation);
 
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), static_cast<std::size_t>(ranks),
-                               elements_in_line(buffers.combiner->element_bytes));
-  reduce_range(communicator, *buffers.combiner, share, sources, static_cast<std::size_t>(ranks), &destination, 1,
-               arguments.store);
+  reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
+               static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
-  if (is_root || !buffers.source.in_the_ring)
-    for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  if (is_root || !buffers.source.in_the_ring) co_await operation.all_done();
   collect_result(buffers);
 }
 
@@ -51,7 +45,8 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_share;
 const selection::Algorithm<ReduceArguments> reduce_share{
-    "share", "at most TUTTI_FLAT_MAX ranks",
+    "share",
+    "at most TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
@@ -59,10 +54,14 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = others * bytes + bytes / shape.ranks,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : 2 * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
+                             .concurrency = static_cast<double>(shape.ranks)};
     },
-    run};
+    run,
+    {},
+    "xbrc"};
 
 }  // namespace tutti

@@ -1,0 +1,49 @@
+// Allreduce through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C).
+//
+// Phase 1: the Reduce of the same name to rank 0. Phase 2: its Bcast of the result. One after the other.
+// Cost: the sum of the two.
+// Requires: an operator that commutes.
+
+#include "collectives/collectives.h"
+#include "collectives/common/smhc.h"
+
+namespace tutti {
+
+namespace {
+
+constexpr int internal_root = 0;
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  const TreePlace place = place_in(operation, operation.communicator().plan(internal_root, Grouping::by_socket));
+  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
+                                                operation.communicator().chunk_bytes(0));
+  co_await smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
+  // The result has come from everybody's pieces: they are free for the way down.
+  co_await smhc::release(operation, place, pieces, arguments.receive);
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket;
+const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
+    "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // Two sockets: a leader combines half of the ranks, the root these and the other leader.
+      const double combined = shape.ranks / 2.0 + 2;
+      return selection::Cost{.hops = 12.0 + 0.25 * shape.ranks,
+                             .rounds = 12,
+                             .copied_bytes = bytes,
+                             .remote_bytes = (combined + 2) * bytes,
+                             .slot_bytes = 4 * bytes,
+                             .reduced_bytes = combined * bytes,
+                             .exposures = 2};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,40 @@
+// Bcast by direct reads, flat: everybody reads the root's buffer at once.
+//
+// Phase 1: the root posts where its buffer is. Phase 2: every other rank copies all of it. Phase 3: the root waits until
+// all have said that they are done.
+// Cost: two flag hops; n bytes read by each rank, p - 1 of them from the same pages at the same time: the paper's
+// T_bcast + alpha + n beta + l gamma(p-1) pages + T_gather. A root whose buffer cannot be reached copies it into shared
+// memory first, chunk by chunk, while the others read.
+// Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
+
+#include "collectives/collectives.h"
+#include "collectives/common/pull.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  operation.run(pull(operation, arguments, flat_place(operation, arguments.root), false));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_direct_read;
+const selection::Algorithm<BcastArguments> bcast_direct_read{
+    "direct-read", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = 2,
+                             .startups = 1,
+                             .concurrency = shape.ranks - 1.0};
+    },
+    run};
+
+}  // namespace tutti

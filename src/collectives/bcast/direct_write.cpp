@@ -1,0 +1,92 @@
+// Bcast by direct writes, flat: the root writes into everybody's buffer, one after the other.
+//
+// Phase 1: every other rank posts where its buffer is. Phase 2: the root stores the message into each, beginning with
+// the rank after itself, and says so after each. Phase 3: a rank leaves as soon as its buffer is written; the root, whose
+// buffer nobody reads, leaves after the last.
+// Cost: two flag hops; (p - 1) n bytes written by the root, nothing by the others, and never two copies at a time: the
+// paper's T_gather + (p-1) (alpha + n beta + l pages) + T_bcast. A rank whose buffer cannot be reached is written to in
+// shared memory, chunk by chunk, and copies out behind the root.
+// Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
+
+#include "collectives/collectives.h"
+#include "collectives/common/exposure.h"
+
+namespace tutti {
+
+namespace {
+
+/// How the root's flag counts: so many steps a reader, of which one that copies out sees each.
+struct Steps {
+  std::size_t bytes = 0;
+  std::size_t chunk = 0;
+
+  std::uint64_t each() const { return (bytes + chunk - 1) / chunk; }
+  /// The flag's value when the bytes up to `end` of reader `index` (0, 1, ...) are written.
+  std::uint64_t until(int index, std::size_t end) const {
+    return static_cast<std::uint64_t>(index) * each() + (end + chunk - 1) / chunk;
+  }
+  /// Both sides know by the region whether its owner copies out.
+  std::size_t piece(memory::Region region) const { return region.kind() == memory::Kind::arena ? chunk : bytes; }
+};
+
+Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
+  Communicator& communicator = operation.communicator();
+  for (int i = 0; i + 1 < communicator.size(); ++i) {
+    const int reader = (arguments.root + i + 1) % communicator.size();
+    co_await operation.has(operation.slot(reader).post.flag, 0, reader);
+    const memory::Region region = posted_destination(operation, reader);
+    const std::size_t piece = steps.piece(region);
+    for (std::size_t at = 0; at < arguments.bytes; at += piece) {
+      const std::size_t end = std::min(at + piece, arguments.bytes);
+      communicator.peer(reader).copy_to(region, at, arguments.buffer + at, end - at,
+                                        piece < arguments.bytes ? memory::Store::cached : arguments.store);
+      operation.publish(operation.own().done.flag[0], steps.until(i, end));
+    }
+  }
+  communicator.seen_all(operation.sequence());
+}
+
+Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) {
+  Communicator& communicator = operation.communicator();
+  const int root = arguments.root;
+  const int index = (communicator.rank() - root - 1 + communicator.size()) % communicator.size();
+  const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::destination);
+  post(operation, {}, mine);
+  const std::size_t piece = steps.piece(mine.region);
+  for (std::size_t at = 0; at < arguments.bytes; at += piece) {
+    const std::size_t end = std::min(at + piece, arguments.bytes);
+    co_await operation.has(operation.slot(root).done.flag[0], steps.until(index, end), root);
+    if (mine.copied) std::memcpy(arguments.buffer + at, mine.local + at, end - at);
+  }
+}
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  const Steps steps{arguments.bytes, communicator.chunk_bytes(0)};
+  if (communicator.rank() == arguments.root)
+    operation.run(root(operation, arguments, steps));
+  else
+    operation.run(reader(operation, arguments, steps));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_direct_write;
+const selection::Algorithm<BcastArguments> bcast_direct_write{
+    "direct-write", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double readers = shape.ranks - 1.0;
+      // The root works alone: on a crowded core the others' turns are not added to its own.
+      const double crowd = shape.oversubscribed() ? std::min(shape.ranks_per_core, readers) : 1;
+      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             .remote_bytes = readers * bytes / crowd,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = 2,
+                             .startups = readers / crowd};
+    },
+    run};
+
+}  // namespace tutti

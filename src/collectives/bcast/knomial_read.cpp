@@ -1,0 +1,66 @@
+// Bcast down a k-nomial tree: at most k ranks read from one buffer at a time.
+//
+// Phase 1: every rank with children posts where its buffer is. Phase 2: it copies chunk by chunk from its parent and
+// says how far it is; k children read from it side by side, the next k begin when these have read everything, each told
+// by the one in its place before it. Phase 3: a rank waits until its children have read.
+// Cost: ceil(log_{k+1} p) steps of two flag hops and n bytes, k reading from the same pages: the paper's T_bcast +
+// ceil(log_k p) (alpha + n beta + l gamma(k) pages), where k counts the holder too. k = 1 is the binomial tree, k = p - 1
+// the direct read. A rank begins to hand on with its first chunk, so its children do not wait for its last.
+// Requires: nothing. CMA-aware, section V.B, 2.
+
+#include <iterator>
+
+#include "collectives/collectives.h"
+#include "collectives/common/knomial.h"
+#include "collectives/common/pull.h"
+
+namespace tutti {
+
+namespace {
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  const int ranks = communicator.size();
+  const Knomial tree(ranks, arguments.parameter);
+  // The tree counts from the root.
+  const int self = (communicator.rank() - arguments.root + ranks) % ranks;
+  const auto rank_of = [&](int position) { return position < 0 ? -1 : (position + arguments.root) % ranks; };
+  TreePlace place;
+  place.parent = rank_of(tree.parent(self));
+  place.predecessor = rank_of(tree.predecessor(self));
+  place.chunk_bytes = communicator.chunk_bytes(0);
+  tree.for_each_child(self, [&](int) { ++place.child_count; });
+  int* children = operation.array<int>(static_cast<std::size_t>(place.child_count));
+  place.children = children;
+  tree.for_each_child(self, [&](int child) { *children++ = rank_of(child); });
+  operation.run(pull(operation, arguments, place, false));
+}
+
+int candidate(const selection::Shape& shape, int index) {
+  constexpr int readers[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  return index < static_cast<int>(std::size(readers)) && readers[index] < shape.ranks ? readers[index] : 0;
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_knomial_read;
+const selection::Algorithm<BcastArguments> bcast_knomial_read{
+    "knomial-read",
+    "nothing",
+    [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double depth = Knomial(shape.ranks, shape.parameter).depth();
+      return selection::Cost{.hops = (2.0 + 0.2 * shape.parameter) * depth,
+                             .rounds = 2 * depth,
+                             .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
+                             .remote_bytes = depth * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = depth,
+                             .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0)};
+    },
+    run,
+    {"k", candidate}};
+
+}  // namespace tutti

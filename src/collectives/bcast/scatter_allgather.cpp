@@ -1,0 +1,109 @@
+// Bcast as a scatter of the root's message and an allgather of the parts (van de Geijn), by reads.
+//
+// The message is cut into p blocks of whole pages; the rank at distance i from the root answers for block i, the root
+// for block 0. Phase 1: every rank posts where its block is, the root where all is. Phase 2 (scatter): each rank copies
+// its block from the root, chunk by chunk. Phase 3 (allgather, ring-source read): in step i it copies the block of the
+// rank i before it, from that rank, as far as that one has it. Phase 4: it waits until the others have read its block.
+// Cost: each rank reads n bytes in p copies. Only the scatter, n/p bytes of them, has p - 1 readers of one buffer; in the
+// ring everybody reads from another rank. Flags: one hop for the root's post, one for each step of the ring, one for
+// the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
+// Requires: nothing. CMA-aware, section V.B, 3.
+
+#include "collectives/collectives.h"
+#include "collectives/common/exposure.h"
+#include "collectives/common/partition.h"
+
+namespace tutti {
+
+namespace {
+
+/// One call on one rank. Positions are distances from the root.
+struct Parts {
+  int root = 0, ranks = 0;
+  std::size_t bytes = 0, chunk = 0;
+
+  Range block(int position) const {
+    return share_of({0, bytes}, static_cast<std::size_t>(position), static_cast<std::size_t>(ranks), grain_bytes);
+  }
+  int rank(int position) const { return (position + root) % ranks; }
+  int position(int rank) const { return (rank - root + ranks) % ranks; }
+};
+
+Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
+  const Exposure mine = expose(operation, arguments.buffer, parts.bytes, Side::source);
+  post(operation, mine, {});
+  const std::size_t step = mine.copied ? parts.chunk : parts.bytes;
+  for (std::size_t at = 0; at < parts.bytes; at += step) {
+    const std::size_t end = std::min(at + step, parts.bytes);
+    if (mine.copied) std::memcpy(mine.local + at, arguments.buffer + at, end - at);
+    operation.publish(operation.own().ready.flag[0], grains_complete(end, parts.bytes));
+  }
+  if (mine.in_the_ring) co_return;
+  for (int i = 1; i < parts.ranks; ++i)
+    co_await operation.has(operation.slot(parts.rank(i)).done.flag[0], 0, parts.rank(i));
+}
+
+Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) {
+  Communicator& communicator = operation.communicator();
+  const int self = parts.position(communicator.rank());
+  const Range own = parts.block(self);
+  const Exposure mine = expose(operation, arguments.buffer + own.begin, own.length(), Side::source);
+  post(operation, mine, {});
+
+  const memory::Peer& from_root = communicator.peer(parts.root);
+  for (std::size_t at = own.begin; at < own.end; at += parts.chunk) {
+    const std::size_t end = std::min(at + parts.chunk, own.end);
+    co_await operation.has(operation.slot(parts.root).ready.flag[0], grains_needed(end), parts.root);
+    std::byte* here = mine.local + (at - own.begin);
+    from_root.copy_from(posted_source(operation, parts.root), at, here, end - at);
+    operation.publish(operation.own().ready.flag[0], grains_complete(end - own.begin, own.length()));
+    if (mine.copied) std::memcpy(arguments.buffer + at, here, end - at);
+  }
+  for (int i = 1; i < parts.ranks; ++i) {
+    const int position = (self - i + parts.ranks) % parts.ranks;
+    const int owner = parts.rank(position);
+    const Range block = parts.block(position);  // block 0 begins where the root's region does
+    for (std::size_t at = block.begin; at < block.end; at += parts.chunk) {
+      const std::size_t end = std::min(at + parts.chunk, block.end);
+      co_await operation.has(operation.slot(owner).ready.flag[0], grains_needed(end - block.begin), owner);
+      communicator.peer(owner).copy_from(posted_source(operation, owner), at - block.begin, arguments.buffer + at,
+                                         end - at, arguments.store);
+    }
+  }
+  operation.publish(operation.own().done.flag[0]);
+  if (mine.in_the_ring) co_return;
+  for (int i = 1; i < parts.ranks; ++i)
+    co_await operation.has(operation.slot(parts.rank(i)).done.flag[0], 0, parts.rank(i));
+}
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  const Parts parts{arguments.root, communicator.size(), arguments.bytes, communicator.chunk_bytes(0)};
+  if (communicator.rank() == arguments.root)
+    operation.run(root(operation, arguments, parts));
+  else
+    operation.run(reader(operation, arguments, parts));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_scatter_allgather;
+const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
+    "scatter-allgather", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double ranks = shape.ranks;
+      const bool staged = shape.reach == selection::Reach::staged;
+      return selection::Cost{.hops = 2.0 + ranks,
+                             .rounds = 3,
+                             .copied_bytes = staged ? bytes / ranks : 0.0,
+                             .remote_bytes = bytes,
+                             .slot_bytes = staged ? bytes + bytes / ranks : 0.0,
+                             .exposures = 2,
+                             .startups = ranks,
+                             // The mean over the bytes: p - 1 for one part of p, 1 for the others.
+                             .concurrency = 2 * (ranks - 1) / ranks};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,39 @@
+// Bcast through shared memory, flat: a reference design, to compare with (SMHC in XHC, section V.C).
+//
+// Phase 1: the root copies the message, piece by piece, into its shared memory. Phase 2: everybody copies it out. Two
+// pieces take turns: the root fills one again when all have copied it out.
+// Cost: two flag hops and one back and forth for each piece; n bytes copied by the root and n by each other rank.
+// Requires: at most TUTTI_FLAT_MAX ranks.
+
+#include "collectives/collectives.h"
+#include "collectives/common/smhc.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const BcastArguments& arguments) {
+  const TreePlace place = flat_place(operation, arguments.root);
+  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes, 1, operation.communicator().chunk_bytes(0));
+  return smhc::release(operation, place, pieces, arguments.buffer);
+}
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_smhc_flat;
+const selection::Algorithm<BcastArguments> bcast_smhc_flat{
+    "smhc-flat", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      return selection::Cost{
+          .hops = 3.0 + 0.2 * shape.ranks, .rounds = 3, .remote_bytes = bytes, .slot_bytes = bytes, .exposures = 1};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+// Bcast through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C).
+//
+// Phase 1: the root copies the message, piece by piece, into its shared memory. Phase 2: the leaders of the other sockets
+// copy it into theirs, and out for themselves. Phase 3: the members of each socket copy it from their leader's. Two pieces
+// take turns on the root and on each leader.
+// Cost: four flag hops and one back and forth a level for each piece; 2 n bytes copied by a leader, n by each other rank.
+// Requires: nothing. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
+
+#include "collectives/collectives.h"
+#include "collectives/common/smhc.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const BcastArguments& arguments) {
+  const TreePlace place = place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket));
+  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes, 1, operation.communicator().chunk_bytes(0));
+  return smhc::release(operation, place, pieces, arguments.buffer);
+}
+
+void run(Communicator& communicator, const BcastArguments& arguments) {
+  Operation operation(communicator, "Bcast");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<BcastArguments> bcast_smhc_socket;
+const selection::Algorithm<BcastArguments> bcast_smhc_socket{"smhc-socket", "nothing",
+                                                             [](const selection::Shape&) { return true; },
+                                                             [](const selection::Shape& shape) {
+                                                               const auto bytes = static_cast<double>(shape.bytes);
+                                                               // Two sockets.
+                                                               return selection::Cost{.hops = 6.0 + 0.1 * shape.ranks,
+                                                                                      .rounds = 6,
+                                                                                      .copied_bytes = bytes,
+                                                                                      .remote_bytes = 2 * bytes,
+                                                                                      .slot_bytes = 2 * bytes,
+                                                                                      .exposures = 2};
+                                                             },
+                                                             run};
+
+}  // namespace tutti

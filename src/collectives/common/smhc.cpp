@@ -1,0 +1,107 @@
+#include "collectives/common/smhc.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/common/exposure.h"
+
+namespace tutti::smhc {
+
+namespace {
+
+constexpr int collected = 0;
+constexpr int released = 1;
+
+/// The two pieces of a rank do not share a line.
+constexpr std::size_t round_to_line(std::size_t bytes) {
+  return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
+}
+
+std::byte* piece_of(Operation& operation, int rank, const Pieces& mine, std::size_t i) {
+  return operation.communicator().peer(rank).pointer(posted_source(operation, rank), mine.offset(i));
+}
+
+}  // namespace
+
+Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit, std::size_t chunk_bytes) {
+  Communicator& communicator = operation.communicator();
+  Pieces pieces;
+  pieces.bytes = bytes;
+  if (bytes <= communicator.slot_bytes()) {
+    pieces.region = communicator.slot_region(operation.sequence());
+    pieces.local = communicator.slot_data(communicator.rank(), operation.sequence());
+    pieces.piece = bytes;
+    pieces.count = 1;
+  } else {
+    pieces.piece = std::max<std::size_t>(1, chunk_bytes / unit) * unit;
+    pieces.distance = round_to_line(pieces.piece);
+    pieces.count = (bytes + pieces.piece - 1) / pieces.piece;
+    pieces.local = communicator.staging(static_cast<int>(Side::source), 2 * pieces.distance);
+    pieces.region = communicator.arena_region(pieces.local);
+  }
+  post(operation, {pieces.region, pieces.local, true, pieces.in_the_ring()}, {});
+  return pieces;
+}
+
+Task release(Operation& operation, TreePlace place, Pieces mine, std::byte* buffer) {
+  Slot& own = operation.own();
+  for (std::size_t i = 0; i < mine.count; ++i) {
+    std::byte* user = buffer + mine.begin(i);
+    std::byte* shared = mine.local + mine.offset(i);
+    const std::byte* source = user;
+    if (place.parent >= 0) {
+      co_await operation.has(operation.slot(place.parent).ready.flag[released], i + 1, place.parent);
+      source = piece_of(operation, place.parent, mine, i);
+    }
+    if (place.child_count > 0) {
+      for (int c = 0; c < place.child_count && i >= 2; ++c)
+        co_await operation.has(operation.slot(place.children[c]).done.flag[0], i - 1, place.children[c]);
+      std::memcpy(shared, source, mine.length(i));
+      operation.publish(own.ready.flag[released], i + 1);
+    }
+    if (place.parent < 0) continue;
+    std::memcpy(user, place.child_count > 0 ? shared : source, mine.length(i));
+    if (!mine.in_the_ring()) operation.publish(own.done.flag[0], i + 1);
+  }
+  if (mine.in_the_ring()) co_return;
+  for (int c = 0; c < place.child_count; ++c)
+    co_await operation.has(operation.slot(place.children[c]).done.flag[0], mine.count, place.children[c]);
+}
+
+Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte* send, std::byte* result,
+             const Combiner& combiner) {
+  Communicator& communicator = operation.communicator();
+  Slot& own = operation.own();
+  // The members of the group in rank order, this rank among them.
+  const auto members = static_cast<std::size_t>(place.child_count) + 1;
+  int* member = operation.array<int>(members);
+  std::copy_n(place.children, place.child_count, member);
+  member[place.child_count] = communicator.rank();
+  std::sort(member, member + members);
+
+  const void** sources = communicator.sources();
+  for (std::size_t i = 0; i < mine.count; ++i) {
+    const std::byte* contribution = send + mine.begin(i);
+    std::byte* shared = mine.local + mine.offset(i);
+    if (place.parent >= 0 && i >= 2)
+      co_await operation.has(operation.slot(place.parent).reduced.flag[0], i - 1, place.parent);
+    if (place.child_count == 0) {
+      std::memcpy(shared, contribution, mine.length(i));
+    } else {
+      for (std::size_t m = 0; m < members; ++m) {
+        sources[m] = contribution;
+        if (member[m] == communicator.rank()) continue;
+        co_await operation.has(operation.slot(member[m]).ready.flag[collected], i + 1, member[m]);
+        sources[m] = piece_of(operation, member[m], mine, i);
+      }
+      combiner(place.parent < 0 ? result + mine.begin(i) : shared, sources, members,
+               mine.length(i) / combiner.element_bytes);
+      if (!mine.in_the_ring()) operation.publish(own.reduced.flag[0], i + 1);
+    }
+    if (place.parent >= 0) operation.publish(own.ready.flag[collected], i + 1);
+  }
+  if (place.parent >= 0 && !mine.in_the_ring())
+    co_await operation.has(operation.slot(place.parent).reduced.flag[0], mine.count, place.parent);
+}
+
+}  // namespace tutti::smhc

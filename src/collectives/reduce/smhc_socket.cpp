@@ -1,0 +1,48 @@
+// Reduce through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C,
+// turned round).
+//
+// Phase 1: every rank copies its contribution, piece by piece, into its shared memory. Phase 2: the leader of each socket
+// combines those of its members there. Phase 3: the root combines those of its socket and of the other leaders.
+// Cost: four flag hops and one back and forth a level for each piece; n bytes copied by each rank, as many times n reduced
+// by each leader as its socket has ranks.
+// Requires: an operator that commutes. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
+
+#include "collectives/collectives.h"
+#include "collectives/common/smhc.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  const TreePlace place = place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket));
+  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
+                                                operation.communicator().chunk_bytes(0));
+  return smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
+}
+
+void run(Communicator& communicator, const ReduceArguments& arguments) {
+  Operation operation(communicator, "Reduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceArguments> reduce_smhc_socket;
+const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
+    "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
+      // lines at least: post, flag and piece.
+      const double combined = shape.ranks / 2.0 + 2;
+      return selection::Cost{.hops = 6.0 + 0.15 * shape.ranks,
+                             .rounds = 6,
+                             .remote_bytes = combined * bytes,
+                             .slot_bytes = 2 * bytes,
+                             .reduced_bytes = combined * bytes,
+                             .exposures = 2};
+    },
+    run};
+
+}  // namespace tutti
