@@ -1,7 +1,8 @@
 // The buffers of one cell (one collective at one size): what is in them and how it is checked.
 //
-// Element i of rank r holds ((i + salt) mod 64) + r + 1, a small whole number: sums are exact in any order, so a result
-// is compared bit by bit, and another salt for each call makes a stale result visible.
+// Element i of what rank r sends holds scattered(i, salt) + r + 1, a small whole number: sums are exact in any order, so
+// a result is compared bit by bit. The first term differs between blocks, so that a block in the wrong place is seen, and
+// another salt for each call makes a stale result visible.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +11,25 @@
 
 namespace tutti::bench {
 
-/// Elements are doubles where the size allows it, floats for sizes that are only a multiple of 4.
+enum class ElementType { kFloat, kDouble };
+
+constexpr std::size_t size_of(ElementType type) {
+  return type == ElementType::kDouble ? sizeof(double) : sizeof(float);
+}
+
+/// A message or one block of it. Elements are doubles where the size allows it, floats for sizes that are only a
+/// multiple of 4.
 struct Shape {
   std::size_t bytes = 0;
-  bool is_double() const { return bytes % sizeof(double) == 0; }
-  std::size_t count() const { return bytes / (is_double() ? sizeof(double) : sizeof(float)); }
+  ElementType type() const { return bytes % sizeof(double) == 0 ? ElementType::kDouble : ElementType::kFloat; }
+  std::size_t count() const { return bytes / size_of(type()); }
+};
+
+/// Elements first .. first + count - 1 of what a rank sends.
+struct Stretch {
+  ElementType type;
+  std::size_t first;
+  std::size_t count;
 };
 
 /// Where buffers come from.
@@ -23,33 +38,32 @@ enum class Source {
   kAnonymous,  ///< pages straight from the kernel
 };
 
-/// Memory of one cell, freed with the object.
+/// Buffers of one length, freed with the object.
 class BufferPool {
  public:
+  /// bytes: of each; may be zero.
   BufferPool(std::size_t bytes, std::size_t buffers, Source source);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  void* at(std::size_t call) const { return buffers_[call % buffers_.size()]; }
-  std::size_t size() const { return buffers_.size(); }
+  std::byte* at(std::size_t call) const { return buffers_[call % buffers_.size()]; }
+  /// Drops one buffer from this processor's caches; does nothing where there is no instruction for it.
+  void flush_from_caches(std::size_t call) const;
 
  private:
   std::size_t bytes_;
   Source source_;
-  std::vector<void*> buffers_;
+  std::vector<std::byte*> buffers_;
 };
 
-/// Writes the data of `rank`.
-void fill(void* buffer, Shape shape, std::uint64_t salt, int rank);
+/// Writes a stretch of the data of `rank`; buffer: where its first element goes.
+void fill(void* buffer, Stretch stretch, std::uint64_t salt, int rank);
 
-/// True if the buffer holds what fill() of `rank` wrote.
-bool holds_data_of(const void* buffer, Shape shape, std::uint64_t salt, int rank);
+/// True if the buffer holds what fill() of `rank` wrote for this stretch.
+bool holds_data_of(const void* buffer, Stretch stretch, std::uint64_t salt, int rank);
 
-/// True if the buffer holds the sum of what ranks 0..ranks-1 wrote.
-bool holds_sum(const void* buffer, Shape shape, std::uint64_t salt, int ranks);
-
-/// Drops the buffer from this processor's caches; does nothing where there is no instruction for it.
-void flush_from_caches(const void* buffer, std::size_t bytes);
+/// True if the buffer holds the sum of what ranks 0..ranks-1 wrote for this stretch.
+bool holds_sum(const void* buffer, Stretch stretch, std::uint64_t salt, int ranks);
 
 }  // namespace tutti::bench

@@ -4,12 +4,16 @@
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
 // would be measured. There a sample is the mean of several calls of one side in a row, data changed before each.
+//
+// Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
+// in them.
 #include "cell.h"
 
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <vector>
+#include <numeric>
+#include <random>
 
 #include "buffers.h"
 
@@ -23,14 +27,18 @@ constexpr std::size_t kCheckedEvery = 16;
 constexpr std::size_t kPoolBytes = 64 << 20;
 constexpr std::size_t kMaximumRepeats = 200'000;
 constexpr int kCallsInARow = 8;
+constexpr int kCallsOfATurn = 5;
+constexpr int kCallsAfterAChoice = 2;
 
-enum class Kind { kBarrier, kBcast, kReduce, kAllreduce };
+std::size_t buffers_of(const Options& options, std::size_t bytes) {
+  if (options.buffers != Buffers::kFresh) return 1;
+  return std::clamp<std::size_t>(kPoolBytes / std::max<std::size_t>(bytes, 1), 2, 64);
+}
 
-Kind kind_of(const std::string& collective) {
-  if (collective == "barrier") return Kind::kBarrier;
-  if (collective == "bcast") return Kind::kBcast;
-  if (collective == "reduce") return Kind::kReduce;
-  return Kind::kAllreduce;
+/// Bytes of the two buffers of a rank.
+std::array<std::size_t, 2> bytes_of(const Options& options, const Collective& collective, int rank) {
+  const bool root = options.rotate_root || rank == options.root;
+  return {collective.bytes_of(collective.send_count(root)), collective.bytes_of(collective.receive_count(root))};
 }
 
 /// The durations of one side on this rank; with skew also when each call began and ended, on the shared clock.
@@ -40,96 +48,117 @@ struct Samples {
   std::vector<double> end_us;
 };
 
+/// Send and receive buffers from one source.
+struct Pools {
+  Pools(std::array<std::size_t, 2> bytes, std::size_t buffers, Source source)
+      : send(bytes[0], buffers, source), receive(bytes[1], buffers, source) {}
+  BufferPool send;
+  BufferPool receive;
+};
+
+/// Who takes turns with the others: the host, or Tutti asked for something.
+struct Runner {
+  Runner(Side its_side, Contender contender, const Pools* its_pools) : side(its_side), pools(its_pools) {
+    outcome.contender = std::move(contender);
+  }
+  Side side;
+  Outcome outcome;
+  const Pools* pools;
+  Samples samples;
+};
+
 class Cell {
  public:
-  Cell(const Bench& bench, Kind kind, std::size_t bytes)
-      : bench_(bench), kind_(kind), shape_{kind == Kind::kBarrier ? 0 : bytes} {
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-    if (kind == Kind::kBarrier) return;
-    const std::size_t buffers =
-        bench.options.buffers == Buffers::kFresh ? std::clamp<std::size_t>(kPoolBytes / bytes, 2, 64) : 1;
-    make_pools(0, buffers, bench.options.host_private_memory ? Source::kAnonymous : Source::kMalloc);
-    make_pools(1, buffers, Source::kMalloc);
-  }
+  Cell(const Bench& bench, const Collective& collective, const Place& place)
+      : bench_(bench), collective_(collective), rank_(place.rank), ranks_(place.ranks) {}
 
   CellResult measure();
 
  private:
-  void make_pools(std::size_t side, std::size_t buffers, Source source) {
-    send_[side] = std::make_unique<BufferPool>(shape_.bytes, buffers, source);
-    receive_[side] = std::make_unique<BufferPool>(shape_.bytes, buffers, source);
-  }
+  const Pools* pools_of(Source source);
+  void add_host();
+  void add_contenders();
+  bool can_do_it(Runner& runner);
 
-  void* pool_buffer(const std::array<std::unique_ptr<BufferPool>, 2>& pools, Side side) const {
-    if (kind_ == Kind::kBarrier) return nullptr;
-    const bool own = side == Side::kHost && bench_.options.host_private_memory;
-    return pools[own ? 0 : 1]->at(call_);
+  Call call_of(const Runner& runner) const {
+    const std::uint64_t salt = bench_.options.buffers == Buffers::kUnchanged ? 0 : call_;
+    return {runner.pools->send.at(call_), runner.pools->receive.at(call_), root_, salt};
   }
-  void* send_buffer(Side side) const { return pool_buffer(send_, side); }
-  void* receive_buffer(Side side) const { return pool_buffer(receive_, side); }
-
-  MPI_Datatype type() const { return shape_.is_double() ? MPI_DOUBLE : MPI_FLOAT; }
-  int count() const { return static_cast<int>(shape_.count()); }
-  bool in_place_here() const {
-    return bench_.options.in_place && (kind_ == Kind::kAllreduce || (kind_ == Kind::kReduce && rank_ == root_));
-  }
-  /// Bcast and calls in place have one buffer, the rest send from one and receive in the other.
-  void* data_buffer(Side side) const { return in_place_here() ? receive_buffer(side) : send_buffer(side); }
-  bool sends() const { return kind_ != Kind::kBarrier && (kind_ != Kind::kBcast || rank_ == root_); }
-
-  void prepare(Side side);
-  void perform(Side side);
-  void time_call(Side side, Samples* samples);
-  void check(Side side);
+  void prepare(const Runner& runner);
+  void perform(const Runner& runner) { collective_.perform(functions_of(runner.side), call_of(runner)); }
+  void time_call(Runner& runner, Samples* samples);
+  void time_calls_in_a_row(Runner& runner, Samples* samples);
+  void take_turn(Runner& runner, bool counts);
+  void check(Runner& runner);
   void wait_for_start();
+  bool crowded() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0; }
   bool go_on(std::uint64_t start_ns, std::size_t done);
   Median slowest(const Samples& samples) const;
+  bool everybodys(bool right) const;
 
   const Bench& bench_;
-  Kind kind_;
-  Shape shape_;
-  int rank_ = 0;
-  int ranks_ = 1;
+  const Collective& collective_;
+  int rank_;
+  int ranks_;
   int root_ = 0;
-  std::size_t call_ = 0;  ///< counts all calls of both sides: the salt of the data and the place in the pool
-  bool correct_ = true;
+  std::size_t call_ = 0;           ///< counts all calls of both sides: the salt of the data and the place in the pool
+  std::size_t turn_ = 0;           ///< counts the rounds in which each runner has had its turn
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
-  std::array<std::unique_ptr<BufferPool>, 2> send_;
-  std::array<std::unique_ptr<BufferPool>, 2> receive_;
+  std::array<std::unique_ptr<Pools>, 2> pools_;
+  std::vector<Runner> runners_;
 };
 
-void Cell::prepare(Side side) {
-  ++call_;
-  if (kind_ == Kind::kBarrier) return;
-  // What a call in place overwrote must be restored even if it is to be the same as before.
-  const bool keep = bench_.options.buffers == Buffers::kUnchanged && call_ > 2 * kWarmUps && !in_place_here() &&
-                    bench_.options.rotate_root == false;
-  const std::uint64_t salt = bench_.options.buffers == Buffers::kUnchanged ? 0 : call_;
-  if (sends() && !keep) fill(data_buffer(side), shape_, salt, rank_);
-  if (bench_.options.buffers == Buffers::kFresh) {
-    flush_from_caches(send_buffer(side), shape_.bytes);
-    flush_from_caches(receive_buffer(side), shape_.bytes);
+const Pools* Cell::pools_of(Source source) {
+  auto& pools = pools_[source == Source::kMalloc ? 0 : 1];
+  if (!pools) {
+    const auto bytes = bytes_of(bench_.options, collective_, rank_);
+    pools = std::make_unique<Pools>(bytes, buffers_of(bench_.options, std::max(bytes[0], bytes[1])), source);
+  }
+  return pools.get();
+}
+
+void Cell::add_host() {
+  const Source source = bench_.options.host_private_memory ? Source::kAnonymous : Source::kMalloc;
+  runners_.emplace_back(Side::kHost, Contender{}, pools_of(source));
+}
+
+void Cell::add_contenders() {
+  if (!bench_.measure_tutti) return;
+  for (const Contender& contender : contenders_of(bench_.options)) {
+    Runner runner(Side::kTutti, contender, pools_of(contender.memory()));
+    if (!bench_.options.compares() || can_do_it(runner)) runners_.push_back(std::move(runner));
   }
 }
 
-void Cell::perform(Side side) {
-  const Collectives& call = collectives_of(side);
-  const void* send = in_place_here() ? MPI_IN_PLACE : send_buffer(side);
-  switch (kind_) {
-    case Kind::kBarrier:
-      call.barrier(MPI_COMM_WORLD);
-      break;
-    case Kind::kBcast:
-      call.bcast(send_buffer(side), count(), type(), root_, MPI_COMM_WORLD);
-      break;
-    case Kind::kReduce:
-      call.reduce(send, rank_ == root_ ? receive_buffer(side) : nullptr, count(), type(), MPI_SUM, root_,
-                  MPI_COMM_WORLD);
-      break;
-    case Kind::kAllreduce:
-      call.allreduce(send, receive_buffer(side), count(), type(), MPI_SUM, MPI_COMM_WORLD);
-      break;
+/// One call on trial: left out is what is not eligible, and what does the same as one before, under the name of another
+/// mechanism that the size has no use for.
+bool Cell::can_do_it(Runner& runner) {
+  const Contender& contender = runner.outcome.contender;
+  if (!contender.select(collective_.communicator())) return false;
+  prepare(runner);
+  perform(runner);
+  check(runner);
+  runner.outcome.choice = last_choice();
+  const Choice& choice = runner.outcome.choice;
+  int can = contender.got(choice);
+  for (const Runner& other : runners_)
+    if (other.side == Side::kTutti && other.outcome.contender.name() == contender.name() && is_in_slot(choice) &&
+        other.outcome.choice.algorithm == choice.algorithm && is_in_slot(other.outcome.choice))
+      can = 0;
+  PMPI_Bcast(&can, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return can != 0;
+}
+
+void Cell::prepare(const Runner& runner) {
+  ++call_;
+  const Options& options = bench_.options;
+  // What a call in place overwrote must be restored even if it is to be the same as before.
+  const bool keep = options.buffers == Buffers::kUnchanged && call_ > 2 * kWarmUps && !options.rotate_root &&
+                    !options.compares() && !collective_.overwrites(root_);
+  if (!keep) collective_.fill(call_of(runner));
+  if (options.buffers == Buffers::kFresh) {
+    runner.pools->send.flush_from_caches(call_);
+    runner.pools->receive.flush_from_caches(call_);
   }
 }
 
@@ -145,25 +174,13 @@ void Cell::wait_for_start() {
   spin_until_ns(shared_now_ns() + static_cast<std::uint64_t>(mine_ns));
 }
 
-void Cell::time_call(Side side, Samples* samples) {
-  if (bench_.start_line.crowded() && bench_.options.skew_us <= 0) {
-    PMPI_Barrier(MPI_COMM_WORLD);
-    double nanoseconds = 0;
-    for (int i = 0; i < kCallsInARow; ++i) {
-      prepare(side);
-      const std::uint64_t begin = Clock::ticks();
-      perform(side);
-      nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
-    }
-    if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
-    return;
-  }
-  prepare(side);
+void Cell::time_call(Runner& runner, Samples* samples) {
+  prepare(runner);
   wait_for_start();
   const bool skewed = bench_.options.skew_us > 0;
   const std::uint64_t start_ns = skewed ? shared_now_ns() : 0;
   const std::uint64_t start = Clock::ticks();
-  perform(side);
+  perform(runner);
   const std::uint64_t end = Clock::ticks();
   if (!samples) return;
   samples->duration_us.push_back(bench_.clock.nanoseconds_between(start, end) / 1000);
@@ -173,13 +190,36 @@ void Cell::time_call(Side side, Samples* samples) {
   }
 }
 
-void Cell::check(Side side) {
-  const std::uint64_t salt = bench_.options.buffers == Buffers::kUnchanged ? 0 : call_;
-  bool right = true;
-  if (kind_ == Kind::kBcast) right = holds_data_of(send_buffer(side), shape_, salt, root_);
-  if (kind_ == Kind::kAllreduce || (kind_ == Kind::kReduce && rank_ == root_))
-    right = holds_sum(receive_buffer(side), shape_, salt, ranks_);
-  correct_ = correct_ && right;
+void Cell::time_calls_in_a_row(Runner& runner, Samples* samples) {
+  PMPI_Barrier(MPI_COMM_WORLD);
+  double nanoseconds = 0;
+  for (int i = 0; i < kCallsInARow; ++i) {
+    prepare(runner);
+    const std::uint64_t begin = Clock::ticks();
+    perform(runner);
+    nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
+  }
+  if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
+}
+
+void Cell::take_turn(Runner& runner, bool counts) {
+  Samples* samples = counts ? &runner.samples : nullptr;
+  int calls = 1;
+  if (bench_.options.compares()) {
+    if (runner.side == Side::kTutti) runner.outcome.contender.select(collective_.communicator());
+    for (int i = 0; i < kCallsAfterAChoice; ++i) {
+      prepare(runner);
+      perform(runner);
+    }
+    if (!crowded()) calls = kCallsOfATurn;
+  }
+  for (int i = 0; i < calls; ++i) crowded() ? time_calls_in_a_row(runner, samples) : time_call(runner, samples);
+  if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
+  if (turn_ < kCheckedAtFirst || turn_ % kCheckedEvery == 0) check(runner);
+}
+
+void Cell::check(Runner& runner) {
+  runner.outcome.correct = collective_.right(call_of(runner)) && runner.outcome.correct;
 }
 
 /// Rank 0's clock decides, so that all ranks stop at the same call.
@@ -187,8 +227,8 @@ bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
   int more = 0;
   if (rank_ == 0) {
     const double seconds = static_cast<double>(shared_now_ns() - start_ns) * 1e-9;
-    more =
-        done < kMaximumRepeats && (done < bench_.options.minimum_repeats || seconds < bench_.options.seconds_per_cell);
+    const double wanted = bench_.options.seconds_per_cell * std::max(1.0, static_cast<double>(runners_.size()) / 2);
+    more = done < kMaximumRepeats && (done < bench_.options.minimum_repeats || seconds < wanted);
   }
   PMPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return more != 0;
@@ -208,42 +248,59 @@ Median Cell::slowest(const Samples& samples) const {
   return median_of(std::move(duration_us));
 }
 
+bool Cell::everybodys(bool right) const {
+  int all = right;
+  PMPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+  return all != 0;
+}
+
 CellResult Cell::measure() {
-  CellResult result;
-  std::array<Samples, 2> samples;
+  root_ = bench_.options.root;
+  add_host();
+  add_contenders();
+  std::vector<std::size_t> order(runners_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
   const std::uint64_t start_ns = shared_now_ns();
-  std::size_t done = 0;
-  while (go_on(start_ns, done)) {
-    const int batches = bench_.start_line.crowded() ? 2 : 10;
-    for (int batch = 0; batch < batches; ++batch) {
-      const bool warm_up = result.repeats < kWarmUps;
-      root_ = bench_.options.rotate_root ? static_cast<int>(result.repeats % static_cast<std::size_t>(ranks_))
-                                         : bench_.options.root;
-      std::array<Side, 2> order{Side::kHost, Side::kTutti};
-      if (common_() & 1) std::swap(order[0], order[1]);
-      for (const Side side : order) {
-        if (side == Side::kTutti && !bench_.measure_tutti) continue;
-        time_call(side, warm_up ? nullptr : &samples[static_cast<std::size_t>(side)]);
-        if (side == Side::kTutti) result.choice = last_choice();
-        if (result.repeats < kCheckedAtFirst || result.repeats % kCheckedEvery == 0) check(side);
-      }
-      ++result.repeats;
+  const int rounds = bench_.options.compares() ? 1 : crowded() ? 2 : 10;
+  while (go_on(start_ns, runners_[0].samples.duration_us.size())) {
+    for (int round = 0; round < rounds; ++round, ++turn_) {
+      if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));
+      std::shuffle(order.begin(), order.end(), common_);
+      for (const std::size_t i : order) take_turn(runners_[i], turn_ >= kWarmUps);
     }
-    done = samples[0].duration_us.size();
   }
-  result.repeats = done;
-  int right = correct_;
-  PMPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-  result.correct = right != 0;
-  result.host_us = slowest(samples[0]);
-  if (bench_.measure_tutti) result.tutti_us = slowest(samples[1]);
+  if (bench_.measure_tutti && bench_.options.compares()) Contender{}.select(collective_.communicator());
+  CellResult result;
+  result.repeats = runners_[0].samples.duration_us.size();
+  for (Runner& runner : runners_) {
+    const Median median = slowest(runner.samples);
+    const bool correct = everybodys(runner.outcome.correct);
+    if (runner.side == Side::kHost) {
+      result.host_us = median;
+      result.host_correct = correct;
+      continue;
+    }
+    runner.outcome.us = median;
+    runner.outcome.correct = correct;
+    result.outcomes.push_back(std::move(runner.outcome));
+  }
   return result;
 }
 
 }  // namespace
 
-CellResult measure_cell(const Bench& bench, const std::string& collective, std::size_t bytes) {
-  return Cell(bench, kind_of(collective), bytes).measure();
+std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank) {
+  const auto bytes = bytes_of(options, collective, rank);
+  const auto contenders = contenders_of(options);
+  const bool anonymous =
+      options.host_private_memory || std::any_of(contenders.begin(), contenders.end(), [](const Contender& contender) {
+        return contender.memory() == Source::kAnonymous;
+      });
+  return (bytes[0] + bytes[1]) * buffers_of(options, std::max(bytes[0], bytes[1])) * (anonymous ? 2 : 1);
+}
+
+CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place) {
+  return Cell(bench, collective, place).measure();
 }
 
 }  // namespace tutti::bench

@@ -1,12 +1,12 @@
-// One cell of the benchmark: one collective at one size, both sides.
+// One cell of the benchmark: one collective at one size, the host's and Tutti's, or several of Tutti's.
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <random>
-#include <string>
+#include <vector>
 
 #include "clock.h"
+#include "collectives/collective.h"
+#include "contenders.h"
 #include "node_memory.h"
 #include "options.h"
 #include "sides.h"
@@ -14,12 +14,19 @@
 
 namespace tutti::bench {
 
+/// One contender's part.
+struct Outcome {
+  Contender contender;
+  Median us;
+  bool correct = true;
+  Choice choice;  ///< of its last call on rank 0
+};
+
 struct CellResult {
   Median host_us;
-  Median tutti_us;  ///< zero if only the host was measured
+  std::vector<Outcome> outcomes;  ///< those that could do what they were asked for; empty if only the host was measured
   std::size_t repeats = 0;
-  bool correct = true;  ///< no wrong result on any rank in any call that was checked
-  Choice choice;        ///< of the last call of Tutti on rank 0
+  bool host_correct = true;  ///< no wrong result on any rank in any call that was checked
 };
 
 /// What a measurement needs beside the options.
@@ -30,7 +37,10 @@ struct Bench {
   bool measure_tutti;
 };
 
-/// Collective over MPI_COMM_WORLD; the medians are right on rank 0 only. bytes is ignored for a barrier.
-CellResult measure_cell(const Bench& bench, const std::string& collective, std::size_t bytes);
+/// Bytes of all buffers that the cell needs on this rank.
+std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank);
+
+/// Collective over the communicator of `collective`; the medians are right on rank 0 only.
+CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place);
 
 }  // namespace tutti::bench

@@ -11,34 +11,40 @@ namespace {
 void check(const Options& options, int ranks) {
   if (options.minimum_bytes == 0 || options.minimum_bytes % 4 != 0)
     throw CLI::ValidationError("--min", "must be a positive multiple of 4 bytes, the size of one MPI_FLOAT");
-  if (options.maximum_bytes < options.minimum_bytes) throw CLI::ValidationError("--max", "is less than --min");
+  if (options.maximum_bytes != 0 && options.maximum_bytes < options.minimum_bytes)
+    throw CLI::ValidationError("--max", "is less than --min");
   if (options.factor < 2) throw CLI::ValidationError("--factor", "must be at least 2");
   if (options.root < 0 || options.root >= ranks)
     throw CLI::ValidationError("--root", "must be a rank of this job (0.." + std::to_string(ranks - 1) + ") or rotate");
+  if (!options.algorithms.empty() && options.collectives.size() != 1)
+    throw CLI::ValidationError("--algorithms", "compares those of one collective; name it with --collective");
 }
 
 }  // namespace
 
-int parse_options(int argc, char** argv, int ranks, Options& options, std::string& message) {
+int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
+                  std::string& message) {
   CLI::App app{
       "Measures collectives of the MPI (PMPI_) and of Tutti (MPI_) side by side in one process, call by call in "
       "random order. The time of a call is that of its slowest rank; medians are printed.",
       "tutti-bench"};
-  const std::vector<std::string> known{"barrier", "bcast", "reduce", "allreduce"};
   const std::map<std::string, Buffers> buffer_words{
       {"changed", Buffers::kChanged}, {"unchanged", Buffers::kUnchanged}, {"fresh", Buffers::kFresh}};
   const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
-  options.collectives = known;
+  options.collectives.assign(known.begin(), known.begin() + 4);
   std::string root = "0";
   app.add_option("--collective", options.collectives, "Which collectives, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(known))
       ->capture_default_str();
-  app.add_option("--min", options.minimum_bytes, "Smallest message in bytes")->capture_default_str();
-  app.add_option("--max", options.maximum_bytes, "Largest message in bytes")->capture_default_str();
+  app.add_option("--min", options.minimum_bytes, "Smallest message or block in bytes")->capture_default_str();
+  app.add_option("--max", options.maximum_bytes,
+                 "Largest message or block in bytes; 0: 16 MiB, and 4 MiB where a rank has a block for each other")
+      ->capture_default_str();
   app.add_option("--factor", options.factor, "From one size to the next")->capture_default_str();
   app.add_option("--root", root, "A rank, or rotate: another root each call")->capture_default_str();
-  app.add_flag("--in-place", options.in_place, "MPI_IN_PLACE in reduce (at the root) and allreduce");
+  app.add_flag("--in-place", options.in_place,
+               "MPI_IN_PLACE wherever the collective has it, at the root of rooted ones");
   app.add_option("--buffers", options.buffers,
                  "changed: every rank that sends rewrites its data before each call; unchanged: it does not (which "
                  "measures the caches; data that a call in place overwrote is still restored); fresh: the next of a "
@@ -63,6 +69,15 @@ int parse_options(int argc, char** argv, int ranks, Options& options, std::strin
       ->capture_default_str();
   app.add_flag("--floor", options.floor,
                "Also time, between ranks 0 and 1, one flag and one copy through shared memory: what cannot be beaten");
+  app.add_option(
+         "--algorithms", options.algorithms,
+         "Compare these with each other and with Tutti's own choice, in turns of several calls: as TUTTI_ALGORITHM "
+         "has them, one a word between semicolons, all of one collective")
+      ->delimiter(';');
+  app.add_option("--mechanisms", options.mechanisms,
+                 "Compare these with each other, as TUTTI_MECHANISM has them; other memory than that of the window is "
+                 "measured on pages that are not in it")
+      ->delimiter(',');
   app.add_option("--json-lines", options.json_lines, "One JSON object a line into this file; - is standard output");
   try {
     app.parse(argc, argv);
@@ -79,10 +94,10 @@ int parse_options(int argc, char** argv, int ranks, Options& options, std::strin
   return -1;
 }
 
-std::vector<std::size_t> sizes_of(const Options& options) {
+std::vector<std::size_t> sizes_of(const Options& options, std::size_t default_maximum) {
+  const std::size_t maximum = options.maximum_bytes ? options.maximum_bytes : default_maximum;
   std::vector<std::size_t> sizes;
-  for (std::size_t bytes = options.minimum_bytes; bytes <= options.maximum_bytes; bytes *= options.factor)
-    sizes.push_back(bytes);
+  for (std::size_t bytes = options.minimum_bytes; bytes <= maximum; bytes *= options.factor) sizes.push_back(bytes);
   return sizes;
 }
 

@@ -13,7 +13,7 @@ enum class Buffers { kChanged, kUnchanged, kFresh };
 struct Options {
   std::vector<std::string> collectives;
   std::size_t minimum_bytes = 4;
-  std::size_t maximum_bytes = 16 << 20;
+  std::size_t maximum_bytes = 0;  ///< 0: as each collective's row in the table says
   std::size_t factor = 4;
   bool rotate_root = false;
   int root = 0;
@@ -24,14 +24,20 @@ struct Options {
   double seconds_per_cell = 0.3;
   std::size_t minimum_repeats = 20;
   bool floor = false;
-  std::string json_lines;  ///< file name, "-" for standard output, empty for a table
+  std::vector<std::string> algorithms;  ///< to compare with each other, as in TUTTI_ALGORITHM; for one collective only
+  std::vector<std::string> mechanisms;  ///< to compare with each other, as in TUTTI_MECHANISM
+  std::string json_lines;               ///< file name, "-" for standard output, empty for a table
+
+  /// Several of Tutti's ways take turns with the host's one.
+  bool compares() const { return !algorithms.empty() || !mechanisms.empty(); }
 };
 
-/// Parses the command line. Returns a negative number if the program should go on; otherwise its exit status, with
+/// Parses the command line. known: names of collectives, the first four of which are the default. Returns a negative number if the program should go on; otherwise its exit status, with
 /// `message` holding what to print (help or what was wrong).
-int parse_options(int argc, char** argv, int ranks, Options& options, std::string& message);
+int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
+                  std::string& message);
 
-/// The sizes to measure: from the minimum to the maximum by the factor.
-std::vector<std::size_t> sizes_of(const Options& options);
+/// The sizes to measure: from the minimum to the maximum by the factor. default_maximum: where the options have none.
+std::vector<std::size_t> sizes_of(const Options& options, std::size_t default_maximum);
 
 }  // namespace tutti::bench

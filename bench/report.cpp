@@ -24,8 +24,8 @@ std::string number(bool known, double value) {
   return text;
 }
 
-double ratio_of(const Row& row) {
-  return row.result.tutti_us.value > 0 ? row.result.host_us.value / row.result.tutti_us.value : 0;
+double ratio_of(const Row& row, const Outcome* outcome) {
+  return outcome && outcome->us.value > 0 ? row.result.host_us.value / outcome->us.value : 0;
 }
 
 /// One flag for a barrier; one flag and one copy for what moves data.
@@ -33,10 +33,24 @@ double floor_of(const Row& row) {
   return row.bytes == 0 ? row.flag_us : row.flag_us + row.copy_us;
 }
 
-double spread_of(const Row& row) {
-  if (row.has_tutti) return ratio_spread_percent(row.result.host_us, row.result.tutti_us);
+double spread_of(const Row& row, const Outcome* outcome) {
+  if (outcome) return ratio_spread_percent(row.result.host_us, outcome->us);
   const Median& host = row.result.host_us;
   return host.value > 0 ? 100 * (host.upper - host.lower) / 2 / host.value : 0;
+}
+
+bool is_correct(const Row& row, const Outcome* outcome) {
+  return row.result.host_correct && (!outcome || outcome->correct);
+}
+
+/// "throttled,k=4, cma": what ran, with the parameter that was asked for.
+std::string words_of(const Outcome* outcome) {
+  if (!outcome) return "";
+  std::string words = outcome->choice.algorithm;
+  const std::string asked = outcome->contender.name();
+  if (const auto comma = asked.find(','); comma != std::string::npos) words += asked.substr(comma);
+  if (!outcome->choice.mechanism.empty()) words += ", " + outcome->choice.mechanism;
+  return words;
 }
 
 }  // namespace
@@ -53,10 +67,15 @@ Report::~Report() {
 
 void Report::add(const Row& row) {
   if (!file_) return;
-  if (json_)
-    add_json(row);
-  else
-    add_text(row);
+  std::vector<const Outcome*> outcomes;
+  for (const Outcome& outcome : row.result.outcomes) outcomes.push_back(&outcome);
+  if (outcomes.empty()) outcomes.push_back(nullptr);
+  for (const Outcome* outcome : outcomes) {
+    if (json_)
+      add_json(row, outcome);
+    else
+      add_text(row, outcome);
+  }
   std::fflush(file_);
 }
 
@@ -66,44 +85,49 @@ void Report::progress(double done) {
   std::fflush(file_);
 }
 
-void Report::add_json(const Row& row) {
+void Report::add_json(const Row& row, const Outcome* outcome) {
   const bool has_flag = row.flag_us >= 0;
   const bool has_copy = row.copy_us >= 0;
+  std::string asked;
+  if (row.compares && outcome)
+    asked = "\"asked\": " + quoted(outcome->contender.name()) +
+            ", \"asked_mechanism\": " + quoted(outcome->contender.mechanism) + ", ";
   std::fprintf(file_,
                "{\"collective\": %s, \"ranks\": %d, \"bytes\": %zu, \"host\": %s, \"host_us\": %s, \"tutti_us\": %s, "
-               "\"ratio\": %s, \"spread_pct\": %s, \"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
+               "\"ratio\": %s, \"spread_pct\": %s, %s\"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
                "\"floor_us\": %s, \"flag_us\": %s, \"copy_us\": %s, \"repeats\": %zu}\n",
                quoted(row.collective).c_str(), row.ranks, row.bytes, quoted(row.host).c_str(),
-               number(true, row.result.host_us.value).c_str(), number(row.has_tutti, row.result.tutti_us.value).c_str(),
-               number(row.has_tutti, ratio_of(row)).c_str(), number(true, spread_of(row)).c_str(),
-               quoted(row.result.choice.algorithm).c_str(), quoted(row.result.choice.mechanism).c_str(),
-               row.result.correct ? "true" : "false",
+               number(true, row.result.host_us.value).c_str(), number(outcome, outcome ? outcome->us.value : 0).c_str(),
+               number(outcome, ratio_of(row, outcome)).c_str(), number(true, spread_of(row, outcome)).c_str(),
+               asked.c_str(), quoted(outcome ? outcome->choice.algorithm : "").c_str(),
+               quoted(outcome ? outcome->choice.mechanism : "").c_str(), is_correct(row, outcome) ? "true" : "false",
                number(has_flag && (has_copy || row.bytes == 0), floor_of(row)).c_str(),
                number(has_flag, row.flag_us).c_str(), number(has_copy, row.copy_us).c_str(), row.result.repeats);
 }
 
-void Report::add_text(const Row& row) {
+void Report::add_text(const Row& row, const Outcome* outcome) {
   if (!head_printed_) {
     head_printed_ = true;
     std::fprintf(file_, "# %s, %d ranks; microseconds, medians of the slowest rank; ratio = host / Tutti\n",
                  row.host.c_str(), row.ranks);
+    std::fprintf(file_, "# bytes: of a message, or of a block where a rank has one for each other\n");
     std::fprintf(file_, "# +-%%: half the 95 %% confidence interval; floor: one flag and one copy in shared memory\n");
-    std::fprintf(file_, "%-10s %10s %12s %12s %8s %6s %10s %8s %-7s %s\n", "collective", "bytes", "host", "tutti",
+    std::fprintf(file_, "%-20s %10s %12s %12s %8s %6s %10s %8s %-7s %s\n", "collective", "bytes", "host", "tutti",
                  "ratio", "+-%", "floor", "repeats", "results", "algorithm, mechanism");
   }
   char tutti[32] = "-";
   char ratio[32] = "-";
   char floor[32] = "-";
-  if (row.has_tutti) {
-    std::snprintf(tutti, sizeof tutti, "%.3f", row.result.tutti_us.value);
-    std::snprintf(ratio, sizeof ratio, "%.2f", ratio_of(row));
+  if (outcome) {
+    std::snprintf(tutti, sizeof tutti, "%.3f", outcome->us.value);
+    std::snprintf(ratio, sizeof ratio, "%.2f", ratio_of(row, outcome));
   }
   if (row.flag_us >= 0 && (row.copy_us >= 0 || row.bytes == 0))
     std::snprintf(floor, sizeof floor, "%.3f", floor_of(row));
-  std::fprintf(file_, "%-10s %10zu %12.3f %12s %8s %6.1f %10s %8zu %-7s %s%s%s\n", row.collective.c_str(), row.bytes,
-               row.result.host_us.value, tutti, ratio, spread_of(row), floor, row.result.repeats,
-               row.result.correct ? "right" : "WRONG", row.result.choice.algorithm.c_str(),
-               row.result.choice.mechanism.empty() ? "" : ", ", row.result.choice.mechanism.c_str());
+  const bool own_choice = row.compares && outcome && outcome->contender.algorithm.empty();
+  std::fprintf(file_, "%-20s %10zu %12.3f %12s %8s %6.1f %10s %8zu %-7s %s%s\n", row.collective.c_str(), row.bytes,
+               row.result.host_us.value, tutti, ratio, spread_of(row, outcome), floor, row.result.repeats,
+               is_correct(row, outcome) ? "right" : "WRONG", own_choice ? "auto: " : "", words_of(outcome).c_str());
 }
 
 }  // namespace tutti::bench

@@ -8,13 +8,13 @@
 
 namespace tutti::bench {
 
-/// One row; times in microseconds, negative if not measured.
+/// What is measured of one collective at one size; times in microseconds, negative if not measured.
 struct Row {
   std::string collective;
   int ranks = 1;
   std::size_t bytes = 0;
   std::string host;
-  bool has_tutti = false;
+  bool compares = false;  ///< several of Tutti's ways were asked for
   CellResult result;
   double flag_us = -1;
   double copy_us = -1;
@@ -30,13 +30,14 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
+  /// One line for each outcome; one if only the host was measured.
   void add(const Row& row);
   /// done: from 0 to 1. Only JSON says it.
   void progress(double done);
 
  private:
-  void add_json(const Row& row);
-  void add_text(const Row& row);
+  void add_json(const Row& row, const Outcome* outcome);
+  void add_text(const Row& row, const Outcome* outcome);
 
   std::FILE* file_ = nullptr;
   bool json_ = false;

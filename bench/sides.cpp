@@ -7,9 +7,13 @@
 
 namespace tutti::bench {
 
-const Collectives& collectives_of(Side side) {
-  static const Collectives host{&PMPI_Barrier, &PMPI_Bcast, &PMPI_Reduce, &PMPI_Allreduce};
-  static const Collectives tutti{&MPI_Barrier, &MPI_Bcast, &MPI_Reduce, &MPI_Allreduce};
+const Functions& functions_of(Side side) {
+#define TUTTI_BENCH_ADDRESS(name) &PMPI_##name,
+  static const Functions host{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
+#define TUTTI_BENCH_ADDRESS(name) &MPI_##name,
+  static const Functions tutti{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
   return side == Side::kHost ? host : tutti;
 }
 
@@ -44,6 +48,12 @@ Choice last_choice() {
   char mechanism[256] = "";
   if (!function || function(algorithm, sizeof algorithm, mechanism, sizeof mechanism) != 0) return {};
   return {algorithm, mechanism};
+}
+
+bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::string& mechanism) {
+  using Function = int (*)(MPI_Comm, const char*, const char*);
+  static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_set_choice"));
+  return function && function(communicator, algorithm.c_str(), mechanism.c_str()) == 0;
 }
 
 }  // namespace tutti::bench

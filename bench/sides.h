@@ -9,15 +9,21 @@ namespace tutti::bench {
 
 enum class Side { kHost, kTutti };
 
-/// The collectives of one side.
-struct Collectives {
-  decltype(&MPI_Barrier) barrier;
-  decltype(&MPI_Bcast) bcast;
-  decltype(&MPI_Reduce) reduce;
-  decltype(&MPI_Allreduce) allreduce;
+// clang-format off
+#define TUTTI_BENCH_FUNCTIONS(X)                                                                                  \
+  X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Scan) X(Exscan) X(Scatter) X(Scatterv) X(Gather) X(Gatherv)        \
+  X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce_scatter) X(Reduce_scatter_block)      \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+// clang-format on
+
+/// The collectives of one side, under their names in MPI.
+struct Functions {
+#define TUTTI_BENCH_MEMBER(name) decltype(&MPI_##name) name;
+  TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_MEMBER)
+#undef TUTTI_BENCH_MEMBER
 };
 
-const Collectives& collectives_of(Side side);
+const Functions& functions_of(Side side);
 
 /// True if the library stands in front of the host, i.e. MPI_ and PMPI_ are functions of different files and that of
 /// MPI_ is Tutti's.
@@ -32,5 +38,9 @@ struct Choice {
   std::string mechanism;
 };
 Choice last_choice();
+
+/// Lets Tutti choose anew on this communicator: algorithm as TUTTI_ALGORITHM, mechanism as TUTTI_MECHANISM. Collective,
+/// between calls. False, on all ranks, if it cannot: not loaded, or the communicator is the host's.
+bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::string& mechanism);
 
 }  // namespace tutti::bench

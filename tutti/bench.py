@@ -13,16 +13,17 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tutti import __version__
+from tutti.bench_words import AlgorithmWords, catalogue, library_names
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.run import make_plan
 
 #: Version of the JSON file's layout.
 SCHEMA = 1
-COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce")
 #: A run that says nothing for this long is taken for hung, in seconds.
 SILENCE_LIMIT = 300.0
 
@@ -36,7 +37,8 @@ class BenchOptions:
     ranks: List[int]
     collectives: List[str]
     minimum_bytes: int = 4
-    maximum_bytes: int = 16 << 20
+    #: None: as the C++ program has it for each collective.
+    maximum_bytes: Optional[int] = None
     root: str = "0"
     in_place: bool = False
     buffers: str = "changed"
@@ -48,21 +50,23 @@ class BenchOptions:
     host_wait: str = "default"
     #: TUTTI_* variables.
     variables: Dict[str, str] = field(default_factory=dict)
+    #: What is compared with each other in one run, beside Tutti's own choice; None or empty: nothing.
+    algorithms: Optional[AlgorithmWords] = None
+    mechanisms: List[str] = field(default_factory=list)
+
+    @property
+    def compares(self) -> bool:
+        return self.algorithms is not None or bool(self.mechanisms)
 
     def program_words(self, collective: str) -> List[str]:
-        """The options of the C++ program."""
-        words = [
-            "--collective",
-            collective,
-            "--min",
-            str(self.minimum_bytes),
-            "--max",
-            str(self.maximum_bytes),
-        ]
+        """The options of the C++ program, but for the algorithms that are compared."""
+        words = ["--collective", collective, "--min", str(self.minimum_bytes)]
+        words += [] if self.maximum_bytes is None else ["--max", str(self.maximum_bytes)]
         words += ["--factor", "4", "--root", self.root, "--buffers", self.buffers]
         words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
         words += ["--in-place"] if self.in_place else []
         words += ["--floor"] if self.floor else []
+        words += ["--mechanisms", ",".join(self.mechanisms)] if self.mechanisms else []
         return [*words, "--json-lines", "-"]
 
 
@@ -80,6 +84,19 @@ class Run:
     def title(self) -> str:
         return f"{self.host.title}, {self.ranks} ranks, {self.collective}"
 
+    @property
+    def weight(self) -> float:
+        """Its part of the time: a barrier has no sizes."""
+        return 0.1 if self.collective == "barrier" else 1.0
+
+    def algorithm_words(self, algorithms: Optional[AlgorithmWords], program: Path) -> List[str]:
+        """The option of the C++ program that says which algorithms are compared."""
+        if algorithms is None:
+            return []
+        name = library_names(program).get(self.collective, self.collective)
+        words = algorithms.of(catalogue(self.ranks).get(name, []))
+        return ["--algorithms", ";".join(f"{name}:{word}" for word in words)] if words else []
+
 
 def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
     """Every start that the options ask for."""
@@ -92,6 +109,19 @@ def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
         for yielding in modes
         for repeat in range(options.repeats)
     ]
+
+
+def check_algorithms(words: AlgorithmWords, host: Host, collectives: List[str], ranks: int) -> None:
+    """Raises UserError if `--algorithms` names one that none of the collectives has."""
+    names = library_names(_program(host))
+    known = catalogue(ranks)
+    words.check(algorithm for name in collectives for algorithm in known.get(names.get(name, name), []))
+
+
+def _program(host: Host) -> Path:
+    if host.bench is None:
+        raise UserError(f"no benchmark is built for {host.title}; run ./dev build")
+    return host.bench
 
 
 def parse_line(line: str) -> Optional[Dict[str, Any]]:
@@ -151,11 +181,10 @@ def _lines(words: List[str], environment: Dict[str, str], title: str) -> Iterato
 
 def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None]) -> List[Cell]:
     """The cells of one run. progress: called with the fraction done."""
-    program = run.host.bench
-    if program is None:
-        raise UserError(f"no benchmark is built for {run.host.title}; run ./dev build")
+    program = _program(run.host)
     environment = {**os.environ, **run.host.environment(run.yielding)}
     words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
+    words += run.algorithm_words(options.algorithms, program)
     plan = make_plan(words, run.host.library, options.variables, environment)
     cells = []
     for line in _lines(plan.words, {**environment, **plan.variables}, run.title):
@@ -173,8 +202,9 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     return cells
 
 
-def _key(cell: Cell) -> Tuple[str, int, str, int]:
-    return (str(cell["host"]), int(cell["ranks"]), str(cell["collective"]), int(cell["bytes"]))
+def _key(cell: Cell) -> Tuple[str, int, str, int, str, str]:
+    asked = (str(cell.get("asked", "")), str(cell.get("asked_mechanism", "")))
+    return (str(cell["host"]), int(cell["ranks"]), str(cell["collective"]), int(cell["bytes"]), *asked)
 
 
 def _median_cell(cells: List[Cell]) -> Cell:
@@ -185,11 +215,12 @@ def _median_cell(cells: List[Cell]) -> Cell:
 
 
 def combine(cells: List[Cell]) -> List[Cell]:
-    """One cell for each host, ranks, collective and size: the median of repeats, against the better way of waiting.
+    """One cell for each host, ranks, collective, size and algorithm asked for: the median of repeats, against the
+    better way of waiting.
 
     A ratio is never put together from two runs: of two ways for the host to wait, the lower speed-up stays.
     """
-    groups: Dict[Tuple[str, int, str, int], Dict[str, List[Cell]]] = {}
+    groups: Dict[Tuple[str, int, str, int, str, str], Dict[str, List[Cell]]] = {}
     for cell in cells:
         groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
     return [
@@ -219,17 +250,20 @@ def measure(
 ) -> List[Cell]:
     """Measures everything. progress: title and fraction of the whole. failed: told of each run that did not work."""
     runs = runs_of(hosts, options)
+    total = sum(run.weight for run in runs)
     cells: List[Cell] = []
-    for index, run in enumerate(runs):
-        progress(run.title, index / len(runs))
+    done = 0.0
+    for run in runs:
+        progress(run.title, done / total)
 
-        def advance(fraction: float, index: int = index, run: Run = run) -> None:
-            progress(run.title, (index + min(max(fraction, 0.0), 1.0)) / len(runs))
+        def advance(fraction: float, done: float = done, run: Run = run) -> None:
+            progress(run.title, (done + run.weight * min(max(fraction, 0.0), 1.0)) / total)
 
         try:
             cells += _measure(run, options, advance)
         except UserError as error:
             failed(str(error))
+        done += run.weight
     progress("done", 1.0)
     return combine(cells)
 
@@ -267,6 +301,8 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "repeats": options.repeats,
             "host_wait": options.host_wait,
             "variables": options.variables,
+            "algorithms": options.algorithms.wanted if options.algorithms else None,
+            "mechanisms": options.mechanisms,
         },
         "cells": cells,
     }

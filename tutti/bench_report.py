@@ -6,15 +6,8 @@ from typing import Dict, List, Tuple
 from rich.table import Table
 
 from tutti.bench import Cell, geometric_means
-
-
-def human_bytes(count: int) -> str:
-    """4 B, 16 KiB, 1 MiB."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024 or count % 1024:
-            return f"{count} {unit}"
-        count //= 1024
-    return f"{count} GiB"
+from tutti.bench_compare import comparison_plots, comparison_tables
+from tutti.sizes import human_bytes
 
 
 def _ratio(value: float) -> str:
@@ -79,25 +72,26 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
 
 
 def summary_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
-    """Geometric mean of the speed-ups over the sizes, and how many cells were slower than the host."""
+    """Geometric mean of the speed-ups over the sizes, and how many cells were slower than the host: a row a collective,
+    a column an MPI and number of ranks."""
     means = geometric_means(cells)
-    collectives = list(dict.fromkeys(str(cell["collective"]) for cell in cells))
+    places = panels(cells)
     table = Table(title="Speed-up over the MPI, geometric mean over sizes", title_justify="left")
-    table.add_column("MPI")
-    table.add_column("ranks", justify="right")
-    for collective in collectives:
-        table.add_column(collective, justify="right")
-    table.add_column("slower cells", justify="right")
-    for (host, ranks), rows in panels(cells).items():
-        slower = sum(1 for cell in rows if float(cell["ratio"]) < 1)
-        values = means.get((host, ranks), {})
-        line = [_ratio(values[collective]) if collective in values else "" for collective in collectives]
-        table.add_row(titles.get(host, host), str(ranks), *line, f"{slower} of {len(rows)}")
+    table.add_column("collective")
+    for host, ranks in places:
+        table.add_column(f"{titles.get(host, host)}\n{ranks} ranks", justify="right")
+    for collective in dict.fromkeys(str(cell["collective"]) for cell in cells):
+        values = [means.get(place, {}).get(collective) for place in places]
+        table.add_row(collective, *["" if value is None else _ratio(value) for value in values])
+    table.add_section()
+    counts = [f"{sum(float(cell['ratio']) < 1 for cell in rows)} of {len(rows)}" for rows in places.values()]
+    table.add_row("slower cells", *counts)
     return table
 
 
 def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
-    """Time against size for each collective (rows) and MPI (columns), with the speed-up at each point."""
+    """Time against size for each collective and MPI, with the speed-up at each point. The MPIs of a collective stand
+    side by side; where there are few of them, several collectives share a line."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -127,19 +121,24 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
         )
         axes.margins(y=0.3)
 
-    columns = panels(cells)
+    places = panels(cells)
     collectives = list(dict.fromkeys(str(cell["collective"]) for cell in cells))
-    size = (4.2 * len(columns), 3.2 * len(collectives))
+    # A page that is about as wide as high, of whole groups of MPIs.
+    groups = max(1, min(round((len(collectives) / len(places)) ** 0.5), 6 // len(places)))
+    lines = -(-len(collectives) // groups)
+    columns = groups * len(places)
     figure, grid = pyplot.subplots(
-        len(collectives), len(columns), figsize=size, squeeze=False, layout="constrained"
+        lines, columns, figsize=(4.2 * columns, 3.2 * lines), squeeze=False, layout="constrained"
     )
-    for column, ((host, ranks), rows) in enumerate(columns.items()):
-        for line, collective in enumerate(collectives):
-            axes = grid[line][column]
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for number, collective in enumerate(collectives):
+        for offset, ((host, ranks), rows) in enumerate(places.items()):
             some = [cell for cell in rows if cell["collective"] == collective]
             if not some:
-                axes.set_axis_off()
                 continue
+            axes = grid[number // groups][number % groups * len(places) + offset]
+            axes.set_axis_on()
             if len(some) == 1:
                 draw_bars(axes, some[0])
             else:
@@ -151,3 +150,29 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)
+
+
+class Reports:
+    """All that is shown of one run: the speed-ups over the MPI, or algorithms compared with each other."""
+
+    def __init__(self, cells: List[Cell], titles: Dict[str, str], compares: bool) -> None:
+        self._cells, self._titles, self._compares = cells, titles, compares
+
+    @property
+    def summary(self) -> List[Table]:
+        """The short form."""
+        return self.tables if self._compares else [summary_table(self._cells, self._titles)]
+
+    @property
+    def tables(self) -> List[Table]:
+        """Everything."""
+        if self._compares:
+            return comparison_tables(self._cells, self._titles)
+        return [*result_tables(self._cells, self._titles), summary_table(self._cells, self._titles)]
+
+    def draw(self, file: Path) -> None:
+        """Writes the picture; of a comparison one for each collective, its name put into that of the file."""
+        if self._compares:
+            comparison_plots(self._cells, self._titles, file)
+        else:
+            plot(self._cells, self._titles, file)

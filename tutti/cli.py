@@ -112,15 +112,6 @@ def _numbers(text: str, what: str) -> List[int]:
     return values
 
 
-def parse_bytes(text: str) -> int:
-    """4, 64K, 16M, 1G as bytes."""
-    units = {"K": 10, "M": 20, "G": 30}
-    number, shift = (text[:-1], units[text[-1].upper()]) if text[-1:].upper() in units else (text, 0)
-    if not number.isdigit():
-        raise UserError(f"'{text}' is not a size; expected e.g. 4, 64K or 16M")
-    return int(number) << shift
-
-
 @app.command()
 def bench(
     host: Optional[List[str]] = typer.Option(
@@ -131,10 +122,16 @@ def bench(
         "", "--ranks", "-n", help="Numbers of ranks, e.g. 2,4; default: one for each core."
     ),
     collective: str = typer.Option(
-        "barrier,bcast,reduce,allreduce", "--collective", "-c", help="Which, with commas."
+        "basic",
+        "--collectives",
+        "--collective",
+        "-c",
+        help="Names or groups (all, basic, blocks, reductions, neighbors), with commas.",
     ),
-    minimum: str = typer.Option("4", "--min", help="Smallest message in bytes (4, 64K, ...)."),
-    maximum: str = typer.Option("16M", "--max", help="Largest message in bytes; sizes go up by 4."),
+    minimum: str = typer.Option("4", "--min", help="Smallest message or block in bytes (4, 64K, ...)."),
+    maximum: str = typer.Option(
+        "", "--max", help="Largest; sizes go up by 4. Default: 16M for a message, 4M for a block."
+    ),
     root: str = typer.Option("0", "--root", help="A rank, or rotate: another root in each call."),
     in_place: bool = typer.Option(False, "--in-place", help="With MPI_IN_PLACE."),
     fresh: bool = typer.Option(False, "--fresh", help="A newly allocated buffer for each call."),
@@ -145,14 +142,21 @@ def bench(
         0.0, "--skew", metavar="US", help="Let ranks arrive up to this many microseconds apart."
     ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
+    algorithms: str = typer.Option(
+        "",
+        "--algorithms",
+        metavar="all|NAMES",
+        help="Compare these algorithms with each other in one run, e.g. direct,throttled,k=2,k=4.",
+    ),
+    mechanisms: str = typer.Option(
+        "", "--mechanisms", help="Compare these ways to reach memory: window, cma, staged, with commas."
+    ),
     settings: Optional[List[str]] = typer.Option(
         None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
     ),
     floor: bool = typer.Option(False, "--floor", help="Measure also what flags and copies alone cost."),
     seconds: float = typer.Option(0.5, "--seconds", help="Time for each cell of the table."),
-    repeats: int = typer.Option(
-        1, "--repeats", min=1, help="Start everything this often; the median counts."
-    ),
+    repeats: int = typer.Option(1, "--repeats", help="Start everything this often; the median counts."),
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
     ),
@@ -162,17 +166,28 @@ def bench(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
 ) -> None:
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
-    from tutti.bench import COLLECTIVES, BenchOptions, document, measure
-    from tutti.bench_report import plot as draw
-    from tutti.bench_report import result_tables, summary_table
+    from tutti.bench import BenchOptions, check_algorithms, document, measure
+    from tutti.bench_report import Reports
+    from tutti.bench_words import AlgorithmWords, parse_collectives, parse_mechanisms, parse_size
     from tutti.hosts import host_of_mpirun, installed_hosts
     from tutti.run import parse_settings
     from tutti.settings import all_settings
 
-    collectives = [name for name in collective.split(",") if name]
-    for name in collectives:
-        if name not in COLLECTIVES:
-            raise UserError(f"--collective {name}: expected some of {', '.join(COLLECTIVES)}")
+    collectives = parse_collectives(collective)
+    minimum_bytes = parse_size(minimum, "--min")
+    maximum_bytes = parse_size(maximum, "--max") if maximum else None
+    if maximum_bytes is not None and maximum_bytes < minimum_bytes:
+        raise UserError(f"--max {maximum}: less than --min {minimum}")
+    compared = parse_mechanisms(mechanisms)
+    words = AlgorithmWords(algorithms) if algorithms else None
+    if algorithm and words:
+        raise UserError("--algorithm and --algorithms exclude each other: one is for the whole run")
+    if seconds <= 0:
+        raise UserError(f"--seconds {seconds:g}: expected more than 0")
+    if repeats < 1:
+        raise UserError(f"--repeats {repeats}: expected at least 1")
+    if skew < 0:
+        raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if host_wait not in ("default", "yield", "best"):
         raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
     if fresh and unchanged:
@@ -195,11 +210,13 @@ def bench(
     variables, warnings = parse_settings(pairs, all_settings())
     for line in warnings:
         print(f"tutti: warning: {line}", file=sys.stderr)
+    if words:
+        check_algorithms(words, hosts[0], collectives, rank_counts[0])
     options = BenchOptions(
         ranks=rank_counts,
         collectives=collectives,
-        minimum_bytes=parse_bytes(minimum),
-        maximum_bytes=parse_bytes(maximum),
+        minimum_bytes=minimum_bytes,
+        maximum_bytes=maximum_bytes,
         root=root,
         in_place=in_place,
         buffers="fresh" if fresh else "unchanged" if unchanged else "changed",
@@ -209,6 +226,8 @@ def bench(
         floor=floor,
         host_wait=host_wait,
         variables=variables,
+        algorithms=words,
+        mechanisms=compared,
     )
     failures: List[str] = []
     errors = Console(stderr=True)
@@ -228,23 +247,22 @@ def bench(
         )
     titles = {found.name: found.title for found in hosts}
     if cells:
+        reports = Reports(cells, titles, options.compares)
         console = Console(width=None if sys.stdout.isatty() else 140)
-        if not quiet:
-            for one in result_tables(cells, titles):
-                console.print(one)
-        console.print(summary_table(cells, titles))
+        for one in reports.summary if quiet else reports.tables:
+            console.print(one)
         if json_file:
             json_file.parent.mkdir(parents=True, exist_ok=True)
             json_file.write_text(
                 json.dumps(document(cells, hosts, options), indent=1) + "\n", encoding="utf-8"
             )
         if plot:
-            draw(cells, titles, plot)
+            reports.draw(plot)
         if table:
             table.parent.mkdir(parents=True, exist_ok=True)
             with open(table, "w", encoding="utf-8") as file:
                 plain = Console(file=file, width=140)
-                for one in [*result_tables(cells, titles), summary_table(cells, titles)]:
+                for one in reports.tables:
                     plain.print(one)
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)

@@ -13,12 +13,18 @@ from tutti.library import ROOT, find_library, find_tool
 #: Where ./dev setup puts host MPIs, one prefix each.
 MPI_FOLDER = ROOT / ".venv" / "mpi"
 
+#: MPICH yields by sched_yield, after which the kernel may go on with the same process until its time slice ends. Its
+#: throttle sleeps instead, here after each poll in vain.
+_MPICH_YIELD = {
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+}
 #: Waiting modes that give the processor away, for more ranks than cores: each MPI's own switch for it.
 _YIELD: Dict[str, Dict[str, str]] = {
     "openmpi": {"OMPI_MCA_mpi_yield_when_idle": "1"},
     "openmpi-debian": {"OMPI_MCA_mpi_yield_when_idle": "1"},
-    "mpich": {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"},
-    "abi": {"MPIR_CVAR_POLLS_BEFORE_YIELD": "1"},
+    "mpich": _MPICH_YIELD,
+    "abi": _MPICH_YIELD,
     "intel": {"I_MPI_THREAD_YIELD": "2"},
 }
 

@@ -18,7 +18,10 @@ def collect() -> Dict[str, Any]:
     return {
         "version": __version__,
         "libraries": {abi: str(find_library(abi) or "") for abi in ABI_NAMES},
-        "tools": {name: str(find_tool(name, "tools") or "") for name in ("tutti-topo", "tutti-settings")},
+        "tools": {
+            name: str(find_tool(name, "tools") or "")
+            for name in ("tutti-topo", "tutti-settings", "tutti-algorithms")
+        },
         "hosts": [
             {
                 "name": host.name,

@@ -12,7 +12,7 @@ from tutti.elf import NotElf, read_elf
 from tutti.errors import UserError
 from tutti.launcher import Launcher, looks_like_launcher, parse_contexts, recognise, with_variables
 from tutti.library import library_for
-from tutti.nearest import nearest
+from tutti.nearest import hint
 from tutti.program import ABI_NAMES, Program, inspect_program
 from tutti.settings import PREFIX, Setting
 
@@ -49,9 +49,7 @@ def parse_settings(pairs: List[str], known: List[Setting]) -> Tuple[Dict[str, st
         if not equals or not name:
             raise UserError(f"--set {pair}: expected NAME=VALUE, e.g. --set ALGORITHM=bcast:xhc")
         if names and name not in names:
-            like = nearest(name, names)
-            hint = f"; the nearest is {like}" if like else ""
-            warnings.append(f"unknown setting {name}{hint} (tutti info lists them)")
+            warnings.append(f"unknown setting {name}{hint(name, names)} (tutti info lists them)")
         values[PREFIX + name] = value
     return values, warnings
 

@@ -12,17 +12,21 @@ namespace {
 /// What a block is taken to have where its size differs between ranks and only some know it.
 constexpr std::size_t irregular_block_bytes = 64 * 1024;
 
-template <class Arguments>
-void add_known(std::vector<selection::UserChoice::Known>& known, std::initializer_list<const char*> collectives) {
-  for (const char* collective : collectives) {
-    selection::UserChoice::Known entry{collective, {}, {}, {}};
-    for (const auto* algorithm : algorithms_of<Arguments>()) {
-      entry.algorithms.emplace_back(algorithm->name);
-      entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
-      entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
-    }
-    known.push_back(std::move(entry));
-  }
+/// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.
+template <class Visit>
+void for_each_kind(Visit visit) {
+  using Names = std::initializer_list<const char*>;
+  visit.template operator()<BarrierArguments>(Names{"barrier"});
+  visit.template operator()<BcastArguments>(Names{"bcast"});
+  visit.template operator()<ReduceArguments>(Names{"reduce"});
+  visit.template operator()<AllreduceArguments>(Names{"allreduce"});
+  visit.template operator()<ScatterArguments>(Names{"scatter", "scatterv"});
+  visit.template operator()<GatherArguments>(Names{"gather", "gatherv"});
+  visit.template operator()<AllgatherArguments>(Names{"allgather", "allgatherv"});
+  visit.template operator()<AlltoallArguments>(Names{"alltoall", "alltoallv"});
+  visit.template operator()<ReduceScatterArguments>(Names{"reduce_scatter"});
+  visit.template operator()<ScanArguments>(Names{"scan", "exscan"});
+  visit.template operator()<NeighborArguments>(Names{"neighbor", "neighborv"});
 }
 
 std::size_t total_bytes(const Blocks& blocks, int count) {
@@ -36,18 +40,38 @@ std::size_t total_bytes(const Blocks& blocks, int count) {
 
 std::vector<selection::UserChoice::Known> known_algorithms() {
   std::vector<selection::UserChoice::Known> known;
-  add_known<BarrierArguments>(known, {"barrier"});
-  add_known<BcastArguments>(known, {"bcast"});
-  add_known<ReduceArguments>(known, {"reduce"});
-  add_known<AllreduceArguments>(known, {"allreduce"});
-  add_known<ScatterArguments>(known, {"scatter", "scatterv"});
-  add_known<GatherArguments>(known, {"gather", "gatherv"});
-  add_known<AllgatherArguments>(known, {"allgather", "allgatherv"});
-  add_known<AlltoallArguments>(known, {"alltoall", "alltoallv"});
-  add_known<ReduceScatterArguments>(known, {"reduce_scatter"});
-  add_known<ScanArguments>(known, {"scan", "exscan"});
-  add_known<NeighborArguments>(known, {"neighbor", "neighborv"});
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> collectives) {
+    for (const char* collective : collectives) {
+      selection::UserChoice::Known entry{collective, {}, {}, {}};
+      for (const auto* algorithm : algorithms_of<Arguments>()) {
+        entry.algorithms.emplace_back(algorithm->name);
+        entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
+        entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
+      }
+      known.push_back(std::move(entry));
+    }
+  });
   return known;
+}
+
+std::vector<CatalogueEntry> catalogue(int ranks) {
+  selection::Shape shape;
+  shape.ranks = ranks;
+  shape.bytes = irregular_block_bytes;
+  std::vector<CatalogueEntry> entries;
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> collectives) {
+    for (const char* collective : collectives) {
+      for (const auto* algorithm : algorithms_of<Arguments>()) {
+        const selection::Parameter& parameter = algorithm->parameter;
+        CatalogueEntry entry{
+            collective, algorithm->name, algorithm->requirements, parameter.name ? parameter.name : "", {}};
+        for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
+          entry.candidates.push_back(value);
+        entries.push_back(std::move(entry));
+      }
+    }
+  });
+  return entries;
 }
 
 Collectives::Collectives(Communicator& communicator, const selection::UserChoice& user)
@@ -111,6 +135,19 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
   arguments.parameter = chosen.parameter;
   chosen.algorithm->run(communicator_, arguments);
   return true;
+}
+
+void Collectives::choose_anew(const selection::UserChoice& user) {
+  user_ = user;
+  const auto forget = [](auto&... choices) {
+    const auto forget_one = [](auto& each) {
+      each.of.clear();
+      each.warned = true;
+    };
+    (forget_one(choices), ...);
+  };
+  forget(barrier_, bcast_, reduce_, allreduce_, scatter_, scatterv_, gather_, gatherv_, allgather_, allgatherv_,
+         alltoall_, alltoallv_, reduce_scatter_, scan_, exscan_, neighbor_, neighborv_);
 }
 
 bool Collectives::barrier() {

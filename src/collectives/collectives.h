@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/arguments.h"
@@ -16,6 +18,17 @@ std::span<const selection::Algorithm<Arguments>* const> algorithms_of();
 
 /// All names, to check what the user asks for.
 std::vector<selection::UserChoice::Known> known_algorithms();
+
+/// One algorithm, for programs that list them.
+struct CatalogueEntry {
+  std::string_view collective;  ///< as in TUTTI_ALGORITHM
+  std::string algorithm;
+  std::string requirements;
+  std::string parameter;        ///< its name; empty if it has none
+  std::vector<int> candidates;  ///< values of the parameter that are considered
+};
+/// All algorithms; candidates: for `ranks` ranks.
+std::vector<CatalogueEntry> catalogue(int ranks);
 
 /// The choices of one communicator: made once a collective and size class, then one load a call.
 class Collectives {
@@ -34,6 +47,10 @@ class Collectives {
   bool reduce_scatter(const ReduceScatterArguments& arguments);
   bool scan(const ScanArguments& arguments);
   bool neighbor(const NeighborArguments& arguments);
+
+  /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
+  /// ranks alike.
+  void choose_anew(const selection::UserChoice& user);
 
   Communicator& communicator() { return communicator_; }
   /// Name of the algorithm that ran last; "host" if none of ours.

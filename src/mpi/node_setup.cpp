@@ -411,6 +411,7 @@ std::unique_ptr<Job> start_job() {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     return job;
   }
+  job->mechanisms = agreed;
   node.window_shared = (agreed & way_window) != 0;
   node.cma = (agreed & way_cma) != 0;
   if (node.window_shared) {
@@ -435,6 +436,16 @@ std::unique_ptr<Job> start_job() {
                 node.placement.cores_available, node.oversubscribed ? "more ranks than cores" : "a core a rank",
                 node.window_shared ? " window" : "", node.cma ? " cma" : "");
   return job;
+}
+
+bool restrict_mechanisms(Job& job, const std::string& text) {
+  const unsigned allowed = allowed_ways(text, job.node.log);
+  const bool any = allowed == ~0u;
+  const unsigned usable = allowed & job.mechanisms;
+  if (usable == way_arena && allowed != way_arena && !any) return false;
+  job.node.window_shared = (usable & way_window) != 0;
+  job.node.cma = (usable & way_cma) != 0;
+  return true;
 }
 
 }  // namespace tutti::mpi

@@ -19,7 +19,12 @@ struct Job {
   MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
   bool active = false;                ///< false: every call goes to the host
   std::string why_inactive;
+  unsigned mechanisms = 0;  ///< ways of reaching memory that work between all ranks
 };
+
+/// Uses of the mechanisms that work only those that `text` allows, in the words of TUTTI_MECHANISM. False, with nothing
+/// changed, if none of those it names is there. To be called by all ranks of the node alike, between operations.
+bool restrict_mechanisms(Job& job, const std::string& text);
 
 /// Collective over MPI_COMM_WORLD, after the host's own MPI_Init.
 std::unique_ptr<Job> start_job();

@@ -7,10 +7,11 @@ import pytest
 from rich.console import Console
 
 from tutti.bench import SCHEMA, BenchOptions, combine, document, geometric_means, parse_line, runs_of
-from tutti.bench_report import human_bytes, plot, result_tables, summary_table
-from tutti.cli import parse_bytes
+from tutti.bench_report import plot, result_tables, summary_table
+from tutti.bench_words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
 from tutti.errors import UserError
-from tutti.hosts import Host
+from tutti.hosts import Host, installed_hosts
+from tutti.sizes import human_bytes
 
 HOST = Host("mpich", "mpich", Path("/mpirun"), "MPICH")
 
@@ -67,6 +68,22 @@ def test_words_for_the_program():
     )
 
 
+def test_sizes_are_the_programs_own_unless_asked_for():
+    assert "--max" not in BenchOptions([2], ["bcast"]).program_words("bcast")
+
+
+def test_groups_and_names_become_names_once():
+    assert parse_collectives("basic,scan,reduce") == [*GROUPS["basic"], "scan"]
+    assert parse_collectives("all") == list(COLLECTIVES)
+
+
+def test_collectives_are_those_of_the_program():
+    hosts = installed_hosts()
+    if not hosts:
+        pytest.skip("no benchmark is built")
+    assert set(library_names(hosts[0].bench)) == set(COLLECTIVES)
+
+
 def shown(table):
     console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(table)
@@ -96,6 +113,14 @@ def test_document_can_be_read_back():
     assert value["schema"] == SCHEMA
     assert value["cells"][0]["ratio"] == 2.0
     assert {"date", "machine", "command", "hosts", "options", "tutti"} <= set(value)
+
+
+def test_many_collectives_fit_a_table_and_a_picture(tmp_path):
+    cells = [cell(2.0, name, count) for name in COLLECTIVES for count in (4, 16)]
+    text = shown(summary_table(cells, {}))
+    assert all(name in text for name in COLLECTIVES)
+    plot(cells, {}, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 0
 
 
 def test_picture_is_written(tmp_path):
@@ -130,7 +155,26 @@ def test_what_is_no_size_is_refused(text):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--collective", "gather"], "--collective gather"),
+        (
+            ["--collectives", "gahter"],
+            "--collectives gahter: no such collective or group; the nearest is gather",
+        ),
+        (["--collective", "bcast,blcoks"], "the nearest is blocks"),
+        (["--collectives", ","], "expected names or groups"),
+        (["--min", "6"], "--min 6: sizes are multiples of 4 bytes, one float; the nearest is 4"),
+        (["--min", "0"], "the nearest is 4"),
+        (["--min", "1K", "--max", "16"], "--max 16: less than --min 1K"),
+        (["--max", "lots"], "--max: 'lots' is not a size"),
+        (["--max", "3G"], "--max 3G: more than 1G"),
+        (["--seconds", "0"], "--seconds 0"),
+        (["--repeats", "0"], "--repeats 0"),
+        (["--skew", "-1"], "--skew -1"),
+        (
+            ["--mechanisms", "windwo"],
+            "--mechanisms windwo: expected some of window, cma, staged; the nearest is window",
+        ),
+        (["--algorithms", "k=4"], "--algorithms k=4: follows no algorithm"),
+        (["--algorithms", "all", "--algorithm", "bcast:xhc"], "exclude each other"),
         (["--host", "lam"], "--host lam"),
         (["--ranks", "two"], "--ranks two"),
         (["--root", "first"], "--root first"),

@@ -11,7 +11,13 @@ namespace tutti {
 struct RemoteBuffer {
   int rank = 0;
   memory::Region region;
+  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
 };
+
+/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
+inline memory::Region own_memory(const std::byte* address) {
+  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
+}
 
 /// One rank's view of the buffers of a reduction.
 struct ReductionBuffers {
@@ -42,24 +48,6 @@ inline constexpr double usual_block_bytes = 16 * 1024;
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
 
-<<<<<<< HEAD
-/// A rank whose buffer takes part: the region is seen by `peer`.
-struct RemoteBuffer {
-  int rank = 0;
-  memory::Region region;
-  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
-};
-
-/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
-inline memory::Region own_memory(const std::byte* address) {
-  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
-}
-
-/// TUTTI_BLOCK as costs take it: what one copy between ranks moves where a reduction has to copy.
-inline constexpr double usual_block_bytes = 16 * 1024;
-
-=======
->>>>>>> bcast
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.

@@ -1,0 +1,146 @@
+// Alltoall, Alltoallv and Alltoallw: every algorithm x reach x ranks x size.
+#include <map>
+
+#include "collectives/block_patterns.h"
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+namespace {
+
+World world_of(int ranks, Reach reach, const std::string& algorithm) {
+  World world;
+  world.ranks = ranks;
+  world.reach = reach;
+  world.algorithm = algorithm;
+  world.settings.segment = 64 * 1024;
+  world.settings.flat_max = 64;
+  return world;
+}
+
+/// Around what fits into the flag's line and into a data area, a grain, and more than a segment in all.
+std::vector<std::size_t> sizes_for(int ranks) {
+  const auto others = static_cast<std::size_t>(ranks - 1);
+  const std::size_t in_line = Post::inline_bytes / others;
+  const std::size_t in_area = 16 * 1024 / others;
+  return {1, 13, in_line, in_line + 1, in_area, in_area + 1, 4096, 4097, 16 * 1024, 30001};
+}
+
+/// What `from` sends to `to`: up to `bytes`, some of it nothing.
+std::size_t irregular_size(int from, int to, std::size_t bytes, int call) {
+  return (2 * from + to + call) % 3 == 0 ? 0 : bytes - static_cast<std::size_t>(from * 7 + to) % bytes;
+}
+
+/// One call on one rank: fills, calls, overwrites at once what others might still read, then compares.
+void check(int rank, Collectives& collectives, std::size_t bytes, bool regular, int call) {
+  const int ranks = collectives.communicator().size();
+  std::vector<std::size_t> out, in;
+  for (int other = 0; other < ranks; ++other) {
+    out.push_back(regular ? bytes : irregular_size(rank, other, bytes, call));
+    in.push_back(regular ? bytes : irregular_size(other, rank, bytes, call));
+  }
+  BlockBuffer send(out, regular ? 0 : 5, !regular && rank % 2 == 0);
+  BlockBuffer receive(in, regular ? 0 : 3, !regular && rank % 2 == 1);
+  BlockBuffer expected = receive;
+  for (int other = 0; other < ranks; ++other) {
+    const auto i = static_cast<std::size_t>(other);
+    fill_block(send.block(i), out[i], rank, other, call);
+    fill_block(expected.block(i), in[i], other, rank, call);
+  }
+  AlltoallArguments arguments;
+  arguments.send = send.blocks(regular);
+  arguments.receive = receive.blocks(regular);
+  arguments.regular = regular;
+  ASSERT_TRUE(collectives.alltoall(arguments));
+
+  send.bytes.assign(send.bytes.size(), std::byte{0xee});
+  const std::vector<std::byte> got = receive.bytes;
+  receive.bytes.assign(receive.bytes.size(), std::byte{0xee});
+  ASSERT_TRUE(got == expected.bytes) << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank
+                                     << " bytes " << bytes << " regular " << regular << " call " << call;
+}
+
+/// Every size, regular and, if asked for, irregular. Counts the calls that each algorithm has carried out.
+void sweep(const World& world, bool irregular, std::map<std::string, int>* used = nullptr) {
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    int call = 0;
+    for (const std::size_t bytes : sizes_for(world.ranks))
+      for (const bool regular : {true, false}) {
+        if (!regular && !irregular) continue;
+        check(rank, collectives, bytes, regular, ++call);
+        if (used && rank == 0) ++(*used)[collectives.last_algorithm()];
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  });
+}
+
+class Alltoall : public testing::TestWithParam<Reach> {};
+
+TEST_P(Alltoall, GivesEveryRankItsBlockOfEveryOther) {
+  for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
+    std::map<std::string, int> used;
+    for (const int ranks : rank_counts()) {
+      const std::string name = algorithm->name;
+      selection::Shape irregular;
+      irregular.ranks = ranks;
+      irregular.regular = false;
+      sweep(world_of(ranks, GetParam(), "alltoall:" + name + ";alltoallv:" + name), algorithm->eligible(irregular),
+            &used);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(used[algorithm->name], 0) << algorithm->name << " never ran";
+  }
+}
+
+TEST_P(Alltoall, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
+  for (const std::size_t flat_max : {std::size_t{2}, std::size_t{16}}) {
+    World world = world_of(5, GetParam(), "");
+    world.settings.flat_max = flat_max;
+    sweep(world, true);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobodyWaits) {
+  for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
+    const World world = world_of(3, Reach::direct, std::string("alltoallv:") + algorithm->name);
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {std::size_t{0}, std::size_t{20}, std::size_t{10000}})
+        for (const std::size_t announced : {std::size_t{0}, bytes / 2, 2 * bytes + 8}) {
+          BlockBuffer send({announced, announced, announced}, 3);
+          BlockBuffer receive({bytes, bytes, bytes}, 3);
+          for (std::size_t i = 0; i < 3; ++i) fill_block(send.block(i), announced, rank, static_cast<int>(i), 1);
+          BlockBuffer expected = receive;
+          for (std::size_t i = 0; i < 3; ++i)
+            fill_block(expected.block(i), std::min(bytes, announced), static_cast<int>(i), rank, 1);
+          AlltoallArguments arguments;
+          arguments.send = send.blocks(false);
+          arguments.receive = receive.blocks(false);
+          arguments.regular = false;
+          ASSERT_TRUE(collectives.alltoall(arguments));
+          ASSERT_TRUE(receive.bytes == expected.bytes) << algorithm->name << " " << bytes << " of " << announced;
+        }
+    });
+  }
+}
+
+TEST(AlltoallOrder, CallsFollowEachOtherWithoutASynchronisation) {
+  for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
+    const World world = world_of(4, Reach::direct, std::string("alltoall:") + algorithm->name);
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (int i = 0; i < 300; ++i) {
+        int send[4], receive[4] = {};
+        for (int to = 0; to < 4; ++to) send[to] = 1000 * i + 10 * rank + to;
+        AlltoallArguments arguments;
+        arguments.send = Blocks::regular(reinterpret_cast<std::byte*>(send), sizeof(int));
+        arguments.receive = Blocks::regular(reinterpret_cast<std::byte*>(receive), sizeof(int));
+        ASSERT_TRUE(collectives.alltoall(arguments));
+        for (int from = 0; from < 4; ++from) ASSERT_EQ(receive[from], 1000 * i + 10 * from + rank) << algorithm->name;
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tutti::test

@@ -1,0 +1,23 @@
+// Prints the algorithms as JSON, for `tutti bench --algorithms`: tutti-algorithms [RANKS]
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "collectives/collectives.h"
+
+int main(int argc, char** argv) {
+  const int ranks = argc > 1 ? std::atoi(argv[1]) : 2;
+  if (ranks < 1) {
+    std::cerr << "tutti-algorithms: '" << argv[1] << "' is no number of ranks\n";
+    return 2;
+  }
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const tutti::CatalogueEntry& entry : tutti::catalogue(ranks))
+    rows.push_back({{"collective", entry.collective},
+                    {"algorithm", entry.algorithm},
+                    {"requirements", entry.requirements},
+                    {"parameter", entry.parameter},
+                    {"candidates", entry.candidates}});
+  std::cout << rows.dump(1) << std::endl;
+  return std::cout ? 0 : 1;
+}
