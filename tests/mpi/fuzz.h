@@ -153,8 +153,6 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
 constexpr std::size_t kGuardBytes = 64;
 constexpr char kGuard = 0x6B;
 
-/// Without the preload, MPI_ is the host too, and may not be asked for what it does wrong.
-bool host_alone();
 /// A buffer of a kind that this rank chooses for itself.
 std::unique_ptr<Memory> make_memory(const FuzzPlace& place, std::size_t bytes, int slot, Place& chosen);
 /// The byte number i of a message: depends on the draw, so that stale data is seen.

@@ -390,7 +390,7 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
   // for each other forever.
   if (draw.kind == Kind::kAllgatherv && draw.mixed_layouts) {
     draw.ask_host = false;
-    draw.mixed_layouts = !host_alone();
+    draw.mixed_layouts = tutti_is_there();
   }
 #endif
   return std::make_unique<FuzzBlocks>(place, draw);

@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -188,11 +186,6 @@ std::string FuzzOperation::describe() const {
                 draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_, what.c_str(), root_, size_,
                 draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "");
   return text + describe_places();
-}
-
-bool host_alone() {
-  static const bool alone = dlsym(RTLD_DEFAULT, "tutti_last_choice") == nullptr;
-  return alone;
 }
 
 std::unique_ptr<Memory> make_memory(const FuzzPlace& place, std::size_t bytes, int slot, Place& chosen) {
