@@ -20,15 +20,15 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 17>& table() {
-  static const std::array<Row, 17> rows{{
+const std::array<Row, 19>& table() {
+  static const std::array<Row, 19> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
         "Which algorithm a collective uses, e.g. \"bcast:xhc;allreduce:^share\" (^ excludes; host is the MPI's own)."},
        &Settings::algorithm},
       {{"MECHANISM", "string", "auto",
-        "How peers' memory is read: window, cma, staged; a list allows those only, ^name forbids one."},
+        "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
        &Settings::mechanism},
       {{"HIERARCHY", "string", "auto",
         "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket."},
@@ -48,6 +48,11 @@ const std::array<Row, 17>& table() {
       {{"WINDOW_SIZE", "bytes", "0",
         "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
        &Settings::window_size},
+      {{"XPMEM_CACHE", "count", "128", "Attachments by xpmem that a rank keeps of the memory of each peer."},
+       &Settings::xpmem_cache},
+      {{"XPMEM_DEVICE", "string", "/dev/xpmem",
+        "Device of the XPMEM kernel module; xpmem is tried if it can be opened and libxpmem is found."},
+       &Settings::xpmem_device},
       {{"SEGMENT", "bytes", "8M",
         "Staged messages are cut into pieces of this size, which bounds the memory they need."},
        &Settings::segment},
@@ -141,7 +146,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 17> out;
+    std::array<SettingDescription, 19> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -25,6 +25,8 @@ struct Settings {
   std::size_t flat_max = 16;
   std::size_t window_min = 16 * 1024;
   std::size_t window_size = 0;
+  std::size_t xpmem_cache = 128;
+  std::string xpmem_device = "/dev/xpmem";
   std::size_t segment = 8 << 20;
   std::size_t block = 16 * 1024;
   std::size_t cache = 0;

@@ -107,6 +107,8 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   shape.regular = choices.regular;
   if (node.window_shared && (shape.bytes >= node.settings.window_min || node.ranks_are_threads))
     shape.reach = selection::Reach::mapped;
+  else if (node.exposures && shape.bytes > shape.slot_bytes)
+    shape.reach = selection::Reach::mapped;
   else if (node.cma && shape.bytes > shape.slot_bytes)
     shape.reach = selection::Reach::kernel;
   else
@@ -229,7 +231,7 @@ bool Collectives::reduce_scatter(const ReduceScatterArguments& arguments) {
 
 std::size_t Collectives::block_piece(std::size_t bytes) const {
   const Node& node = communicator_.node();
-  if (node.cma || (node.window_shared && node.ranks_are_threads)) return bytes;
+  if (node.exposures || node.cma || (node.window_shared && node.ranks_are_threads)) return bytes;
   const std::size_t piece = node.settings.segment / static_cast<std::size_t>(shape_.ranks);
   return std::max(grain_bytes, piece & ~(grain_bytes - 1));
 }

@@ -64,9 +64,11 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
   depth_ = std::max<int>(1, static_cast<int>(topology::build(placement_, levels_, 0).levels.size()));
   if (node.settings.chunk != "auto") chunk_of_level_ = parse_chunks(node.settings.chunk);
   if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
+  if (node.operations) node.operations->add(running_since_);
 }
 
 Communicator::~Communicator() {
+  if (node_.operations) node_.operations->remove(running_since_);
   if (keep_shared_) return;
   for (const Staging& staging : staging_)
     if (staging.bytes) node_.arena->release(staging.offset);
@@ -83,6 +85,7 @@ memory::Region Communicator::slot_region(std::uint64_t sequence) const {
 
 std::uint64_t Communicator::begin(std::uint64_t in_flight) {
   const std::uint64_t sequence = ++sequence_;
+  if (node_.operations && running_++ == 0) running_since_.store(node_.operations->now(), std::memory_order_relaxed);
   if (sequence > in_flight && all_completed_ < sequence - in_flight) wait_for_all(sequence - in_flight);
   slot(rank_, sequence).post.signature.set(signature(sequence));
   return sequence;

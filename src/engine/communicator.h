@@ -143,6 +143,7 @@ class Communicator final : public sync::Party {
   }
   /// This rank has finished operation `sequence`.
   void complete(std::uint64_t sequence) {
+    if (node_.operations && --running_ == 0) running_since_.store(0, std::memory_order_release);
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
     published();
     expect_post(sequence);
@@ -217,6 +218,8 @@ class Communicator final : public sync::Party {
   std::uint64_t sequence_ = 0;
   std::uint64_t announced_ = 0;
   std::uint64_t all_completed_ = 0;
+  int running_ = 0;  ///< operations between begin() and complete(); counted with xpmem only
+  memory::OperationClock::Since running_since_{0};
   struct Staging {
     std::size_t offset = 0, bytes = 0;
   };

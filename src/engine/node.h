@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "memory/arena.h"
+#include "memory/attachments.h"
 #include "memory/region.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
@@ -33,21 +34,44 @@ struct Node {
   std::size_t window_bytes = 0;
   bool window_shared = false;
   bool cma = false;
+  /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
+  /// itself), and which operations run. Null without.
+  std::unique_ptr<memory::Exposures> exposures;
+  std::unique_ptr<memory::OperationClock> operations;
+  std::vector<std::unique_ptr<memory::Attachments>> attachments;
   /// Last-level caches of the node together; what does not fit there is copied past them.
   std::size_t cache_bytes = SIZE_MAX;
   bool ranks_are_threads = false;  ///< then every pointer is valid for every rank
   bool oversubscribed = false;     ///< more ranks than cores
 
-  /// How peers reach `address` without the owner's help; kind none if they cannot.
-  memory::Region reachable(const void* address) const {
-    const auto* byte = static_cast<const std::byte*>(address);
+  /// By which means peers can reach `address` without the owner's help; none if they cannot.
+  memory::Kind reach(const void* address) const {
     if (window_shared) {
-      if (ranks_are_threads) return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(byte)};
-      const auto offset = static_cast<std::size_t>(byte - window_base);
-      if (offset < window_bytes) return {memory::Kind::window, offset};
+      if (ranks_are_threads) return memory::Kind::direct;
+      if (window_offset(address) < window_bytes) return memory::Kind::window;
     }
-    if (cma) return {memory::Kind::cma, reinterpret_cast<std::uintptr_t>(byte)};
-    return {};
+    if (exposures) return memory::Kind::xpmem;
+    return cma ? memory::Kind::cma : memory::Kind::none;
+  }
+  /// The region of `bytes` bytes at `address` by these means, which peers can use from now on.
+  memory::Region reachable(const void* address, std::size_t bytes) const {
+    switch (const memory::Kind kind = reach(address)) {
+      case memory::Kind::window:
+        return {kind, window_offset(address)};
+      case memory::Kind::xpmem:
+        if (const memory::Region region = exposures->expose(address, bytes); region.kind() == kind) return region;
+        if (!cma) return {};
+        return {memory::Kind::cma, reinterpret_cast<std::uintptr_t>(address)};
+      case memory::Kind::none:
+        return {};
+      default:
+        return {kind, reinterpret_cast<std::uintptr_t>(address)};
+    }
+  }
+
+ private:
+  std::size_t window_offset(const void* address) const {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - window_base);
   }
 };
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "memory/attachments.h"
+
 namespace tutti::memory {
 
 namespace {
@@ -40,13 +42,20 @@ const char* name_of(Kind kind) {
       return "cma";
     case Kind::direct:
       return "direct";
+    case Kind::xpmem:
+      return "xpmem";
     default:
       return "none";
   }
 }
 
+std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) const {
+  if (!attachments) return reinterpret_cast<std::byte*>(region.address() + offset);
+  return attachments->reach(region, offset, bytes);
+}
+
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
-  if (const std::byte* source = pointer(region, offset))
+  if (const std::byte* source = pointer(region, offset, bytes))
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(std::memcpy(destination, source, bytes));
   else
@@ -54,7 +63,7 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
 }
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
-  if (std::byte* destination = pointer(region, offset))
+  if (std::byte* destination = pointer(region, offset, bytes))
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(std::memcpy(destination, source, bytes));
   else

@@ -15,11 +15,19 @@
 
 namespace tutti::memory {
 
+class Attachments;
+
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
-/// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process.
-enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct };
+/// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process. xpmem: any
+/// memory of the owner, mapped here when it is first needed.
+enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct, xpmem };
 
 const char* name_of(Kind kind);
+
+/// Whether memory of this kind is mapped by every peer before anybody asks for it.
+constexpr bool always_mapped(Kind kind) {
+  return kind == Kind::window || kind == Kind::arena || kind == Kind::direct;
+}
 
 /// 8 bytes, as published: kind in the high byte, offset or address in the rest.
 class Region {
@@ -32,6 +40,14 @@ class Region {
     region.bits_ = bits;
     return region;
   }
+  /// Kind::xpmem, by Exposures: an address, and the row of the owner's table that holds it.
+  static constexpr int attachable_bits = 48;
+  static Region attachable(unsigned row, std::uint64_t address) {
+    return {Kind::xpmem, (std::uint64_t{row} << attachable_bits) | address};
+  }
+  std::uint64_t address() const { return bits_ & ((std::uint64_t{1} << attachable_bits) - 1); }
+  unsigned row() const { return static_cast<unsigned>(bits_ >> attachable_bits) & 0xff; }
+
   std::uint64_t bits() const { return bits_; }
   Kind kind() const { return static_cast<Kind>(bits_ >> 56); }
   std::uint64_t offset() const { return bits_ & address_mask; }
@@ -45,11 +61,13 @@ class Region {
 /// A rank of the node as seen from here.
 struct Peer {
   pid_t process = 0;
-  std::byte* arena = nullptr;   ///< its arena, mapped in this process
-  std::byte* window = nullptr;  ///< its window, mapped in this process; null if there is none
+  std::byte* arena = nullptr;          ///< its arena, mapped in this process
+  std::byte* window = nullptr;         ///< its window, mapped in this process; null if there is none
+  Attachments* attachments = nullptr;  ///< of its memory by xpmem; null if there is none, and for oneself
 
-  /// Where `offset` bytes into the region is mapped here; null if the region can only be copied.
-  std::byte* pointer(Region region, std::size_t offset) const {
+  /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
+  /// only be copied. Throws std::runtime_error if the system refuses an attachment.
+  std::byte* pointer(Region region, std::size_t offset, std::size_t bytes) const {
     switch (region.kind()) {
       case Kind::window:
         return window + region.offset() + offset;
@@ -57,6 +75,8 @@ struct Peer {
         return arena + region.offset() + offset;
       case Kind::direct:
         return reinterpret_cast<std::byte*>(region.offset()) + offset;
+      case Kind::xpmem:
+        return attached(region, offset, bytes);
       default:
         return nullptr;
     }
@@ -66,6 +86,9 @@ struct Peer {
                  Store store = Store::cached) const;
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
                Store store = Store::cached) const;
+
+ private:
+  std::byte* attached(Region region, std::size_t offset, std::size_t bytes) const;
 };
 
 }  // namespace tutti::memory

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/datatypes.h"
+#include "mpi/preload_unmap.h"
 
 namespace tutti::mpi {
 
@@ -120,12 +121,14 @@ int made(int code, const MPI_Comm* communicator) {
 void stop() {
   if (!the_job) return;
   host.Comm_free(&the_job->progress);
+  end_xpmem(*the_job);
   the_job = nullptr;
 }
 
 Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* state = state_of(communicator, true);
+  if (memory::unmapping::watched()) memory::unmapping::watch_stack_of_this_thread();
   return state ? state->collectives.get() : nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "mpi/alloc_mem.h"
 #include "mpi/communicators.h"
 #include "mpi/datatypes.h"
 #include "mpi/host.h"
@@ -27,10 +28,10 @@ thread_local LastCall last_call;
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";
   if (call.bytes <= Post::inline_bytes) return "inline";
-  const memory::Region region = call.node->reachable(call.buffer);
+  const memory::Kind kind = call.node->reach(call.buffer);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
-  if (!region.loads_and_stores() && call.bytes <= call.node->settings.eager_max) return "slot";
-  return region.kind() == memory::Kind::none ? "staged" : memory::name_of(region.kind());
+  if (!memory::always_mapped(kind) && call.bytes <= call.node->settings.eager_max) return "slot";
+  return kind == memory::Kind::none ? "staged" : memory::name_of(kind);
 }
 
 }  // namespace
@@ -137,6 +138,18 @@ TUTTI_EXPORT int MPI_Finalize() {
   mpi::resolve();
   mpi::stop();
   return next.Finalize();
+}
+
+TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  if (mpi::allocate_from_window(size, info, static_cast<void**>(baseptr))) return MPI_SUCCESS;
+  mpi::resolve();
+  return next.Alloc_mem(size, info, baseptr);
+}
+
+TUTTI_EXPORT int MPI_Free_mem(void* base) {
+  if (mpi::release_to_window(base)) return MPI_SUCCESS;
+  mpi::resolve();
+  return next.Free_mem(base);
 }
 
 TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {

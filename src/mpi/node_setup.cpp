@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "mpi/descriptors.h"
+#include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
 #include "topology/machine.h"
 
@@ -46,10 +47,13 @@ struct Card {
   std::uint64_t window_bytes;
   std::uint64_t window_probe;  ///< offset of the magic value in the window
   std::uint64_t magic_address;
+  std::int64_t segment;      ///< by xpmem; negative if there is none
+  std::uint64_t exposures;   ///< offset of the ExposureTable in the arena
+  std::uint64_t xpmem_word;  ///< the magic word as a region
   std::uint64_t affinity[affinity_words];
 };
 
-enum Way : unsigned { way_arena = 1, way_window = 2, way_cma = 4 };
+enum Way : unsigned { way_arena = 1, way_window = 2, way_cma = 4, way_xpmem = 8 };
 
 /// Allowed ways by TUTTI_MECHANISM: "auto", a list of names, or names with ^.
 unsigned allowed_ways(const std::string& text, const Log& log) {
@@ -57,7 +61,8 @@ unsigned allowed_ways(const std::string& text, const Log& log) {
     const char* name;
     unsigned way;
   };
-  static constexpr Named names[] = {{"window", way_window}, {"cma", way_cma}, {"staged", way_arena}};
+  static constexpr Named names[] = {
+      {"window", way_window}, {"xpmem", way_xpmem}, {"cma", way_cma}, {"staged", way_arena}};
   unsigned listed = 0, forbidden = 0;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -71,7 +76,7 @@ unsigned allowed_ways(const std::string& text, const Log& log) {
     if (found != std::end(names)) {
       (excluded ? forbidden : listed) |= found->way;
     } else if (word != "auto") {
-      log.warn("TUTTI_MECHANISM: \"%s\" is not one of window, cma, staged; it is ignored", word.c_str());
+      log.warn("TUTTI_MECHANISM: \"%s\" is not one of window, xpmem, cma, staged; it is ignored", word.c_str());
     }
   }
   return ((listed ? listed : ~0u) & ~forbidden) | way_arena;
@@ -148,10 +153,61 @@ Neighbours neighbours_of(int world_rank, const std::vector<Card>& all) {
   return here;
 }
 
+/// Whether a word of a peer can be read and written through an attachment.
+bool probe_xpmem(const memory::Peer& peer, memory::Region word, const std::uint64_t& own_magic) {
+  std::uint64_t seen = 0;
+  try {
+    peer.copy_from(word, 0, &seen, sizeof seen);
+    if (seen != magic_value) return false;
+    peer.copy_to(word, 0, &own_magic, sizeof own_magic);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Makes this rank's memory ready to be attached. Nothing, with the reason, if it cannot be.
+void offer_xpmem(Job& job, Card& card, const std::uint64_t& magic, std::string& reason) {
+  Node& node = job.node;
+  job.xpmem = memory::load_xpmem(node.settings.xpmem_device, reason);
+  if (!job.xpmem || !node.arena) return;
+  const auto table = node.arena->allocate(sizeof(memory::ExposureTable));
+  if (!table) {
+    reason = "the arena is full";
+    return;
+  }
+  job.segment = memory::expose_address_space(*job.xpmem);
+  if (job.segment < 0) {
+    reason = std::string("xpmem_make: ") + std::strerror(errno);
+    return;
+  }
+  node.exposures =
+      std::make_unique<memory::Exposures>(*reinterpret_cast<memory::ExposureTable*>(node.arena->base() + *table));
+  node.operations = std::make_unique<memory::OperationClock>();
+  card.segment = job.segment;
+  card.exposures = *table;
+  card.xpmem_word = node.exposures->expose(&magic, sizeof magic).bits();
+}
+
+/// Gets the right to attach to a peer and tries it.
+bool attach_and_probe(Job& job, std::size_t rank, const Card& card, const std::uint64_t& own_magic) {
+  Node& node = job.node;
+  memory::Peer& peer = node.peers[rank];
+  if (!node.exposures || card.segment < 0 || !peer.arena) return false;
+  const std::int64_t apid = memory::get_segment(*job.xpmem, card.segment);
+  if (apid < 0) return false;
+  node.attachments[rank] = std::make_unique<memory::Attachments>(
+      *job.xpmem, apid, *reinterpret_cast<const memory::ExposureTable*>(peer.arena + card.exposures), *node.operations,
+      node.settings.xpmem_cache);
+  peer.attachments = node.attachments[rank].get();
+  return probe_xpmem(peer, memory::Region::from_bits(card.xpmem_word), own_magic);
+}
+
 /// Maps what peers share. Returns the ways that work with every one of them, by a real transfer each.
-unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& socket, const memory::Window* window,
+unsigned map_and_probe(Job& job, const Neighbours& here, DescriptorSocket& socket, const memory::Window* window,
                        const std::uint64_t& own_magic) {
-  unsigned ways = way_arena | way_cma | (window ? way_window : 0u);
+  Node& node = job.node;
+  unsigned ways = way_arena | way_cma | (window ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
   std::vector<pid_t> missing;
   std::vector<std::pair<int, int>> opened(here.cards.size(), {-1, -1});
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
@@ -208,6 +264,8 @@ unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& soc
       }
       if (seen != magic_value) ways &= ~way_cma;
     }
+    if ((ways & way_xpmem) && static_cast<int>(i) != here.self && !attach_and_probe(job, i, card, own_magic))
+      ways &= ~way_xpmem;
   }
   return ways;
 }
@@ -334,6 +392,14 @@ void check_hierarchy(const Node& node) {
   }
 }
 
+/// The attachments go before the segment, which peers may still hold.
+void withdraw_xpmem(Job& job) {
+  for (memory::Peer& peer : job.node.peers) peer.attachments = nullptr;
+  job.node.attachments.clear();
+  if (job.segment >= 0) job.xpmem->remove(job.segment);
+  job.segment = -1;
+}
+
 }  // namespace
 
 std::unique_ptr<Job> start_job() {
@@ -370,6 +436,7 @@ std::unique_ptr<Job> start_job() {
   card.user = static_cast<std::int32_t>(getuid());
   card.arena_descriptor = -1;
   card.window_descriptor = -1;
+  card.segment = -1;
   // Peers read and write this word to try cross-memory attach.
   static std::uint64_t magic = magic_value;
   magic = magic_value;
@@ -382,6 +449,8 @@ std::unique_ptr<Job> start_job() {
     card.arena_descriptor = node.arena->descriptor();
     card.arena_bytes = node.arena->capacity();
   }
+  std::string xpmem_reason;
+  if (allowed & way_xpmem) offer_xpmem(*job, card, magic, xpmem_reason);
   void* probe = window ? window->allocate(64) : nullptr;
   if (probe) {
     std::memcpy(probe, &magic_value, sizeof magic_value);
@@ -400,12 +469,19 @@ std::unique_ptr<Job> start_job() {
   node.rank = here.self;
   node.size = static_cast<int>(here.cards.size());
   node.peers.resize(here.cards.size());
+  node.attachments.resize(here.cards.size());
   if (here.self == 0 && header) publish_machine(node, header);
-  unsigned ways = map_and_probe(node, here, socket, window, magic) & allowed;
+  unsigned ways = map_and_probe(*job, here, socket, window, magic) & allowed;
   unsigned agreed = 0;
   host.Allreduce(&ways, &agreed, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
   if (probe) window->release(probe);
 
+  if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
+    if (job->segment >= 0) xpmem_reason = "a peer cannot attach";
+    withdraw_xpmem(*job);
+    node.exposures.reset();
+    node.operations.reset();
+  }
   if (!(agreed & way_arena)) {
     job->why_inactive = "the ranks cannot share memory" + (reason.empty() ? std::string() : " (" + reason + ")");
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
@@ -420,6 +496,10 @@ std::unique_ptr<Job> start_job() {
   } else if (allowed & way_window) {
     node.log.note("no window: %s", window ? "a peer cannot map it" : window_reason.c_str());
   }
+  if (node.exposures)
+    memory::unmapping::watch(node.exposures.get());
+  else if (allowed & way_xpmem)
+    node.log.note("no xpmem: %s", xpmem_reason.c_str());
   node.placement = placement_of(node, here);
   node.oversubscribed = node.placement.oversubscribed();
   host.Comm_dup(MPI_COMM_WORLD, &job->progress);
@@ -432,9 +512,9 @@ std::unique_ptr<Job> start_job() {
   job->active = true;
   // From here on a rank speaks for itself: what it waits for, who has died.
   node.log.set_quiet(false);
-  node.log.note("%d ranks on this node, %d cores, %s; mechanisms:%s%s staged", node.size,
+  node.log.note("%d ranks on this node, %d cores, %s; mechanisms:%s%s%s staged", node.size,
                 node.placement.cores_available, node.oversubscribed ? "more ranks than cores" : "a core a rank",
-                node.window_shared ? " window" : "", node.cma ? " cma" : "");
+                node.window_shared ? " window" : "", node.exposures ? " xpmem" : "", node.cma ? " cma" : "");
   return job;
 }
 
@@ -442,10 +522,24 @@ bool restrict_mechanisms(Job& job, const std::string& text) {
   const unsigned allowed = allowed_ways(text, job.node.log);
   const bool any = allowed == ~0u;
   const unsigned usable = allowed & job.mechanisms;
+  if (job.node.exposures && !(usable & way_xpmem)) return false;  // what is attached stays so: a run of its own
   if (usable == way_arena && allowed != way_arena && !any) return false;
   job.node.window_shared = (usable & way_window) != 0;
   job.node.cma = (usable & way_cma) != 0;
   return true;
+}
+
+void end_xpmem(Job& job) {
+  if (job.segment < 0) return;
+  // The table itself stays: a thread that is in munmap may be looking at it.
+  memory::unmapping::watch(nullptr);
+  memory::AttachmentStatistics all;
+  for (const auto& attachments : job.node.attachments)
+    if (attachments) all += attachments->statistics();
+  job.node.log.note("xpmem: %llu attachments (%llu evicted, %llu stale, at most %zu at once), %llu hits",
+                    static_cast<unsigned long long>(all.misses), static_cast<unsigned long long>(all.evictions),
+                    static_cast<unsigned long long>(all.stale), all.most, static_cast<unsigned long long>(all.hits));
+  withdraw_xpmem(job);
 }
 
 }  // namespace tutti::mpi

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
@@ -22,6 +23,7 @@ namespace {
 
 using tutti::memory::Window;
 namespace serving = tutti::memory::serving;
+namespace unmapping = tutti::memory::unmapping;
 
 /// The next definitions in link order.
 struct Next {
@@ -99,6 +101,19 @@ const Next* next() {
   return &next_functions;
 }
 
+/// The next free, or realloc to `bytes`, of a block while peers may have attached it.
+[[gnu::noinline]] void free_watched(const Next& n, void* block) {
+  unmapping::before_release(block, n.malloc_usable_size ? n.malloc_usable_size(block) : SIZE_MAX / 2);
+  n.free(block);
+  unmapping::after_release();
+}
+[[gnu::noinline]] void* realloc_watched(const Next& n, void* block, std::size_t bytes) {
+  unmapping::before_release(block, n.malloc_usable_size ? n.malloc_usable_size(block) : SIZE_MAX / 2);
+  void* const moved = n.realloc(block, bytes);
+  unmapping::after_release();
+  return moved;
+}
+
 void* plain_malloc(std::size_t bytes) {
   const Next* const n = next();
   return n ? n->malloc(bytes) : bootstrap_allocate(bytes);
@@ -158,7 +173,11 @@ TUTTI_EXPORT void free(void* block) noexcept {
   if (!block) return;
   if (serving::owns(block)) return serving::owner()->release(block);
   if (from_bootstrap(block)) return;
-  if (const Next* const n = next()) n->free(block);
+  if (const Next* const n = next()) {
+    if (unmapping::watched()) [[unlikely]]
+      return free_watched(*n, block);
+    n->free(block);
+  }
 }
 
 TUTTI_EXPORT void cfree(void* block) noexcept {
@@ -181,7 +200,9 @@ TUTTI_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   if (!n) return nullptr;
   if (n->malloc_usable_size)
     if (void* const moved = from_window(bytes, 16, false))
-      return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), n->free);
+      return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), free);
+  if (unmapping::watched()) [[unlikely]]
+    return realloc_watched(*n, block, bytes);
   return n->realloc(block, bytes);
 }
 

@@ -22,6 +22,33 @@ Membership membership(const Hierarchy& hierarchy, std::size_t level, int group_i
   return out;
 }
 
+/// By rank: whom it reads a broadcast from; -1 for the root.
+std::vector<int> parents_in(const Hierarchy& hierarchy) {
+  std::vector<int> parents(static_cast<std::size_t>(hierarchy.rank_count), -1);
+  for (const Level& level : hierarchy.levels)
+    for (const Group& group : level.groups)
+      for (const int member : group.members)
+        if (member != group.leader) parents[static_cast<std::size_t>(member)] = group.leader;
+  return parents;
+}
+
+/// The ranks whose way to the root leads through `rank`, itself included, rising.
+std::vector<int> reached_through(const std::vector<int>& parents, int rank) {
+  std::vector<int> out;
+  for (int from = 0; from < static_cast<int>(parents.size()); ++from) {
+    int at = from;
+    while (at >= 0 && at != rank) at = parents[static_cast<std::size_t>(at)];
+    if (at == rank) out.push_back(from);
+  }
+  return out;
+}
+
+Branch branch_of(const std::vector<int>& parents, int rank, const std::vector<int>& above) {
+  Branch out{rank, reached_through(parents, rank), {}};
+  for (const int each : out.ranks) out.places.push_back(position_in(above, each));
+  return out;
+}
+
 int domain_of(const Placement& placement, int rank, LevelKind kind) {
   return placement.ranks[static_cast<std::size_t>(rank)].domain[index_of(kind)];
 }
@@ -66,6 +93,13 @@ RankPlan plan(const Hierarchy& hierarchy, int rank) {
     out.children[level] = member.children();
     out.child_count += static_cast<int>(out.children[level].size());
   }
+  const std::vector<int> parents = parents_in(hierarchy);
+  if (out.parent >= 0)
+    out.own = branch_of(parents, rank, reached_through(parents, out.parent));
+  else
+    out.own = {rank, reached_through(parents, rank), {}};
+  for (const auto& children : out.children)
+    for (const int child : children) out.branches.push_back(branch_of(parents, child, out.own.ranks));
   return out;
 }
 

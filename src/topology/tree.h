@@ -20,6 +20,13 @@ struct Membership {
   std::vector<int> children() const;
 };
 
+/// A rank and all that are reached through it, further in.
+struct Branch {
+  int rank = -1;
+  std::vector<int> ranks;   ///< rising, `rank` among them
+  std::vector<int> places;  ///< of each of them: its index among those reached through the parent
+};
+
 /// The part of the tree that one rank sees.
 struct RankPlan {
   int rank = 0;
@@ -30,10 +37,12 @@ struct RankPlan {
   std::vector<Membership> memberships;
   /// By level of the hierarchy (as many as it has): the ranks that read from us there, in rising order.
   std::vector<std::vector<int>> children;
-  int child_count = 0;  ///< over all levels
+  int child_count = 0;           ///< over all levels
+  Branch own;                    ///< the root's has no places
+  std::vector<Branch> branches;  ///< of the children, in their order
 };
 
-/// rank must be one of the hierarchy's. Costs no more than the groups it is in.
+/// rank must be one of the hierarchy's. Costs (1 + children) * ranks * levels.
 RankPlan plan(const Hierarchy& hierarchy, int rank);
 
 /// Edges of the tree by the farthest boundary they cross (XHC, table II): one edge is one message of a

@@ -34,6 +34,7 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
   world.settings.chunk = "8K";
   world.settings.segment = 64 * 1024;
   world.settings.flat_max = 64;
+  world.settings.xpmem_cache = 2;
   return world;
 }
 
@@ -155,7 +156,7 @@ TEST_P(Sweep, AllreduceGivesEveryRankTheSum) {
       true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Sweep, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Sweep, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {

@@ -10,15 +10,17 @@
 #include <vector>
 
 #include "collectives/collectives.h"
+#include "memory/xpmem_stand_in.h"
 #include "topology/machine.h"
 
 namespace tutti::test {
 
 /// How ranks reach each other's buffers in a test.
-enum class Reach { direct, cma, staged };
+enum class Reach { direct, xpmem, cma, staged };
 
 inline const char* name_of(Reach reach) {
-  return reach == Reach::direct ? "direct" : reach == Reach::cma ? "cma" : "staged";
+  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged"};
+  return names[static_cast<int>(reach)];
 }
 
 struct World {
@@ -30,6 +32,19 @@ struct World {
   std::string algorithm;                             ///< TUTTI_ALGORITHM
 };
 
+/// With Reach::xpmem, what a rank needs to attach to the others.
+inline void attach_peers(const World& world, Node& node, const std::vector<memory::ExposureTable*>& tables) {
+  if (world.reach != Reach::xpmem) return;
+  const memory::Xpmem xpmem = XpmemStandIn::calls();
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    auto& attachments = node.attachments.emplace_back();
+    if (static_cast<int>(i) == node.rank) continue;
+    attachments = std::make_unique<memory::Attachments>(xpmem, memory::get_segment(xpmem, 0), *tables[i],
+                                                        *node.operations, world.settings.xpmem_cache);
+    node.peers[i].attachments = attachments.get();
+  }
+}
+
 /// Runs `body(rank, collectives)` on every rank of `world`, each a thread with a node of its own.
 inline void run_ranks(const World& world, const std::function<void(int, Collectives&)>& body) {
   const auto count = static_cast<std::size_t>(world.ranks);
@@ -39,6 +54,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   const std::vector<topology::CpuSet> unknown(count);
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<memory::Peer> peers(count);
+  std::vector<memory::ExposureTable*> tables(count);
+  const XpmemBalance before = XpmemStandIn::balance();
   for (std::size_t i = 0; i < count; ++i) {
     auto node = std::make_unique<Node>();
     node->rank = static_cast<int>(i);
@@ -55,12 +72,19 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     options.mode = sync::WaitOptions::Mode::yield;
     options.spin = 10;
     node->waiter = sync::make_waiter(options);
-    peers[i] = {getpid(), node->arena->base(), nullptr};
+    peers[i] = {getpid(), node->arena->base(), nullptr, nullptr};
+    if (world.reach == Reach::xpmem) {
+      tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
+                                                           *node->arena->allocate(sizeof(memory::ExposureTable)));
+      node->exposures = std::make_unique<memory::Exposures>(*tables[i]);
+      node->operations = std::make_unique<memory::OperationClock>();
+    }
     nodes.push_back(std::move(node));
   }
   CommunicatorLayout layout;
   for (std::size_t i = 0; i < count; ++i) {
     nodes[i]->peers = peers;
+    attach_peers(world, *nodes[i], tables);
     layout.node_ranks.push_back(static_cast<int>(i));
     layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings, world.ranks)));
   }
@@ -77,6 +101,14 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&, i] { body(static_cast<int>(i), *collectives[i]); });
   for (auto& thread : threads) thread.join();
+  for (auto& node : nodes) {
+    for (const auto& attachments : node->attachments) {
+      if (!attachments) continue;
+      EXPECT_LE(attachments->statistics().attached, world.settings.xpmem_cache + 4);
+    }
+    node->attachments.clear();
+  }
+  EXPECT_EQ(XpmemStandIn::balance(), before);
 }
 
 /// The rank counts of a sweep; all of 1..9, 12, 16, 17 with TUTTI_TEST_SWEEP=full.

@@ -44,6 +44,10 @@ void add_block(BlockBuffer& buffer, std::size_t b, int& at, int gap) {
 }
 
 void resize(BlockBuffer& buffer, std::size_t blocks) {
+  // Lists of nothing are no null pointers either.
+  buffer.counts.reserve(blocks + 1);
+  buffer.displacements.reserve(blocks + 1);
+  buffer.byte_places.reserve(blocks + 1);
   buffer.counts.resize(blocks);
   buffer.displacements.resize(blocks);
   buffer.byte_places.resize(blocks);
@@ -93,6 +97,7 @@ int& BlockBuffer::value(std::size_t b, int i) {
 
 std::vector<MPI_Datatype> BlockBuffer::types() const {
   std::vector<MPI_Datatype> types;
+  types.reserve(kinds.size() + 1);
   for (const auto* kind : kinds) types.push_back(kind->type);
   return types;
 }

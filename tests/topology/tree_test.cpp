@@ -35,6 +35,18 @@ void expect_consistent(const Hierarchy& hierarchy) {
         EXPECT_EQ(theirs.parent, mine.rank);
         EXPECT_EQ(theirs.parent_level, static_cast<int>(level));
       }
+    ASSERT_EQ(static_cast<int>(mine.branches.size()), mine.child_count);
+    std::size_t reached = 1;
+    for (const Branch& branch : mine.branches) {
+      const RankPlan& theirs = plans[static_cast<std::size_t>(branch.rank)];
+      EXPECT_EQ(theirs.parent, mine.rank);
+      EXPECT_EQ(theirs.own.ranks, branch.ranks);
+      EXPECT_EQ(theirs.own.places, branch.places);
+      for (std::size_t i = 0; i < branch.ranks.size(); ++i)
+        EXPECT_EQ(mine.own.ranks[static_cast<std::size_t>(branch.places[i])], branch.ranks[i]);
+      reached += branch.ranks.size();
+    }
+    EXPECT_EQ(mine.own.ranks.size(), reached);
     for (std::size_t i = 0; i < mine.memberships.size(); ++i) {
       const Membership& member = mine.memberships[i];
       EXPECT_EQ(member.members[static_cast<std::size_t>(member.position)], mine.rank);

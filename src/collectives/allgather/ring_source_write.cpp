@@ -84,7 +84,8 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             .copied_bytes = bytes,
+                             // The own block is read once for all copies where they are stores.
+                             .copied_bytes = shape.reach == selection::Reach::mapped ? bytes / 2 : bytes,
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,

@@ -27,8 +27,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
   co_await operation.all_posted();
-  const RemoteBuffer* sources = posted_sources(operation);
+  posted_sources(operation, sources);
 
   const RemoteBuffer own{self, buffers.destination.region};
   const Range mine = share_of_rank(communicator, self, buffers);

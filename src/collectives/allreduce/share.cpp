@@ -24,11 +24,12 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   post(operation, buffers.source, buffers.destination);
 
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   co_await operation.all_posted();
-  const RemoteBuffer* sources = posted_sources(operation);
+  posted_sources(operation, sources);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
   for (int rank = 0; rank < ranks; ++rank)
-    destinations[(rank - self + ranks) % ranks] = {rank, posted_destination(operation, rank)};
+    destinations[rank < self ? rank - self + ranks : rank - self] = {rank, posted_destination(operation, rank)};
 
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);

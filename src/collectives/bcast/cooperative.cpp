@@ -60,7 +60,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
   const int distance = (communicator.rank() - root + communicator.size()) % communicator.size();
-  const memory::Region reachable = communicator.node().reachable(arguments.buffer);
+  const memory::Region reachable = communicator.node().reachable(arguments.buffer, arguments.bytes);
   // The root stores only where it can do so directly; anything else is read by its owner.
   const bool root_stores = reachable.loads_and_stores();
   post(operation, {}, root_stores ? Exposure{reachable, arguments.buffer, false, false} : Exposure{});

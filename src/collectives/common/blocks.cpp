@@ -1,5 +1,6 @@
 #include "collectives/common/blocks.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -31,20 +32,47 @@ Span span_of(const Blocks& blocks, std::size_t count) {
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// How peers reach all of the blocks; irregular ones may lie in different objects.
-memory::Region reach(const Node& node, const Blocks& blocks, std::size_t count, const Span& span) {
-  const memory::Region whole = node.reachable(span.begin);
-  if (blocks.is_regular() || node.ranks_are_threads) return whole;
+/// How peers could reach all of the blocks; irregular ones may lie in different objects.
+memory::Kind reach(const Node& node, const Blocks& blocks, std::size_t count, const Span& span) {
+  if (span.bytes == 0) return memory::Kind::none;
+  const memory::Kind whole = node.reach(span.begin);
+  if (blocks.is_regular()) return whole;
   for (std::size_t i = 0; i < count; ++i) {
     if (blocks.size(i) == 0) continue;
-    if (node.reachable(blocks.at(i)).kind() == whole.kind() &&
-        node.reachable(blocks.at(i) + blocks.size(i) - 1).kind() == whole.kind())
-      continue;
+    if (node.reach(blocks.at(i)) == whole && node.reach(blocks.at(i) + blocks.size(i) - 1) == whole) continue;
     // Some in the window and some not: the kernel reaches all by address.
-    return node.cma ? memory::Region(memory::Kind::cma, reinterpret_cast<std::uintptr_t>(span.begin))
-                    : memory::Region();
+    return node.cma ? memory::Kind::cma : memory::Kind::none;
   }
   return whole;
+}
+
+/// The region of memory that peers reach so; it begins where the span does.
+memory::Region reachable(const Node& node, const Blocks& blocks, std::size_t count, const Span& span,
+                         memory::Kind kind) {
+  if (kind == memory::Kind::none) return {};
+  if (kind == memory::Kind::cma) return {kind, reinterpret_cast<std::uintptr_t>(span.begin)};
+  if (kind != memory::Kind::xpmem || blocks.is_regular()) return node.reachable(span.begin, span.bytes);
+  // Between the blocks there may be anything: only runs of neighbouring ones are exposed. Peers find the others by
+  // their addresses.
+  memory::Region first;
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  const auto expose_run = [&] {
+    if (!begin) return;
+    const memory::Region run = node.reachable(begin, static_cast<std::size_t>(end - begin));
+    first = memory::Region::attachable(run.row(), reinterpret_cast<std::uintptr_t>(span.begin));
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (blocks.size(i) == 0) continue;
+    const bool follows = begin && blocks.at(i) >= begin && blocks.at(i) <= end + grain_bytes;
+    if (!follows) {
+      expose_run();
+      begin = end = blocks.at(i);
+    }
+    end = std::max<const std::byte*>(end, blocks.at(i) + blocks.size(i));
+  }
+  expose_run();
+  return first;
 }
 
 std::size_t bytes_without(const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
@@ -61,7 +89,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
                           std::ptrdiff_t skip) {
   Communicator& communicator = operation.communicator();
   const Span span = span_of(blocks, count);
-  const memory::Region region = span.bytes ? reach(communicator.node(), blocks, count, span) : memory::Region();
+  const memory::Kind kind = reach(communicator.node(), blocks, count, span);
   const std::size_t copied = bytes_without(blocks, count, skip);
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
   const std::size_t table_bytes = blocks.is_regular() ? 0 : count * sizeof(Entry);
@@ -75,14 +103,16 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     table_region = communicator.arena_region(staging);
   }
 
-  ExposedBlocks exposed{{region, const_cast<std::byte*>(span.begin), false, false}, blocks};
+  ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
   std::size_t base_offset = 0;
-  if (fits && (prefer_slot || !region.loads_and_stores())) {
+  if (fits && (prefer_slot || !memory::always_mapped(kind))) {
     exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
     base_offset = table_bytes;
-  } else if (region.kind() == memory::Kind::none && copied > 0) {
+  } else if (kind == memory::Kind::none && copied > 0) {
     std::byte* staging = communicator.staging(static_cast<int>(side), copied);
     exposed.exposure = {communicator.arena_region(staging), staging, true, false};
+  } else {
+    exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }
 
   Post& mine = operation.own().post;
@@ -133,8 +163,8 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
   const Post& post = operation.slot(rank).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(
-      operation.communicator().peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0));
+  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
+      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
   return {region, table[index].offset, table[index].bytes};
 }
 

@@ -4,12 +4,13 @@ namespace tutti {
 
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
   Communicator& communicator = operation.communicator();
-  const memory::Region region = communicator.node().reachable(buffer);
+  const Node& node = communicator.node();
   const bool fits = bytes <= communicator.slot_bytes();
-  // A small buffer that can only be copied by the kernel is better copied into the slot by its owner.
-  if (fits && (prefer_slot || !region.loads_and_stores()))
+  // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
+  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer))))
     return {communicator.slot_region(operation.sequence()),
             communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
+  const memory::Region region = node.reachable(buffer, bytes);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
   std::byte* staging = communicator.staging(static_cast<int>(side), bytes);
   return {communicator.arena_region(staging), staging, true, false};

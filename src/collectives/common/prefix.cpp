@@ -20,7 +20,8 @@ struct Part {
   std::size_t bytes;
 
   std::byte* pointer(const RemoteBuffer& buffer) const {
-    return communicator.peer(buffer.rank).pointer(buffer.region, offset + static_cast<std::size_t>(buffer.shift));
+    return communicator.peer(buffer.rank)
+        .pointer(buffer.region, offset + static_cast<std::size_t>(buffer.shift), bytes);
   }
   const std::byte* load(const RemoteBuffer& buffer, std::byte* copy) const {
     if (const std::byte* mapped = pointer(buffer)) return mapped;

@@ -20,14 +20,6 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-RemoteBuffer* posted_sources(Operation& operation) {
-  const int ranks = operation.communicator().size();
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) sources[rank] = {rank, posted_source(operation, rank)};
-  operation.communicator().seen_all(operation.sequence());
-  return sources;
-}
-
 void collect_result(const ReductionBuffers& buffers) {
   if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
     std::memcpy(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
@@ -52,7 +44,7 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
       const std::size_t from = offset + static_cast<std::size_t>(sources[i].shift);
-      if (const std::byte* pointer = peer.pointer(sources[i].region, from)) {
+      if (const std::byte* pointer = peer.pointer(sources[i].region, from, bytes)) {
         pointers[i] = pointer;
       } else {
         peer.copy_from(sources[i].region, from, scratch(i), bytes);
@@ -62,7 +54,8 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     const auto to = [&](const RemoteBuffer& destination) {
       return offset + static_cast<std::size_t>(destination.shift);
     };
-    std::byte* result = communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]));
+    std::byte* result =
+        communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]), bytes);
     const bool elsewhere = result == nullptr || store == memory::Store::streaming;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);

@@ -33,8 +33,12 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// Where the contributions of all ranks are, in rank order. All have posted.
-RemoteBuffer* posted_sources(Operation& operation);
+/// Where the contributions of all ranks are, in rank order, one entry a rank. All have posted.
+inline void posted_sources(Operation& operation, RemoteBuffer* sources) {
+  Communicator& communicator = operation.communicator();
+  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank)};
+  communicator.seen_all(operation.sequence());
+}
 
 /// The elements that `rank` reduces.
 inline Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {

@@ -18,7 +18,7 @@ constexpr std::size_t round_to_line(std::size_t bytes) {
 }
 
 std::byte* piece_of(Operation& operation, int rank, const Pieces& mine, std::size_t i) {
-  return operation.communicator().peer(rank).pointer(posted_source(operation, rank), mine.offset(i));
+  return operation.communicator().peer(rank).pointer(posted_source(operation, rank), mine.offset(i), mine.piece);
 }
 
 }  // namespace

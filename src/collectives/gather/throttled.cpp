@@ -27,6 +27,9 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     co_await operation.has(operation.slot(writer).done.flag[0], 0, writer);
   }
   communicator.seen_all(operation.sequence());
+  for (std::size_t i = 0; !arguments.regular && i < ranks; ++i)
+    if (static_cast<int>(i) != arguments.root)
+      fitting(communicator, operation.slot(static_cast<int>(i)).post.regions.bytes, arguments.receive.size(i));
   collect_blocks(mine, arguments.receive, ranks, arguments.root);
 }
 
@@ -45,6 +48,8 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
     if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
       communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
   }
+  // How much there was to write, for a root that has less room.
+  operation.own().post.regions.bytes = arguments.bytes;
   operation.publish(operation.own().done.flag[0]);
 }
 

@@ -24,8 +24,9 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
                                                     arguments.count, *arguments.combiner, false);
   post(operation, buffers.source, buffers.destination);
 
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   co_await operation.all_posted();
-  const RemoteBuffer* sources = posted_sources(operation);
+  posted_sources(operation, sources);
 
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,

@@ -3,8 +3,8 @@
 // Phase 1: the root exposes its blocks and says from where on it copies itself; every reader exposes its buffer.
 // Phase 2: each reader copies the front of its block; the root copies its own block, then stores the back part of each
 // reader's block into the buffers that it can store to. Phase 3: all wait until the root and the readers have finished.
-// Cost: two flag hops; in place n (p-1)/p bytes copied by every rank, the root included, where reads alone copy n;
-// otherwise the root's own block takes half of the root's time, and n (1 - 1/2p) are left.
+// Cost: two flag hops; n (1 - 1/4p) bytes copied by every rank, the root included, in place n (1 - 1/2p), where reads
+// alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's part is ours.
 
 #include "collectives/collectives.h"
@@ -15,10 +15,17 @@ namespace tutti {
 
 namespace {
 
+/// What the root stores of each block. Storing to another core's memory takes up to twice as long as reading from it
+/// (where they share no cache), so it gets half of an equal share; a quarter if its own block has to be copied as well.
+std::size_t root_part(const ScatterArguments& arguments, int ranks) {
+  const std::size_t equal = arguments.bytes / static_cast<std::size_t>(ranks);
+  return arguments.receive ? equal / 4 : equal / 2;
+}
+
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const std::size_t middle = root_part_begins(arguments.bytes, communicator.size(), arguments.receive != nullptr);
+  const std::size_t middle = root_part_begins(arguments.bytes, root_part(arguments, communicator.size()));
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
   post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root);
@@ -44,7 +51,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
 Task reader(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
-  const memory::Region reachable = communicator.node().reachable(arguments.receive);
+  const memory::Region reachable = communicator.node().reachable(arguments.receive, arguments.bytes);
   const bool root_stores = reachable.loads_and_stores();
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, {}, root_stores ? Exposure{reachable, arguments.receive, false, false} : Exposure{});
@@ -77,8 +84,8 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // The root stores only where buffers are mapped.
-      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.5 / shape.ranks : 1.0;
-      return selection::Cost{.hops = 2.0 + 0.4 * shape.ranks,
+      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.25 / shape.ranks : 1.0;
+      return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes * part,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,

@@ -13,6 +13,11 @@ namespace tutti {
 
 namespace {
 
+/// In an irregular call the root says how much each receiver was to get, in its data area: who has less room learns it.
+std::size_t* sizes_said(Operation& operation, int root) {
+  return reinterpret_cast<std::size_t*>(operation.communicator().slot_data(root, operation.sequence()));
+}
+
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   keep_own_block(communicator, arguments);
@@ -26,6 +31,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
         communicator.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes,
                                             arguments.store);
     }
+    if (!arguments.regular) sizes_said(operation, arguments.root)[index] = arguments.send.size(index);
     operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
   }
   if (arguments.regular) communicator.seen_all(operation.sequence());
@@ -39,6 +45,8 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
   co_await operation.has(operation.slot(arguments.root).done.flag[0], static_cast<std::uint64_t>(distance),
                          arguments.root);
+  if (!arguments.regular)
+    fitting(communicator, sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
   collect_blocks(mine, block, 1);
 }
 

@@ -1,0 +1,82 @@
+// Alltoall, flat, single copy: every rank stores its blocks where they belong.
+//
+// Phase 1: every rank exposes its receive buffer. Phase 2: it stores its block for rank + 1, then for rank + 2, ...; its own
+// block is copied while it would wait. One flag a step tells each receiver at once that its block is there. Phase 3: it
+// waits until all blocks for it are there.
+// Cost: two flag hops; n bytes copied, (p - 1) n stored.
+// Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/own_block.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const AlltoallArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int ranks = communicator.size();
+  const int self = communicator.rank();
+  const auto count = static_cast<std::size_t>(ranks);
+  const auto own_index = static_cast<std::size_t>(self);
+  const Blocks& send = arguments.send;
+  const Blocks& receive = arguments.receive;
+  const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
+  OwnBlock own(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
+               arguments.store);
+
+  // done: ranks after this one whose blocks are there.
+  sync::Flag& done = operation.own().done.flag[0];
+  bool all_seen = true;
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self + i) % ranks;
+    const auto index = static_cast<std::size_t>(rank);
+    if (send.size(index) > 0) {
+      const sync::Flag& posted = operation.slot(rank).post.flag;
+      own.copy_until(posted, operation.stamp());
+      co_await operation.has(posted, 0, rank);
+      const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
+      if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
+        communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
+    } else {
+      all_seen = false;
+    }
+    operation.publish(done, static_cast<std::uint64_t>(i));
+  }
+  if (all_seen) communicator.seen_all(operation.sequence());
+  own.finish();
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self - i + ranks) % ranks;
+    if (receive.size(static_cast<std::size_t>(rank)) > 0)
+      co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+  }
+  collect_blocks(mine, receive, count, self);
+}
+
+void run(Communicator& communicator, const AlltoallArguments& arguments) {
+  Operation operation(communicator, "Alltoall");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AlltoallArguments> alltoall_direct_write;
+const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
+    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      // A little more than `direct`: what is stored into a peer's caches is fetched by that peer when it reads the
+      // result, and up to 64 KB a block that took longer in all (two ranks, reading included).
+      return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
+                             .rounds = 2,
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+                             .exposures = 2,
+                             .startups = others};
+    },
+    run};
+
+}  // namespace tutti

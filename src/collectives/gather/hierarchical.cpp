@@ -1,0 +1,105 @@
+// Gather along the hierarchy, for many ranks and small blocks.
+//
+// Phase 1: a rank that leads nobody puts its block into its slot (the smallest into the flag's own line), or exposes its
+// buffer if it does not fit. Phase 2: the leader of each group puts the blocks of all ranks below it into its own slot,
+// in rank order, as long runs where they are neighbours; what the slot cannot hold goes into its staging buffer. The
+// root copies the runs to where they belong. Phase 3: who was read from its slot is done, others wait for their leader.
+// Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
+// Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/branches.h"
+#include "collectives/common/eager.h"
+#include "collectives/common/rooted.h"
+
+namespace tutti {
+
+namespace {
+
+std::size_t bytes_of(const topology::Branch& branch, std::size_t block_bytes) {
+  return branch.ranks.size() * block_bytes;
+}
+
+/// Copies what `branch` has collected to where each block belongs.
+void take(Operation& operation, const topology::Branch& branch, const Blocks& destination) {
+  const std::size_t bytes = destination.bytes;
+  const memory::Peer& peer = operation.communicator().peer(branch.rank);
+  const bool in_line = eager::fits_inline(bytes_of(branch, bytes));
+  const Post& post = operation.slot(branch.rank).post;
+  for_each_run(branch.places, 0, branch.places.size(), destination.stride == bytes,
+               [&](std::size_t first, std::size_t count) {
+                 std::byte* to = destination.at(static_cast<std::size_t>(branch.places[first]));
+                 if (in_line)
+                   std::memcpy(to, post.payload + first * bytes, count * bytes);
+                 else
+                   peer.copy_from(posted_source(operation, branch.rank), first * bytes, to, count * bytes);
+               });
+}
+
+/// Collects from all children; then they may go.
+Task collect(Operation& operation, const topology::RankPlan& plan, const Blocks& destination) {
+  for (const topology::Branch& branch : plan.branches) {
+    const bool in_line = eager::fits_inline(bytes_of(branch, destination.bytes));
+    co_await operation.has(operation.slot(branch.rank).post.flag, in_line ? 1 : 0, branch.rank);
+    take(operation, branch, destination);
+  }
+  operation.publish(operation.own().done.flag[0]);
+}
+
+Task root(Operation& operation, const GatherArguments& arguments) {
+  keep_own_block(operation.communicator(), arguments);
+  co_await collect(operation, operation.communicator().plan(arguments.root), arguments.receive);
+}
+
+/// A rank with a parent: collects if it leads, and hands up.
+Task member(Operation& operation, const GatherArguments& arguments) {
+  const topology::RankPlan& plan = operation.communicator().plan(arguments.root);
+  const std::size_t bytes = arguments.bytes;
+  Post& mine = operation.own().post;
+  const bool in_line = eager::fits_inline(bytes_of(plan.own, bytes));
+  bool in_the_ring = true;
+  if (plan.branches.empty() && !in_line) {
+    const Blocks block = Blocks::regular(arguments.send, bytes);
+    in_the_ring = post_blocks(operation, block, 1, Side::source, true).exposure.in_the_ring;
+  } else {
+    Exposure area{{}, mine.payload, true, true};
+    if (!in_line) area = lend(operation, bytes_of(plan.own, bytes));
+    const auto at = std::lower_bound(plan.own.ranks.begin(), plan.own.ranks.end(), plan.rank) - plan.own.ranks.begin();
+    const Blocks blocks = Blocks::regular(area.local, bytes);
+    std::memcpy(blocks.at(static_cast<std::size_t>(at)), arguments.send, bytes);
+    co_await collect(operation, plan, blocks);
+    if (in_line)
+      operation.publish(mine.flag, 1);
+    else
+      post(operation, area, {});
+    in_the_ring = area.in_the_ring;
+  }
+  if (!in_the_ring) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
+}
+
+void run(Communicator& communicator, const GatherArguments& arguments) {
+  Operation operation(communicator, "Gather");
+  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : member(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<GatherArguments> gather_hierarchical;
+const selection::Algorithm<GatherArguments> gather_hierarchical{
+    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const bool in_slot = shape.bytes <= shape.slot_bytes;
+      const double copied = shape.ranks - 1 + blocks_of_leaders(shape);  // the root reads all blocks
+      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+                             .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
+                             .copied_bytes = in_slot ? bytes : 0.0,
+                             .remote_bytes = bytes * copied,
+                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .exposures = static_cast<double>(shape.levels),
+                             .startups = copied};
+    },
+    run};
+
+}  // namespace tutti

@@ -1,0 +1,118 @@
+// Scatter along the hierarchy, for many ranks and small blocks.
+//
+// Phase 1: the root puts its blocks into its slot, or exposes its buffer if they do not fit. Phase 2: the leader of each
+// group reads the blocks of all ranks below it, in rank order, as long runs where they are neighbours, and lends them to
+// its group; a rank that leads nobody reads its own. Phase 3: nobody waits for readers of slots; for others, the owner
+// does. When all blocks fit into the flag's own line, that line is handed down whole.
+// Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
+// Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
+
+#include "collectives/collectives.h"
+#include "collectives/common/blocks.h"
+#include "collectives/common/branches.h"
+#include "collectives/common/eager.h"
+#include "collectives/common/rooted.h"
+
+namespace tutti {
+
+namespace {
+
+Task body_inline(Operation& operation, const ScatterArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const topology::RankPlan& plan = communicator.plan(arguments.root);
+  const auto own = static_cast<std::size_t>(communicator.rank());
+  const std::size_t bytes = arguments.bytes;
+  Post& mine = operation.own().post;
+  if (plan.parent < 0) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(communicator.size()); ++i)
+      if (i != own) std::memcpy(mine.payload + i * bytes, arguments.send.at(i), bytes);
+    operation.publish(mine.flag, 1);
+    keep_own_block(communicator, arguments);
+    co_return;
+  }
+  const Post& theirs = operation.slot(plan.parent).post;
+  co_await operation.has(theirs.flag, 1, plan.parent);
+  if (plan.child_count > 0) {
+    std::memcpy(mine.payload, theirs.payload, bytes * static_cast<std::size_t>(communicator.size()));
+    operation.publish(mine.flag, 1);
+  }
+  std::memcpy(arguments.receive, theirs.payload + own * bytes, bytes);
+}
+
+/// Reads the blocks at places [begin, end) of this rank's branch from the parent.
+void read(Operation& operation, const topology::RankPlan& plan, std::size_t begin, std::size_t end, std::size_t bytes,
+          std::byte* destination) {
+  const memory::Peer& parent = operation.communicator().peer(plan.parent);
+  const bool joined = operation.slot(plan.parent).post.regions.stride == bytes;
+  for_each_run(plan.own.places, begin, end, joined, [&](std::size_t first, std::size_t count) {
+    const auto place = static_cast<std::size_t>(plan.own.places[first]);
+    const RemoteBlock block = posted_block(operation, plan.parent, place, Side::source);
+    parent.copy_from(block.region, block.offset, destination + (first - begin) * bytes, count * bytes);
+  });
+}
+
+/// Reads what is for this rank and all below it, and lends it to the children.
+Exposure take(Operation& operation, const topology::RankPlan& plan, const ScatterArguments& arguments) {
+  const std::size_t bytes = arguments.bytes;
+  const std::size_t count = plan.own.ranks.size();
+  const auto at = static_cast<std::size_t>(std::lower_bound(plan.own.ranks.begin(), plan.own.ranks.end(), plan.rank) -
+                                           plan.own.ranks.begin());
+  Exposure area;
+  if (count > 1) {
+    area = lend(operation, count * bytes);
+    read(operation, plan, 0, at, bytes, area.local);
+    read(operation, plan, at + 1, count, bytes, area.local + (at + 1) * bytes);
+    Post& mine = operation.own().post;
+    mine.regions.bytes = mine.regions.stride = bytes;
+    post(operation, area, {});
+  }
+  read(operation, plan, at, at + 1, bytes, arguments.receive);
+  operation.publish(operation.own().done.flag[0]);
+  return area;
+}
+
+Task body(Operation& operation, const ScatterArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const topology::RankPlan& plan = communicator.plan(arguments.root);
+  Exposure mine;
+  if (plan.parent < 0) {
+    mine = post_blocks(operation, arguments.send, static_cast<std::size_t>(communicator.size()), Side::source, true,
+                       arguments.root)
+               .exposure;
+    keep_own_block(communicator, arguments);
+  } else {
+    co_await operation.has(operation.slot(plan.parent).post.flag, 0, plan.parent);
+    mine = take(operation, plan, arguments);
+  }
+  if (mine.in_the_ring) co_return;
+  for (const topology::Branch& branch : plan.branches)
+    co_await operation.has(operation.slot(branch.rank).done.flag[0], 0, branch.rank);
+}
+
+void run(Communicator& communicator, const ScatterArguments& arguments) {
+  Operation operation(communicator, "Scatter");
+  const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(communicator.size()));
+  operation.run(fits ? body_inline(operation, arguments) : body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
+const selection::Algorithm<ScatterArguments> scatter_hierarchical{
+    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double all = bytes * shape.ranks;
+      const bool in_slot = all <= static_cast<double>(shape.slot_bytes);
+      const double leaders = blocks_of_leaders(shape);
+      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+                             .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
+                             .copied_bytes = in_slot ? all : 0.0,
+                             .remote_bytes = bytes * (1 + leaders),
+                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? all : 0.0,
+                             .exposures = static_cast<double>(shape.levels),
+                             .startups = 1 + leaders};
+    },
+    run};
+
+}  // namespace tutti

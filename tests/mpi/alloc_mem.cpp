@@ -1,0 +1,126 @@
+// MPI_Alloc_mem. Built twice: in a program that brings its own malloc (TUTTI_TEST_OWN_MALLOC) it is the only way to memory
+// that peers can read directly.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "support.h"
+
+using namespace tutti::tests;
+
+#ifdef TUTTI_TEST_OWN_MALLOC
+extern "C" {
+void* __libc_malloc(std::size_t);
+void __libc_free(void*);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+__attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
+  return __libc_malloc(bytes);
+}
+__attribute__((visibility("default"))) void free(void* block) {
+  __libc_free(block);
+}
+__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t bytes) {
+  return __libc_calloc(count, bytes);
+}
+__attribute__((visibility("default"))) void* realloc(void* block, std::size_t bytes) {
+  return __libc_realloc(block, bytes);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  return __libc_memalign(alignment, bytes);
+}
+}
+constexpr const char* of_malloc = "cma";
+#else
+constexpr const char* of_malloc = "window";
+#endif
+
+namespace {
+
+constexpr int count = 100'000;
+
+/// The mechanism of this thread's last collective; "" without the preload.
+std::string mechanism() {
+  void* const found = dlsym(RTLD_DEFAULT, "tutti_last_choice");
+  if (!found) return "";
+  int (*last_choice)(char*, int, char*, int) = nullptr;
+  std::memcpy(&last_choice, &found, sizeof found);
+  char algorithm[64] = "", name[64] = "";
+  last_choice(algorithm, sizeof algorithm, name, sizeof name);
+  return name;
+}
+
+void broadcast(Context& context, int* buffer, int salt, const char* expected) {
+  for (int i = 0; i < count; ++i) buffer[i] = i * salt + context.rank();
+  MPI_Bcast(buffer, count, MPI_INT, 0, MPI_COMM_WORLD);
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) wrong += buffer[i] != i * salt;
+  context.expect(wrong == 0, "%d elements are wrong", wrong);
+  const std::string by = mechanism();
+  if (!by.empty() && context.size() > 1)
+    context.expect(by == expected, "the broadcast went by %s, not by %s", by.c_str(), expected);
+}
+
+void allocated_memory_is_in_the_window(Context& context) {
+  for (int salt = 1; salt < 20; ++salt) {
+    int* blocks[3];
+    for (int*& block : blocks) {
+      MPI_Alloc_mem(count * static_cast<MPI_Aint>(sizeof(int)), MPI_INFO_NULL, &block);
+      broadcast(context, block, salt, "window");
+    }
+    for (int* block : blocks) context.expect(MPI_Free_mem(block) == MPI_SUCCESS, "MPI_Free_mem");
+  }
+}
+
+void what_is_freed_is_used_again(Context& context) {
+  constexpr MPI_Aint bytes = 64 << 20;
+  // Far more than there is memory, if it were not given back.
+  for (int i = 0; i < 300; ++i) {
+    char* block = nullptr;
+    const int code = MPI_Alloc_mem(bytes, MPI_INFO_NULL, &block);
+    if (!context.expect(code == MPI_SUCCESS, "MPI_Alloc_mem %d", i)) return;
+    for (MPI_Aint at = 0; at < bytes; at += 1 << 20) block[at] = 1;
+    MPI_Free_mem(block);
+  }
+}
+
+void the_host_keeps_what_is_its_own(Context& context) {
+  int* small = nullptr;
+  MPI_Alloc_mem(100, MPI_INFO_NULL, &small);
+  small[0] = 1;
+  context.expect(MPI_Free_mem(small) == MPI_SUCCESS, "MPI_Free_mem of a small block");
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
+  int* hinted = nullptr;
+  MPI_Alloc_mem(count * static_cast<MPI_Aint>(sizeof(int)), info, &hinted);
+  MPI_Info_free(&info);
+  hinted[0] = 1;
+  context.expect(MPI_Free_mem(hinted) == MPI_SUCCESS, "MPI_Free_mem of a block with a hint");
+}
+
+void memory_of_malloc_is_where_it_was(Context& context) {
+  int* block = static_cast<int*>(std::malloc(count * sizeof(int)));
+  broadcast(context, block, 3, of_malloc);
+  std::free(block);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int status = 0;
+  {
+    Context context(nullptr, 0);
+    const std::vector<Test> tests{
+#define TEST(name) {#name, &name}
+        TEST(allocated_memory_is_in_the_window), TEST(what_is_freed_is_used_again),
+        TEST(the_host_keeps_what_is_its_own), TEST(memory_of_malloc_is_where_it_was)};
+    status = run_tests(context, tests, argc, argv);
+  }
+  MPI_Finalize();
+  return status;
+}
