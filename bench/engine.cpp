@@ -1,6 +1,6 @@
 // What the engine itself costs, without any other rank: a communicator of one rank, nothing to wait for.
 //
-//   begin and complete   what every call pays, the small ones nothing else
+//   begin and complete   what every call pays, the small ones nothing else; a peer's signature compared once
 //   one task             an operation whose body is a coroutine that does not suspend
 //   two tasks            two roles of a rank, run side by side
 //
@@ -57,7 +57,9 @@ int main() {
   Communicator communicator(node, layout);
 
   measure("begin and complete", [&] {
+    communicator.announce(1, 4);
     const std::uint64_t sequence = communicator.begin(ring_slots);
+    communicator.check(0, sequence);
     communicator.seen_all(sequence);
     communicator.complete(sequence);
   });

@@ -128,6 +128,14 @@ def steps(full: bool) -> List[Step]:
     return found
 
 
+def print_durations(durations: List[Tuple[float, str]]) -> None:
+    """Where the time went: the longest step first."""
+    total = sum(seconds for seconds, _ in durations)
+    print(f"\n{total / 60:.1f} minutes:")
+    for seconds, name in sorted(durations, reverse=True):
+        print(f"  {seconds:7.1f} s {100 * seconds / max(total, 1e-9):3.0f} %  {name}")
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="every rank count, host and suite")
@@ -136,6 +144,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [step for step in steps(options.all) if not options.only or options.only in step.name]
     total_passed = total_failed = 0
+    durations: List[Tuple[float, str]] = []
     for step in chosen:
         started = time.monotonic()
         print(f"{step.name:<24}", end="", flush=True)
@@ -143,10 +152,12 @@ def main(arguments: Optional[List[str]] = None) -> int:
         total_passed += passed
         total_failed += failed
         seconds = time.monotonic() - started
+        durations.append((seconds, step.name))
         print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
         if failed:
             tail = output.splitlines()[-60:]
             print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
+    print_durations(durations)
     print(f"{total_passed} passed, {total_failed} failed")
     return 1 if total_failed or not chosen else 0
 

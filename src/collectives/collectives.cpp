@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
+#include <type_traits>
 
 #include "algorithms.h"  // generated: the algorithms of each folder
 
@@ -27,6 +29,13 @@ void for_each_kind(Visit visit) {
   visit.template operator()<ReduceScatterArguments>(Names{"reduce_scatter"});
   visit.template operator()<ScanArguments>(Names{"scan", "exscan"});
   visit.template operator()<NeighborArguments>(Names{"neighbor", "neighborv"});
+}
+
+std::uint16_t identity_of(std::string_view collective, std::string_view algorithm) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (const std::string_view name : {collective, std::string_view("/"), algorithm})
+    for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
+  return static_cast<std::uint16_t>(hash ^ (hash >> 16));
 }
 
 std::size_t total_bytes(const Blocks& blocks, int count) {
@@ -111,7 +120,9 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   choices.collective, bytes, shape.ranks, user_.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  choices.of[(commutative ? size_classes : 0) + size_class] = {chosen.algorithm, chosen.parameter, true};
+  const std::string_view algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  choices.of[(commutative ? size_classes : 0) + size_class] = {chosen.algorithm, chosen.parameter, true,
+                                                               identity_of(choices.collective, algorithm)};
 }
 
 template <class Arguments>
@@ -124,6 +135,8 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
   if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
     make(choices, size_class, bytes, commutative);
   const Choice<Arguments>& chosen = choices.of[index];
+  // Neighbours agree on their own sizes only.
+  communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes);
   last_algorithm_ = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   return chosen;
 }
@@ -160,7 +173,7 @@ bool Collectives::barrier() {
 }
 
 bool Collectives::bcast(const BcastArguments& arguments) {
-  const auto& [algorithm, parameter, made] = choice(bcast_, arguments.bytes);
+  const auto& [algorithm, parameter, made, identity] = choice(bcast_, arguments.bytes);
   if (!algorithm) return false;
   BcastArguments part = arguments;
   part.parameter = parameter;
@@ -181,7 +194,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
 template <class Arguments>
 bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& arguments) {
   const Combiner& combiner = *arguments.combiner;
-  const auto& [algorithm, parameter, made] = choice(choices, arguments.bytes(), combiner.commutative);
+  const auto& [algorithm, parameter, made, identity] = choice(choices, arguments.bytes(), combiner.commutative);
   if (!algorithm) return false;
   Arguments part = arguments;
   part.parameter = parameter;

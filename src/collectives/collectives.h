@@ -63,6 +63,7 @@ class Collectives {
     const selection::Algorithm<Arguments>* algorithm = nullptr;
     int parameter = 0;
     bool made = false;
+    std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>

@@ -1,6 +1,7 @@
 #include "engine/communicator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <span>
 
@@ -42,10 +43,10 @@ std::size_t shared_bytes(const Settings& settings, int ranks) {
 }
 
 Communicator::Communicator(Node& node, CommunicatorLayout layout)
-    : node_(node),
+    : Party(layout.identity),
+      node_(node),
       rank_(layout.rank),
       size_(static_cast<int>(layout.node_ranks.size())),
-      identity_(layout.identity),
       node_ranks_(std::move(layout.node_ranks)),
       own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
       slot_bytes_(slot_bytes_of(node.settings, size_)),
@@ -86,7 +87,42 @@ std::uint64_t Communicator::begin(std::uint64_t in_flight) {
   const std::uint64_t sequence = ++sequence_;
   if (node_.operations && running_++ == 0) running_since_.store(node_.operations->now(), std::memory_order_relaxed);
   if (sequence > in_flight && all_completed_ < sequence - in_flight) wait_for_all(sequence - in_flight);
+  slot(rank_, sequence).post.signature.set(signature(sequence));
   return sequence;
+}
+
+void Communicator::look(std::uint64_t sequence) {
+  // Not yet begun: this rank waits for the others to leave an earlier operation.
+  if (slot(rank_, sequence).post.signature.get() != signature(sequence)) return;
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
+    if ((theirs & signature_lap) == (sequence & signature_lap)) check(rank, sequence);
+  }
+}
+
+void Communicator::disagree(int rank, std::uint64_t sequence) {
+  const std::uint64_t ours = signature(sequence);
+  const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
+  const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> 24); };
+  if (((ours ^ theirs) & 0xffff00) == 0) {
+    node_.log.warn("%s of %llu bytes: rank %d of the communicator has %llu bytes", current_collective, bytes(ours),
+                   rank, bytes(theirs));
+  } else {
+    node_.log.warn(
+        "%s of %llu bytes: rank %d of the communicator is in another collective, or has another size (%llu bytes)",
+        current_collective, bytes(ours), rank, bytes(theirs));
+  }
+  complete(sequence);
+  // Peers may be reading this rank's buffers; they find out as this rank did, unless they never come.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank)};
+  int left = 0;
+  sync::wait(*node_.waiter, reason, [&] {
+    while (left < size_ && shared_[static_cast<std::size_t>(left)]->completed.flag[0].has(sync::stamp(sequence)))
+      ++left;
+    return left == size_ || std::chrono::steady_clock::now() > deadline;
+  });
+  throw Disagreement();
 }
 
 void Communicator::wait_for_all(std::uint64_t sequence_left) {
@@ -95,7 +131,7 @@ void Communicator::wait_for_all(std::uint64_t sequence_left) {
     if (rank == rank_) continue;
     const sync::Flag& completed = shared_[static_cast<std::size_t>(rank)]->completed.flag[0];
     if (!completed.has(sync::stamp(sequence_left))) {
-      const sync::WaitReason reason{current_collective, identity_, sequence_, node_rank(rank)};
+      const sync::WaitReason reason{current_collective, this, sequence_, node_rank(rank)};
       sync::wait(*node_.waiter, reason, [&] { return completed.has(sync::stamp(sequence_left)); });
     }
     lowest = std::min(lowest, completed.get() >> sync::progress_bits);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,11 +23,12 @@ inline constexpr std::uint64_t data_areas = 8;
 inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t expected_bytes_max = 4096;
 
-/// What a rank tells the others at the start of an operation, in one line: its stamp and either the payload itself or
-/// where the payload is.
+/// What a rank tells the others at the start of an operation, in one line: its stamp, the signature of its call, and
+/// either the payload itself or where the payload is.
 struct alignas(sync::line_bytes) Post {
-  static constexpr std::size_t inline_bytes = sync::line_bytes - sizeof(sync::Flag);
+  static constexpr std::size_t inline_bytes = sync::line_bytes - 2 * sizeof(sync::Flag);
   sync::Flag flag;
+  sync::Flag signature;  ///< set by Communicator::begin
   union {
     std::byte payload[inline_bytes];
     struct {
@@ -88,17 +90,22 @@ struct CommunicatorLayout {
 /// Which groups a tree follows: those of the settings, or the sockets whatever these say.
 enum class Grouping { by_settings = 0, by_socket = 1 };
 
-class Communicator {
+/// Thrown when ranks of one operation are in different calls. This rank has left the operation.
+class Disagreement : public std::exception {
+ public:
+  const char* what() const noexcept override { return "ranks of a communicator are in different calls"; }
+};
+
+class Communicator final : public sync::Party {
  public:
   Communicator(Node& node, CommunicatorLayout layout);
-  ~Communicator();
+  ~Communicator() override;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
   Node& node() { return node_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  std::uint64_t identity() const { return identity_; }
   const memory::Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
   int node_rank(int rank) const { return node_ranks_[static_cast<std::size_t>(rank)]; }
   const topology::Placement& placement() const { return placement_; }
@@ -117,6 +124,19 @@ class Communicator {
   /// Starts the next operation: its sequence number, once all ranks have left the one `in_flight` operations ago. That
   /// frees this rank's data area (data_areas, the default) or at least its slot (ring_slots).
   std::uint64_t begin(std::uint64_t in_flight = data_areas);
+  /// What the operations begun from now on are: which algorithm of which collective, and a size, all equal on all ranks
+  /// of a correct call.
+  void announce(std::uint16_t algorithm, std::size_t bytes) {
+    announced_ = (static_cast<std::uint64_t>(bytes) << 24) | (static_cast<std::uint64_t>(algorithm) << 8);
+  }
+  /// To be called when the post of `rank` has been seen, before anything in it is used. Throws Disagreement if that rank
+  /// is in another call (docs/decisions/calls-that-disagree.md).
+  void check(int rank, std::uint64_t sequence) {
+    if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
+      disagree(rank, sequence);
+  }
+  /// The same for all ranks, as far as they have come.
+  void look(std::uint64_t sequence) override;
   /// All members were seen in operation `sequence`, hence have finished the ones before.
   void seen_all(std::uint64_t sequence) {
     if (sequence - 1 > all_completed_) all_completed_ = sequence - 1;
@@ -180,18 +200,23 @@ class Communicator {
   const char* current_collective = "";
 
  private:
+  /// Of this rank in operation `sequence`. The part of the sequence number tells it from what the slot held before.
+  std::uint64_t signature(std::uint64_t sequence) const { return announced_ | (sequence & signature_lap); }
+  static constexpr std::uint64_t signature_lap = 0xff;
+  static_assert(ring_slots <= signature_lap);
+  [[noreturn]] void disagree(int rank, std::uint64_t sequence);
   void wait_for_all(std::uint64_t sequence_left);
 
   Node& node_;
   int rank_;
   int size_;
-  std::uint64_t identity_;
   std::vector<int> node_ranks_;
   std::vector<const memory::Peer*> peers_;
   std::vector<Shared*> shared_;
   std::uint64_t own_offset_;
   std::size_t slot_bytes_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t announced_ = 0;
   std::uint64_t all_completed_ = 0;
   int running_ = 0;  ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};

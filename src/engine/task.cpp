@@ -36,7 +36,7 @@ void Operation::both(Task first, Task second) {
     // Nothing of ours can move: wait for any of the parked flags.
     if (progress()) continue;
     const int peer = parked_.empty() ? communicator_.rank() : *parked_.front().peer;
-    sync::WaitReason reason{collective_, communicator_.identity(), sequence_, communicator_.node_rank(peer)};
+    sync::WaitReason reason{collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
     sync::wait(*communicator_.node().waiter, reason, [this] { return progress(); });
   }
   --roles_;

@@ -93,8 +93,13 @@ class Operation {
   void wait(const sync::Flag& flag, std::uint64_t progress, int peer) {
     const sync::Stamp target = stamp(progress);
     if (flag.has(target)) return;
-    sync::WaitReason reason{collective_, communicator_.identity(), sequence_, communicator_.node_rank(peer)};
+    sync::WaitReason reason{collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
     sync::wait(*communicator_.node().waiter, reason, [&] { return flag.has(target); });
+  }
+
+  /// A flag of `peer` was seen: if it is that of its post, the peer must be in this very call.
+  void check(const sync::Flag& flag, int peer) {
+    if (&flag == &slot(peer).post.flag) communicator_.check(peer, sequence_);
   }
 
   /// co_await operation.has(flag, progress, peer)
@@ -111,7 +116,7 @@ class Operation {
       return true;
     }
     void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
-    void await_resume() const {}
+    void await_resume() const { operation.check(flag, peer); }
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
 
@@ -122,8 +127,12 @@ class Operation {
     int peer = 0;  ///< all before this one have it
     bool came() {
       const int ranks = operation.communicator_.size();
-      while (peer < ranks && flag(operation.slot(peer)).has(operation.stamp())) ++peer;
-      return peer == ranks;
+      for (; peer < ranks; ++peer) {
+        const sync::Flag& theirs = flag(operation.slot(peer));
+        if (!theirs.has(operation.stamp())) return false;
+        operation.check(theirs, peer);
+      }
+      return true;
     }
     bool await_ready() {
       while (!came()) {

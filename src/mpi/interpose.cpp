@@ -74,7 +74,9 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
 template <class Count, class Function>
 int bcast_or(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Function& forward) {
   int code = MPI_SUCCESS;
-  if (count > 0 && bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code)) return code;
+  if (count > 0 &&
+      guarded(comm, code, [&] { return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code); }))
+    return code;
   resolve();
   remember_host();
   return forward(buffer, count, datatype, root, comm);
@@ -86,7 +88,7 @@ int reduce_or(const void* send, void* receive, Count count, MPI_Datatype datatyp
   int code = MPI_SUCCESS;
   Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && reduce(*collectives, call, root, code)) {
+  if (collectives && guarded(comm, code, [&] { return reduce(*collectives, call, root, code); })) {
     remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
     return code;
   }
@@ -101,7 +103,7 @@ int allreduce_or(const void* send, void* receive, Count count, MPI_Datatype data
   int code = MPI_SUCCESS;
   Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && allreduce(*collectives, call, code)) {
+  if (collectives && guarded(comm, code, [&] { return allreduce(*collectives, call, code); })) {
     remember(*collectives, receive, call.count * type_info(datatype)->bytes);
     return code;
   }
@@ -233,9 +235,11 @@ TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm)
 }
 
 TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
-  if (Collectives* collectives = mpi::collectives_of(comm); collectives && collectives->barrier()) {
+  int code = MPI_SUCCESS;
+  Collectives* collectives = mpi::collectives_of(comm);
+  if (collectives && mpi::guarded(comm, code, [&] { return collectives->barrier(); })) {
     mpi::remember(*collectives, nullptr, 0);
-    return MPI_SUCCESS;
+    return code;
   }
   mpi::resolve();
   mpi::remember_host();

@@ -1,6 +1,8 @@
 // What the files of interposed functions share.
 #pragma once
 
+#include <tuple>
+
 #include "collectives/collectives.h"
 #include "mpi/host.h"
 
@@ -13,12 +15,26 @@ namespace tutti::mpi {
 void remember(Collectives& collectives, const void* buffer, std::size_t bytes);
 void remember_host();
 
+/// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
+/// the communicator is called as the host would for too little room.
+template <class Call>
+bool guarded(MPI_Comm communicator, int& code, Call&& call) {
+  try {
+    return call();
+  } catch (const Disagreement&) {
+    code = MPI_ERR_TRUNCATE;
+    host.Comm_call_errhandler(communicator, code);
+    return true;
+  }
+}
+
 /// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments as
-/// the host's function. `forward` is read after resolve(), which a call before MPI_Init needs.
+/// the host's function, of which the last is the communicator. `forward` is read after resolve(), which a call before MPI_Init needs.
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   int code = MPI_SUCCESS;
-  if (ours(arguments..., code)) return code;
+  const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
+  if (guarded(communicator, code, [&] { return ours(arguments..., code); })) return code;
   resolve();
   remember_host();
   return forward(arguments...);

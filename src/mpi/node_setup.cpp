@@ -370,7 +370,7 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
     node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx", node.log.rank(),
                   node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
                   static_cast<unsigned long long>(reason.sequence),
-                  static_cast<unsigned long long>(reason.communicator));
+                  static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0));
   };
   node.waiter = sync::make_waiter(std::move(options));
 }

@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 
 /// Shorter than a launcher needs to notice a dead rank and to kill the others, so that ours is the first word.
 constexpr auto check_interval = 20us;
+/// Longer than any wait for a rank that only has its turn on a core.
+constexpr auto look_interval = 4ms;
 /// Rounds of yielding before a rank sleeps. A round is a scheduling turn of the others on the core when the core is
 /// shared, so a wait in a running collective ends well before; what remains are long waits for a computing rank.
 constexpr std::uint64_t yields_before_sleep = 300;
@@ -60,10 +62,15 @@ class DefaultWaiter final : public Waiter {
     if (state.start == decltype(now){}) {
       state.start = now;
       state.next_check = now + check_interval;
+      state.next_look = now + look_interval;
     }
     if (now < state.next_check) return;
     state.next_check = now + check_interval;
     if (options_.check_peers) options_.check_peers(state.reason);
+    if (state.reason.party && now >= state.next_look) {
+      state.next_look = now + look_interval;
+      state.reason.party->look(state.reason.sequence);
+    }
     if (options_.report_after.count() > 0 && !state.reported && now - state.start >= options_.report_after) {
       state.reported = true;
       if (options_.report) options_.report(state.reason);

@@ -22,10 +22,23 @@ inline void cpu_relax() {
 #endif
 }
 
+/// Ranks that wait for each other's flags.
+class Party {
+ public:
+  explicit Party(std::uint64_t identity) : identity_(identity) {}
+  virtual ~Party() = default;
+  std::uint64_t identity() const { return identity_; }  ///< for messages; equal on all of them
+  /// Called now and then in a wait of operation `sequence` that takes long; throws if the wait cannot end.
+  virtual void look(std::uint64_t sequence) = 0;
+
+ private:
+  std::uint64_t identity_;
+};
+
 /// What one wait is about; kept by the caller, read when a wait is reported.
 struct WaitReason {
   const char* collective = "";
-  std::uint64_t communicator = 0;
+  Party* party = nullptr;  ///< may be null: then nobody looks
   std::uint64_t sequence = 0;
   int peer = -1;  ///< node-local rank that is waited for
 };
@@ -38,6 +51,7 @@ struct WaitState {
   bool reported = false;
   std::chrono::steady_clock::time_point start{};
   std::chrono::steady_clock::time_point next_check{};
+  std::chrono::steady_clock::time_point next_look{};
 };
 
 /// The policy. `spin` polls come first and are inlined at the place of the wait; then `idle` is called between polls.

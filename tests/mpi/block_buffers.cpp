@@ -119,10 +119,6 @@ LastChoice last_choice() {
 
 }  // namespace
 
-bool tutti_is_there() {
-  return last_choice() != nullptr;
-}
-
 bool last_was_ours() {
   const LastChoice function = last_choice();
   if (!function) return false;

@@ -60,9 +60,8 @@ struct BlockBuffer {
   std::vector<int> byte_displacements() const;
 };
 
-/// Whether Tutti carried out this thread's last collective; and whether it is there at all.
+/// Whether Tutti carried out this thread's last collective.
 bool last_was_ours();
-bool tutti_is_there();
 
 /// The sizes of blocks, in ints, that tests go through.
 std::vector<int> block_sizes(bool few);

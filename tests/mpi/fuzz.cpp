@@ -1,15 +1,17 @@
 // The differential fuzzer: random collectives on random communicators, each checked against the host's own result.
 //
-//     fuzz [--seconds S] [--seed N] [--first ROUND] [--maximum-bytes B]
+//     fuzz [--seconds S] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...] [--trace 1]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
-// round depends on nothing but the seed and its number, so a failure is repeated by starting at its round.
+// round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
+// prints each collective before it runs, for failures that end the program.
 #include "fuzz.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <sstream>
 
 using namespace tutti::tests;
 
@@ -20,6 +22,8 @@ struct Arguments {
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::size_t maximum_bytes = 4 << 20;
+  bool trace = false;
+  char only[512] = "";  ///< names of collectives with commas between them; empty: all
 };
 
 Arguments parse(int argc, char** argv) {
@@ -30,6 +34,8 @@ Arguments parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--seed") == 0) arguments.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--first") == 0) arguments.first = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--maximum-bytes") == 0) arguments.maximum_bytes = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--trace") == 0) arguments.trace = std::atoi(argv[i + 1]) != 0;
+    if (std::strcmp(argv[i], "--only") == 0) std::snprintf(arguments.only, sizeof arguments.only, "%s", argv[i + 1]);
   }
   return arguments;
 }
@@ -39,34 +45,29 @@ std::mt19937_64 generator(std::uint64_t seed, std::uint64_t round, std::uint64_t
   return std::mt19937_64(sequence);
 }
 
-/// A communicator made from MPI_COMM_WORLD as the common numbers say. Free it.
-MPI_Comm draw_communicator(const Context& context, std::mt19937_64& common) {
-  MPI_Comm communicator = MPI_COMM_NULL;
-  const unsigned kind = static_cast<unsigned>(common() % 4);
-  const std::uint64_t draw = common();
-  const int parts = 1 + static_cast<int>(draw % 3);
-  switch (kind) {
-    case 0:
-      MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
-      break;
-    case 1:
-      MPI_Comm_split(MPI_COMM_WORLD, 0, -context.rank(), &communicator);
-      break;
-    case 2:
-      MPI_Comm_split(MPI_COMM_WORLD, context.rank() % parts, -context.rank(), &communicator);
-      break;
-    default:
-      // Any rank anywhere, in any order.
-      MPI_Comm_split(MPI_COMM_WORLD, static_cast<int>((draw >> (8 + 2 * (context.rank() % 20))) % 2),
-                     static_cast<int>((draw * static_cast<std::uint64_t>(context.rank() * 2 + 1)) >> 50),
-                     &communicator);
+/// The collectives to choose from, the Barrier seldom. neighbors: with a topology those of neighbours are half of all.
+std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
+  const auto wanted = [&](Kind kind) {
+    std::stringstream only(arguments.only);
+    for (std::string name; std::getline(only, name, ',');)
+      if (name == name_of(kind)) return true;
+    return *arguments.only == '\0';
+  };
+  std::vector<Kind> kinds;
+  for (int i = 0; i < kKinds; ++i) {
+    const Kind kind = static_cast<Kind>(i);
+    if (is_neighbor(kind) && !neighbors) continue;
+    if (!wanted(kind)) continue;
+    const int times = kind == Kind::kBarrier ? 1 : is_neighbor(kind) ? 7 : 2;
+    kinds.insert(kinds.end(), static_cast<std::size_t>(times), kind);
   }
-  return communicator;
+  return kinds;
 }
 
 class Fuzzer {
  public:
-  Fuzzer(Context& context, const Arguments& arguments) : context_(context), arguments_(arguments) {}
+  Fuzzer(Context& context, const Arguments& arguments)
+      : context_(context), arguments_(arguments), kinds_{kinds_of(arguments, false), kinds_of(arguments, true)} {}
 
   /// Goes on until the time is over or a rank saw a failure. Returns false after a failure.
   bool run();
@@ -76,21 +77,25 @@ class Fuzzer {
  private:
   void run_round(std::uint64_t round);
   bool go_on(double start_seconds);
-  void report(std::uint64_t round, const FuzzOperation& operation, const std::string& problem);
+  void report(std::uint64_t round, const DrawnCommunicator& communicator, const FuzzOperation& operation,
+              const std::string& problem);
 
   Context& context_;
   const Arguments& arguments_;
+  std::vector<Kind> kinds_[2];  ///< without and with neighbours
   FuzzTables tables_;
   std::uint64_t rounds_ = 0;
   std::uint64_t operations_ = 0;
   int failures_ = 0;
 };
 
-void Fuzzer::report(std::uint64_t round, const FuzzOperation& operation, const std::string& problem) {
-  if (++failures_ > 3) return;
-  std::fprintf(stderr, "rank %d: %s: %s; to repeat: -n %d ... --seed %llu --first %llu\n", context_.rank(),
-               operation.describe().c_str(), problem.c_str(), context_.size(),
-               static_cast<unsigned long long>(arguments_.seed), static_cast<unsigned long long>(round));
+void Fuzzer::report(std::uint64_t round, const DrawnCommunicator& communicator, const FuzzOperation& operation,
+                    const std::string& problem) {
+  if (!problem.empty() && ++failures_ > 3) return;
+  const std::string only = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
+  std::fprintf(stderr, "rank %d: %s on %s: %s; to repeat: -n %d ... --seed %llu --first %llu%s\n", context_.rank(),
+               operation.describe().c_str(), communicator.description().c_str(), problem.c_str(), context_.size(),
+               static_cast<unsigned long long>(arguments_.seed), static_cast<unsigned long long>(round), only.c_str());
 }
 
 /// Some collectives one after the other with nothing of the host in between, so that ranks may be several calls apart;
@@ -98,26 +103,31 @@ void Fuzzer::report(std::uint64_t round, const FuzzOperation& operation, const s
 void Fuzzer::run_round(std::uint64_t round) {
   std::mt19937_64 common = generator(arguments_.seed, round, 1'000'003);
   std::mt19937_64 local = generator(arguments_.seed, round, static_cast<std::uint64_t>(context_.rank()));
-  MPI_Comm communicator = MPI_COMM_WORLD;
-  if (common() % 3 == 0) communicator = draw_communicator(context_, common);
+  const unsigned kind = static_cast<unsigned>(common() % 6);
+  const bool topology = kinds_[0].empty() || kind == 0;
+  std::unique_ptr<DrawnCommunicator> communicator;
+  if (topology || kind == 1)
+    communicator = std::make_unique<DrawnCommunicator>(common, local, topology);
+  else
+    communicator = std::make_unique<DrawnCommunicator>();
   const std::size_t burst = 1 + (common() % 2 == 0 ? common() % 12 : 0);
   const std::size_t maximum = burst > 2 ? arguments_.maximum_bytes / 16 : arguments_.maximum_bytes;
-  {
-    std::vector<std::unique_ptr<FuzzOperation>> operations;
-    for (std::size_t i = 0; i < burst; ++i) {
-      const Draw draw = draw_operation(tables_, common, maximum);
-      operations.push_back(std::make_unique<FuzzOperation>(context_, tables_, draw, communicator, local, burst == 1));
-    }
-    for (auto& operation : operations) operation->run();
-    for (auto& operation : operations) operation->run_reference();
-    for (auto& operation : operations) {
-      const std::string problem = operation->check();
-      if (!problem.empty()) report(round, *operation, problem);
-    }
-  }
-  if (communicator != MPI_COMM_WORLD) MPI_Comm_free(&communicator);
-  operations_ += burst;
   ++rounds_;
+  if (communicator->get() == MPI_COMM_NULL) return;
+  const FuzzPlace place{context_, tables_, *communicator, local, burst == 1};
+  std::vector<std::unique_ptr<FuzzOperation>> operations;
+  for (std::size_t i = 0; i < burst; ++i)
+    operations.push_back(make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum)));
+  for (auto& operation : operations) {
+    if (arguments_.trace) report(round, *communicator, *operation, "");
+    operation->run();
+  }
+  for (auto& operation : operations) operation->run_reference();
+  for (auto& operation : operations) {
+    const std::string problem = operation->check();
+    if (!problem.empty()) report(round, *communicator, *operation, problem);
+  }
+  operations_ += burst;
 }
 
 /// Asked every few rounds only, so that this is not what keeps the ranks together.
@@ -151,6 +161,10 @@ int main(int argc, char** argv) {
     Context context(early, early_bytes);
     Arguments arguments = parse(argc, argv);
     PMPI_Bcast(&arguments, sizeof arguments, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (kinds_of(arguments, true).empty()) {
+      if (context.rank() == 0) std::fprintf(stderr, "no such collective: %s\n", arguments.only);
+      MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     if (context.rank() == 0)
       std::printf("RUN fuzz --seed %llu\n", static_cast<unsigned long long>(arguments.seed)), std::fflush(stdout);
     Fuzzer fuzzer(context, arguments);

@@ -8,23 +8,73 @@
 #include <string>
 #include <vector>
 
+#include "fuzz_communicators.h"
 #include "layouts.h"
 #include "support.h"
 #include "types.h"
 
+// Calls a collective of the host (PMPI_) or the one that the program sees (MPI_). Expects a variable `host`.
+#define TUTTI_FUZZ_CALL(name, ...) \
+  if (host)                        \
+    PMPI_##name(__VA_ARGS__);      \
+  else                             \
+    MPI_##name(__VA_ARGS__)
+
+#if MPI_VERSION >= 4 && !defined(OPEN_MPI)
+#define TUTTI_FUZZ_LARGE_COUNTS 1
+#else
+#define TUTTI_FUZZ_LARGE_COUNTS 0
+#endif
+
 namespace tutti::tests {
+
+enum class Kind {
+  kBarrier,
+  kBcast,
+  kReduce,
+  kAllreduce,
+  kReduceScatter,
+  kReduceScatterBlock,
+  kScan,
+  kExscan,
+  kScatter,
+  kScatterv,
+  kGather,
+  kGatherv,
+  kAllgather,
+  kAllgatherv,
+  kAlltoall,
+  kAlltoallv,
+  kAlltoallw,
+  kNeighborAllgather,
+  kNeighborAllgatherv,
+  kNeighborAlltoall,
+  kNeighborAlltoallv,
+  kNeighborAlltoallw,
+};
+constexpr int kKinds = 22;
+/// As in MPI_, without the prefix.
+const char* name_of(Kind kind);
+constexpr bool is_reduction(Kind kind) {
+  return kind >= Kind::kReduce && kind <= Kind::kExscan;
+}
+constexpr bool is_neighbor(Kind kind) {
+  return kind >= Kind::kNeighborAllgather;
+}
 
 /// What all ranks of the job agree on without talking, because they draw from the same numbers.
 struct Draw {
-  enum Kind { kBarrier, kBcast, kReduce, kAllreduce };
-  Kind kind = kBarrier;
-  int type = 0;       ///< index in Fuzzer's list of types
-  int operation = 0;  ///< index in the type's list; -1: commutative operator of ours; -2: matrices, not commutative
-  std::size_t count = 0;
-  unsigned root = 0;  ///< modulo the communicator's size
+  Kind kind = Kind::kBarrier;
+  int type = 0;           ///< index in Fuzzer's list of types
+  int operation = 0;      ///< index in the type's list; -1: commutative operator of ours; -2: matrices, not commutative
+  std::size_t count = 0;  ///< elements of the whole message: of all blocks together where there are blocks
+  std::size_t unit = 1;   ///< each block is a multiple of so many elements, which may be one item of a derived type
+  unsigned root = 0;      ///< modulo the communicator's size
   bool in_place = false;
   bool mixed_layouts = false;
-  unsigned late_us = 0;  ///< how late a rank may come
+  bool large_counts = false;  ///< the _c form, where this MPI has it
+  bool ask_host = false;      ///< the host does the same and must agree, though the result is known without it
+  unsigned late_us = 0;       ///< how late a rank may come
   std::uint64_t data_seed = 0;
 };
 
@@ -47,53 +97,71 @@ class FuzzTables {
   MPI_Datatype matrix_type = MPI_DATATYPE_NULL;
 };
 
-Draw draw_operation(const FuzzTables& tables, std::mt19937_64& common, std::size_t maximum_bytes);
+/// kinds: to choose from.
+Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, std::mt19937_64& common,
+                    std::size_t maximum_bytes);
+
+/// Where this rank is, what it shares, and its own numbers: they decide where buffers are, layouts, and lateness.
+struct FuzzPlace {
+  Context& context;
+  const FuzzTables& tables;
+  const DrawnCommunicator& communicator;
+  std::mt19937_64& local;
+  bool alone;  ///< no other operation exists at the same time, so memory that the program has but once may be used
+};
 
 /// One rank's part of a drawn collective.
 class FuzzOperation {
  public:
-  /// local: this rank's own numbers; they decide where buffers are, layouts, and lateness. alone: no other operation
-  /// exists at the same time, so memory that the program has but once may be used.
-  FuzzOperation(Context& context, const FuzzTables& tables, const Draw& draw, MPI_Comm communicator,
-                std::mt19937_64& local, bool alone);
+  FuzzOperation(const FuzzPlace& place, const Draw& draw);
+  virtual ~FuzzOperation() = default;
+  FuzzOperation(const FuzzOperation&) = delete;
+  FuzzOperation& operator=(const FuzzOperation&) = delete;
 
-  /// Calls MPI_.
+  /// Calls MPI_, perhaps late.
   void run();
-  /// Calls PMPI_ on data of the same value where the result is not known otherwise.
-  void run_reference();
+  /// Calls PMPI_ on data of the same value, where the result is not known otherwise or the host was to be asked.
+  virtual void run_reference() {}
   /// Says what was wrong; empty if nothing.
-  std::string check();
+  virtual std::string check() { return ""; }
   /// What was done, for the report of a failure.
   std::string describe() const;
 
- private:
-  std::unique_ptr<Memory> make_memory(std::mt19937_64& local, std::size_t bytes, int slot, Place& place);
-  void prepare_bcast(std::mt19937_64& local);
-  void prepare_reduction(std::mt19937_64& local);
-  MPI_Op operation() const;
-  bool receives() const { return draw_.kind == Draw::kAllreduce || rank_ == root_; }
+ protected:
+  virtual void call_mpi() = 0;
+  virtual std::string describe_places() const { return ""; }
 
-  Context& context_;
   const FuzzTables& tables_;
-  Draw draw_;
+  const Draw draw_;
   MPI_Comm communicator_;
-  bool alone_;
   int rank_ = 0;
   int size_ = 1;
   int root_ = 0;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   std::size_t element_bytes_ = 1;
+
+ private:
   std::uint64_t lateness_ = 0;
-  std::unique_ptr<Layout> layout_;
-  Place send_place_ = Place::kHeapSmall;
-  Place receive_place_ = Place::kHeapSmall;
-  std::unique_ptr<Memory> send_memory_;
-  std::unique_ptr<Memory> receive_memory_;
-  char* send_ = nullptr;
-  char* receive_ = nullptr;
-  std::vector<char> sent_;       ///< a copy of what was in the send buffer, guards included
-  std::vector<char> expected_;   ///< what the receive buffer must hold afterwards, guards included
-  std::vector<char> reference_;  ///< the host's result
 };
+
+std::unique_ptr<FuzzOperation> make_operation(const FuzzPlace& place, const Draw& draw);
+std::unique_ptr<FuzzOperation> make_reduction(const FuzzPlace& place, const Draw& draw);
+std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& draw);
+
+// What the kinds of operations share.
+
+constexpr std::size_t kGuardBytes = 64;
+constexpr char kGuard = 0x6B;
+
+/// A buffer of a kind that this rank chooses for itself.
+std::unique_ptr<Memory> make_memory(const FuzzPlace& place, std::size_t bytes, int slot, Place& chosen);
+/// The byte number i of a message: depends on the draw, so that stale data is seen.
+inline char byte_of(std::uint64_t seed, std::size_t i) {
+  return static_cast<char>((i * 0x9E3779B1u + seed) >> 5);
+}
+/// A number that depends on all three.
+std::uint64_t mix(std::uint64_t seed, std::int64_t a, std::int64_t b);
+/// Empty, or where `memory` is not as expected, counted from byte `origin`.
+std::string difference(const std::vector<char>& expected, const char* memory, std::ptrdiff_t origin, const char* what);
 
 }  // namespace tutti::tests

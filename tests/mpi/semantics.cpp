@@ -59,6 +59,7 @@ int main(int argc, char** argv) {
         TEST(scans_of_derived_types),
         TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),
+        TEST(ranks_in_different_calls_are_told),
     };
     status = run_tests(context, tests, argc, argv);
   }

@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -192,6 +193,11 @@ void exercise(Context& context, MPI_Comm communicator, const char* what, int cou
   MPI_Allreduce(send.data(), receive.data(), count, MPI_INT, MPI_MAX, communicator);
   context.expect(all_are(receive, 1, size - 1), "%s: Allreduce of %d ranks, %d ints", what, size, count);
   MPI_Barrier(communicator);
+}
+
+bool tutti_is_there() {
+  static const bool there = dlsym(RTLD_DEFAULT, "tutti_last_choice") != nullptr;
+  return there;
 }
 
 std::size_t resident_bytes() {

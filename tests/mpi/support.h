@@ -99,6 +99,9 @@ void lend_stack(char* region, std::size_t bytes);
 /// Barrier, Bcast, Reduce and Allreduce on a communicator, with results known beforehand.
 void exercise(Context& context, MPI_Comm communicator, const char* what, int count = 100);
 
+/// Whether the preload is there. If not, MPI_ is the host's own.
+bool tutti_is_there();
+
 /// Resident memory of this process in bytes, without what it shares with files.
 std::size_t resident_bytes();
 

@@ -49,9 +49,10 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
     if (++rank == ranks) rank = 0;
     const Post& theirs = communicator.slot(rank, sequence).post;
     if (const sync::Stamp target = sync::stamp(sequence, 1); !theirs.flag.has(target)) {
-      const sync::WaitReason reason{"Alltoall", communicator.identity(), sequence, communicator.node_rank(rank)};
+      const sync::WaitReason reason{"Alltoall", &communicator, sequence, communicator.node_rank(rank)};
       sync::wait(*communicator.node().waiter, reason, [&] { return theirs.flag.has(target); });
     }
+    communicator.check(rank, sequence);
     const std::byte* blocks = in_line ? theirs.payload : communicator.slot_data(rank, sequence);
     reduction::copy(arguments.receive.at(static_cast<std::size_t>(rank)),
                     blocks + (rank < self ? own - 1 : own) * bytes, bytes);

@@ -18,9 +18,13 @@ void run(Communicator& communicator, const BarrierArguments&) {
   communicator.published();
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const sync::Flag& flag = communicator.slot(rank, sequence).post.flag;
-    if (flag.has(stamp)) continue;
-    const sync::WaitReason reason{"Barrier", communicator.identity(), sequence, communicator.node_rank(rank)};
+    if (flag.has(stamp)) {
+      communicator.check(rank, sequence);
+      continue;
+    }
+    const sync::WaitReason reason{"Barrier", &communicator, sequence, communicator.node_rank(rank)};
     sync::wait(*communicator.node().waiter, reason, [&] { return flag.has(stamp); });
+    communicator.check(rank, sequence);
   }
   communicator.seen_all(sequence);
   communicator.complete(sequence);

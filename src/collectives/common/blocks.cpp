@@ -159,6 +159,7 @@ void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::siz
 }
 
 RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
+  operation.communicator().check(rank, operation.sequence());
   const Post& post = operation.slot(rank).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};

@@ -44,9 +44,10 @@ inline const std::byte* receive(Communicator& communicator, std::uint64_t sequen
   const Post& post = communicator.slot(rank, sequence).post;
   const sync::Stamp target = sync::stamp(sequence, fits_inline(bytes) ? 1 : grains_needed(end));
   if (!post.flag.has(target)) {
-    const sync::WaitReason reason{collective, communicator.identity(), sequence, communicator.node_rank(rank)};
+    const sync::WaitReason reason{collective, &communicator, sequence, communicator.node_rank(rank)};
     sync::wait(*communicator.node().waiter, reason, [&] { return post.flag.has(target); });
   }
+  communicator.check(rank, sequence);
   return fits_inline(bytes) ? post.payload : communicator.slot_data(rank, sequence);
 }
 

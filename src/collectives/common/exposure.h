@@ -28,9 +28,11 @@ Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
 
 inline memory::Region posted_source(Operation& operation, int rank) {
+  operation.communicator().check(rank, operation.sequence());
   return memory::Region::from_bits(operation.slot(rank).post.regions.source);
 }
 inline memory::Region posted_destination(Operation& operation, int rank) {
+  operation.communicator().check(rank, operation.sequence());
   return memory::Region::from_bits(operation.slot(rank).post.regions.destination);
 }
 

@@ -67,6 +67,7 @@ bool take(Operation& operation, const NeighborArguments& arguments, std::size_t 
     if (bytes) std::memcpy(to, arguments.send.at(index), bytes);
     return false;
   }
+  communicator.check(source, operation.sequence());
   const Post& post = operation.slot(source).post;
   if (const std::uint64_t inlined = post.flag.get() & sync::progress_max) {
     const bool same = inlined >= inline_same_block;

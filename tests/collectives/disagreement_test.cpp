@@ -1,0 +1,223 @@
+// Ranks that are in different calls: at least one is told, nobody waits forever, no byte is stored outside a buffer.
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+namespace {
+
+constexpr std::byte guard{0x5a};
+constexpr std::size_t guard_bytes = 100'000;
+
+/// Bytes that a call may use, with others behind that it may not.
+class Guarded {
+ public:
+  explicit Guarded(std::size_t bytes) : bytes_(bytes), memory_(bytes + guard_bytes, guard) {
+    std::fill_n(memory_.begin(), bytes, std::byte{1});
+  }
+  std::byte* data() { return memory_.data(); }
+  bool intact() const {
+    for (std::size_t i = bytes_; i < memory_.size(); ++i)
+      if (memory_[i] != guard) return false;
+    return true;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::vector<std::byte> memory_;
+};
+
+void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    unsigned sum = 0;
+    for (std::size_t s = 0; s < count; ++s)
+      sum += std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]);
+    static_cast<std::byte*>(destination)[i] = static_cast<std::byte>(sum);
+  }
+}
+
+/// A call on `rank` of `ranks` with messages or blocks of so many bytes, the root being 0. True if it kept to its buffers.
+using Call = std::function<bool(Collectives&, std::size_t bytes, int rank, int ranks)>;
+
+bool bcast(Collectives& collectives, std::size_t bytes, int, int) {
+  Guarded buffer(bytes);
+  struct Check {  // also when the call throws
+    Guarded& buffer;
+    ~Check() { EXPECT_TRUE(buffer.intact()); }
+  } check{buffer};
+  return collectives.bcast({buffer.data(), bytes, 0});
+}
+
+/// send and receive: buffers of so many bytes.
+template <class Run>
+bool with_buffers(std::size_t send_bytes, std::size_t receive_bytes, Run&& run) {
+  Guarded send(send_bytes), receive(receive_bytes);
+  struct Check {
+    Guarded &send, &receive;
+    ~Check() { EXPECT_TRUE(send.intact() && receive.intact()); }
+  } check{send, receive};
+  return run(send.data(), receive.data());
+}
+
+Combiner sum_of_bytes() {
+  Combiner combiner;
+  combiner.function = add;
+  return combiner;
+}
+
+bool allreduce(Collectives& collectives, std::size_t bytes, int, int) {
+  const Combiner combiner = sum_of_bytes();
+  return with_buffers(bytes, bytes, [&](std::byte* send, std::byte* receive) {
+    return collectives.allreduce({send, receive, bytes, &combiner});
+  });
+}
+bool reduce(Collectives& collectives, std::size_t bytes, int rank, int) {
+  const Combiner combiner = sum_of_bytes();
+  return with_buffers(bytes, bytes, [&](std::byte* send, std::byte* receive) {
+    return collectives.reduce({send, rank == 0 ? receive : nullptr, bytes, &combiner, 0});
+  });
+}
+bool scan(Collectives& collectives, std::size_t bytes, int, int) {
+  const Combiner combiner = sum_of_bytes();
+  return with_buffers(bytes, bytes, [&](std::byte* send, std::byte* receive) {
+    return collectives.scan({send, receive, bytes, &combiner});
+  });
+}
+bool allgather(Collectives& collectives, std::size_t bytes, int, int ranks) {
+  return with_buffers(bytes, bytes * static_cast<std::size_t>(ranks), [&](std::byte* send, std::byte* receive) {
+    return collectives.allgather({send, bytes, Blocks::regular(receive, bytes)});
+  });
+}
+bool alltoall(Collectives& collectives, std::size_t bytes, int, int ranks) {
+  const std::size_t all = bytes * static_cast<std::size_t>(ranks);
+  return with_buffers(all, all, [&](std::byte* send, std::byte* receive) {
+    return collectives.alltoall({Blocks::regular(send, bytes), Blocks::regular(receive, bytes)});
+  });
+}
+bool gather(Collectives& collectives, std::size_t bytes, int, int ranks) {
+  return with_buffers(bytes, bytes * static_cast<std::size_t>(ranks), [&](std::byte* send, std::byte* receive) {
+    return collectives.gather({send, bytes, Blocks::regular(receive, bytes), 0});
+  });
+}
+bool scatter(Collectives& collectives, std::size_t bytes, int, int ranks) {
+  return with_buffers(bytes * static_cast<std::size_t>(ranks), bytes, [&](std::byte* send, std::byte* receive) {
+    return collectives.scatter({Blocks::regular(send, bytes), receive, bytes, 0});
+  });
+}
+bool barrier(Collectives& collectives, std::size_t, int, int) {
+  return collectives.barrier();
+}
+
+World world_of(int ranks, Reach reach, const std::string& algorithm) {
+  World world;
+  world.ranks = ranks;
+  world.reach = reach;
+  world.algorithm = algorithm;
+  world.settings.hierarchy = "l3+numa+socket";
+  world.settings.chunk = "8K";
+  world.settings.segment = 64 * 1024;
+  return world;
+}
+
+struct Sizes {
+  std::size_t others, odd;
+};
+const std::vector<Sizes> sizes{{1 << 20, 64 << 10}, {64 << 10, 1 << 20}, {100, 8}, {8, 100},
+                               {20'000, 15'000},    {50'000, 8}};
+
+/// `odd_one` makes another call, or one with another size, than the others. Returns how many were told; `odd_one_told`.
+int told(const World& world, int odd_one, const Call& call, const Call& odd_call, Sizes size, bool& odd_one_told) {
+  std::atomic<int> count{0};
+  std::atomic<bool> odd{false};
+  const auto begin = std::chrono::steady_clock::now();
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    try {
+      const bool is_odd = rank == odd_one;
+      (is_odd ? odd_call : call)(collectives, is_odd ? size.odd : size.others, rank, world.ranks);
+    } catch (const Disagreement&) {
+      count.fetch_add(1);
+      if (rank == odd_one) odd = true;
+    }
+  });
+  odd_one_told = odd;
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(taken.count(), 0.3) << world.algorithm;
+  return count;
+}
+
+template <class Arguments>
+void sizes_differ(const char* collective, const Call& call, bool odd_one_receives) {
+  for (const auto* algorithm : algorithms_of<Arguments>())
+    for (const int ranks : {2, 3, 5})
+      for (const Reach reach : {Reach::direct, Reach::cma, Reach::staged})
+        for (const Sizes size : sizes)
+          for (const int odd_one : {ranks - 1, ranks / 2}) {
+            bool odd_one_told = false;
+            const std::string choice = std::string(collective) + ":" + algorithm->name;
+            const int count = told(world_of(ranks, reach, choice), odd_one, call, call, size, odd_one_told);
+            EXPECT_TRUE(odd_one_receives ? odd_one_told : count > 0)
+                << choice << ", " << name_of(reach) << ", " << ranks << " ranks, rank " << odd_one << " has "
+                << size.odd << " bytes, the others " << size.others;
+          }
+}
+
+TEST(Disagreement, AReaderOfBcastWithAnotherSizeIsTold) {
+  sizes_differ<BcastArguments>("bcast", bcast, true);
+}
+TEST(Disagreement, DifferentSizesOfAllreduceAreSeen) {
+  sizes_differ<AllreduceArguments>("allreduce", allreduce, true);
+}
+TEST(Disagreement, DifferentSizesOfReduceAreSeen) {
+  sizes_differ<ReduceArguments>("reduce", reduce, false);
+}
+TEST(Disagreement, DifferentSizesOfScanAreSeen) {
+  sizes_differ<ScanArguments>("scan", scan, false);
+}
+TEST(Disagreement, DifferentSizesOfAllgatherAreSeen) {
+  sizes_differ<AllgatherArguments>("allgather", allgather, true);
+}
+TEST(Disagreement, DifferentSizesOfAlltoallAreSeen) {
+  sizes_differ<AlltoallArguments>("alltoall", alltoall, true);
+}
+TEST(Disagreement, DifferentSizesOfGatherAreSeen) {
+  sizes_differ<GatherArguments>("gather", gather, false);
+}
+TEST(Disagreement, AReaderOfScatterWithAnotherSizeIsTold) {
+  sizes_differ<ScatterArguments>("scatter", scatter, true);
+}
+
+TEST(Disagreement, NobodyWaitsForARankInAnotherCollective) {
+  const std::vector<Call> calls{bcast, reduce, allreduce, scan, gather, scatter, allgather, alltoall, barrier};
+  for (const int ranks : {2, 3, 5})
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{10'000}, std::size_t{300'000}})
+      for (const Call& call : calls)
+        for (std::size_t other = 0; other < calls.size(); ++other) {
+          bool odd_one_told = false;
+          for (const int odd_one : {0, ranks - 1}) {
+            const auto others = static_cast<std::size_t>(&call - calls.data());
+            if (other == others) continue;
+            const int count =
+                told(world_of(ranks, Reach::direct, ""), odd_one, call, calls[other], {bytes, bytes}, odd_one_told);
+            EXPECT_GT(count, 0) << others << " and " << other << " on " << ranks << " ranks, odd one " << odd_one
+                                << ", " << bytes << " bytes";
+          }
+        }
+}
+
+TEST(Disagreement, TheNextCallsAreInOrderAgain) {
+  for (const int ranks : {2, 3, 5})
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      for (int i = 0; i < 3; ++i) {
+        const std::size_t bytes = rank == ranks - 1 ? 100 : 1000;
+        EXPECT_THROW(allreduce(collectives, bytes, rank, ranks), Disagreement);
+        EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+        EXPECT_TRUE(barrier(collectives, 0, rank, ranks));
+      }
+    });
+}
+
+}  // namespace
+}  // namespace tutti::test
