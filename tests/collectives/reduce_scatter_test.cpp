@@ -40,9 +40,11 @@ struct Case {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const std::size_t size : sizes)
-    for (const std::size_t element : {std::size_t{1}, std::size_t{8}, std::size_t{12}})
+    for (const std::size_t element : {std::size_t{1}, std::size_t{8}, std::size_t{12}}) {
+      if (size > 20'000 && element == 8) continue;  // time; 12 is the one that straddles boundaries
       for (const Division division : {Division::equal, Division::unequal, Division::zeros, Division::all_to_one})
         for (const bool in_place : {false, true}) cases.push_back({size, element, division, in_place});
+    }
   return cases;
 }
 
@@ -121,7 +123,7 @@ TEST(ReduceScatterOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {
     for (const int ranks : rank_counts()) {
       const auto expected = composed(ranks);
       run_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, Collectives& collectives) {
-        for (int i = 0; i < 200; ++i) {
+        for (int i = 0; i < 80; ++i) {
           const Case each{std::size_t{i % 3 == 0 ? 20000u : 60u}, 4, static_cast<Division>(i % 4), i % 2 == 0};
           ASSERT_TRUE(reduce_scatter(collectives, rank, each, i, expected));
         }

@@ -144,12 +144,10 @@ void scans_in_place_and_of_nothing(Context& context) {
     MPI_Exscan(MPI_IN_PLACE, values.data(), count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (self > 0) context.expect(summed(self), "Exscan in place of %d doubles", count);
 
-    // The result is at the beginning, and what is behind it stays.
+    // The result is at the beginning; what is behind it in the buffer may change (it does with MPICH).
     const auto scattered = [&](std::size_t own, std::size_t first, std::size_t total, const std::vector<double>& got) {
       for (std::size_t i = 0; i < own; ++i)
         if (got[i] != sum_up_to(first + i, ranks)) return false;
-      for (std::size_t i = own; i < total; ++i)
-        if (got[i] != static_cast<double>(i % 100) + self) return false;
       return got[total] == -1.0;
     };
     const std::vector<int> counts = count == 0 ? std::vector<int>(at(ranks), 0) : unequal_counts(ranks, count);
@@ -175,9 +173,9 @@ void scans_in_place_and_of_nothing(Context& context) {
   MPI_Reduce_scatter(send.data(), is_last ? receive.data() : nullptr, last_only.data(), MPI_INT, MPI_SUM,
                      MPI_COMM_WORLD);
   if (is_last) context.expect(receive == std::vector<int>(3, 2 * ranks), "Reduce_scatter to the last rank only");
-  std::vector<int> scanned(3, 0);
-  MPI_Exscan(send.data(), self > 0 ? scanned.data() : nullptr, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (self > 0) context.expect(scanned == std::vector<int>(3, 2 * self), "Exscan without a buffer on rank 0");
+  std::vector<int> scanned(3, -1);
+  MPI_Exscan(send.data(), scanned.data(), 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  context.expect(scanned == std::vector<int>(3, self > 0 ? 2 * self : -1), "Exscan, which gives rank 0 nothing");
 }
 
 void scans_with_user_operations_keep_rank_order(Context& context) {
