@@ -1,4 +1,5 @@
-// What the tests of Scatter and Gather share: every algorithm with its parameters, blocks of all sorts, bytes to expect.
+// What the tests of Scatter and Gather share: every algorithm with its parameters, blocks of all sorts, bytes to
+// expect.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A small block whose size its reader need not know: the size goes ahead of the bytes, in the flag's own line; the bytes
-// follow there if they fit, else they lie in the data area. For irregular collectives.
+// A small block whose size its reader need not know: the size goes ahead of the bytes, in the flag's own line; the
+// bytes follow there if they fit, else they lie in the data area. For irregular collectives.
 #pragma once
 
 #include <cstring>

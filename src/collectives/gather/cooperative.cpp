@@ -1,12 +1,13 @@
 // Gather, flat, single copy, the root copies too.
 //
 // Phase 1: the root exposes where the blocks belong and says from where on it copies itself; every sender exposes its
-// buffer. Phase 2: each sender writes the front of its block into the root's buffer; the root copies its own block, then
-// reads the back part of each block whose buffer it can load from. Phase 3: all wait until the root and the senders have
-// finished.
+// buffer. Phase 2: each sender writes the front of its block into the root's buffer; the root copies its own block,
+// then reads the back part of each block whose buffer it can load from. Phase 3: all wait until the root and the
+// senders have finished.
 // Cost: two flag hops; n (1 - 3/4p) bytes copied by every rank but the root, in place n (1 - 5/4p), where writes alone
 // copy n.
-// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's part is ours.
+// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
+// part is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"

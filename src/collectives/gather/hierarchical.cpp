@@ -1,9 +1,10 @@
 // Gather along the hierarchy, for many ranks and small blocks.
 //
-// Phase 1: a rank that leads nobody puts its block into its slot (the smallest into the flag's own line), or exposes its
-// buffer if it does not fit. Phase 2: the leader of each group puts the blocks of all ranks below it into its own slot,
-// in rank order, as long runs where they are neighbours; what the slot cannot hold goes into its staging buffer. The
-// root copies the runs to where they belong. Phase 3: who was read from its slot is done, others wait for their leader.
+// Phase 1: a rank that leads nobody puts its block into its slot (the smallest into the flag's own line), or exposes
+// its buffer if it does not fit. Phase 2: the leader of each group puts the blocks of all ranks below it into its own
+// slot, in rank order, as long runs where they are neighbours; what the slot cannot hold goes into its staging buffer.
+// The root copies the runs to where they belong. Phase 3: who was read from its slot is done, others wait for their
+// leader.
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 

@@ -5,7 +5,8 @@
 // reader's block into the buffers that it can store to. Phase 3: all wait until the root and the readers have finished.
 // Cost: two flag hops; n (1 - 1/4p) bytes copied by every rank, the root included, in place n (1 - 1/2p), where reads
 // alone copy n.
-// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's part is ours.
+// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's
+// part is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"

@@ -1,9 +1,9 @@
 // Scatter along the hierarchy, for many ranks and small blocks.
 //
-// Phase 1: the root puts its blocks into its slot, or exposes its buffer if they do not fit. Phase 2: the leader of each
-// group reads the blocks of all ranks below it, in rank order, as long runs where they are neighbours, and lends them to
-// its group; a rank that leads nobody reads its own. Phase 3: nobody waits for readers of slots; for others, the owner
-// does. When all blocks fit into the flag's own line, that line is handed down whole.
+// Phase 1: the root puts its blocks into its slot, or exposes its buffer if they do not fit. Phase 2: the leader of
+// each group reads the blocks of all ranks below it, in rank order, as long runs where they are neighbours, and lends
+// them to its group; a rank that leads nobody reads its own. Phase 3: nobody waits for readers of slots; for others,
+// the owner does. When all blocks fit into the flag's own line, that line is handed down whole.
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 

@@ -1,7 +1,7 @@
 // Scatter, flat, single copy: all read at once.
 //
-// Phase 1: the root exposes its blocks. Phase 2: every rank reads its block from the root's buffer while the root copies
-// its own. Phase 3: the root waits until all have read, unless what they read is a copy in its slot.
+// Phase 1: the root exposes its blocks. Phase 2: every rank reads its block from the root's buffer while the root
+// copies its own. Phase 3: the root waits until all have read, unless what they read is a copy in its slot.
 // Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.1.

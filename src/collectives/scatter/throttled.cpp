@@ -2,7 +2,8 @@
 //
 // Phase 1: the root exposes its blocks. Phase 2: the first k ranks after the root read their blocks at once; each later
 // one begins when the rank k places before it has finished, so there are k chains of readers and no barrier; k need not
-// divide the number of ranks. Meanwhile the root copies its own block. Phase 3: the root waits for the last of each chain.
+// divide the number of ranks. Meanwhile the root copies its own block. Phase 3: the root waits for the last of each
+// chain.
 // Cost: 2 + (p-1)/k flag hops; n bytes copied by every rank, one after the other in each chain:
 // (p-1)/k (alpha + n beta + l gamma(k) n/s).
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.3.
