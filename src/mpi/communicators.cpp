@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/datatypes.h"
+#include "mpi/peer_watch.h"
 #include "mpi/preload_unmap.h"
 
 namespace tutti::mpi {
@@ -120,6 +121,7 @@ int made(int code, const MPI_Comm* communicator) {
 
 void stop() {
   if (!the_job) return;
+  PeerWatch::leave();
   host.Comm_free(&the_job->progress);
   end_xpmem(*the_job);
   the_job = nullptr;

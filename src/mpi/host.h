@@ -18,7 +18,7 @@
 
 // clang-format off
 #define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
-  X(Init) X(Init_thread) X(Finalize) X(Alloc_mem) X(Free_mem) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
+  X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local)

@@ -10,6 +10,7 @@
 #include "mpi/communicators.h"
 #include "mpi/datatypes.h"
 #include "mpi/host.h"
+#include "mpi/peer_watch.h"
 #include "mpi/reductions.h"
 
 namespace tutti::mpi {
@@ -138,6 +139,12 @@ TUTTI_EXPORT int MPI_Finalize() {
   mpi::resolve();
   mpi::stop();
   return next.Finalize();
+}
+
+TUTTI_EXPORT int MPI_Abort(MPI_Comm comm, int code) {
+  mpi::PeerWatch::leave();
+  mpi::resolve();
+  return next.Abort(comm, code);
 }
 
 TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {

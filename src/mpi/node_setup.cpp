@@ -1,10 +1,8 @@
 #include "mpi/node_setup.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include <cstring>
 
 #include "mpi/descriptors.h"
+#include "mpi/peer_watch.h"
 #include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
 #include "topology/machine.h"
@@ -31,6 +30,7 @@ constexpr std::size_t affinity_words = 32;  // 2048 processing units
 /// At the beginning of every arena.
 struct ArenaHeader {
   sync::Doorbell doorbell;
+  LifeLine life;
   std::uint64_t magic;
   std::uint64_t machine_bytes;  ///< on the first rank of the node: the serialised machine that follows
   std::uint8_t machine[1];
@@ -303,45 +303,6 @@ topology::Placement placement_of(Node& node, const Neighbours& here) {
   return topology::place(machine.value_or(topology::Machine()), affinities);
 }
 
-/// Notices peers that are gone: one epoll descriptor over a process descriptor each.
-class PeerWatch {
- public:
-  PeerWatch(const Neighbours& here, const Log& log) : world_ranks_(here.world_ranks), log_(log) {
-    epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    for (std::size_t i = 0; i < here.cards.size(); ++i) {
-      processes_.push_back(here.cards[i].process);
-      if (static_cast<int>(i) == here.self || epoll_ < 0) continue;
-      const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, here.cards[i].process, 0));
-      if (descriptor < 0) continue;
-      epoll_event event{};
-      event.events = EPOLLIN;
-      event.data.u64 = i;
-      epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event);
-    }
-  }
-  /// Ends the job if a peer has died while we wait.
-  void check(const sync::WaitReason& reason) const {
-    epoll_event event{};
-    if (epoll_ < 0 || epoll_wait(epoll_, &event, 1, 0) != 1) return;
-    const auto dead = static_cast<std::size_t>(event.data.u64);
-    log_.error("rank %d (process %d) has died; rank %d was waiting in %s for rank %d; the job is ended",
-               world_ranks_[dead], static_cast<int>(processes_[dead]), log_.rank(), reason.collective,
-               reason.peer >= 0 ? world_ranks_[static_cast<std::size_t>(reason.peer)] : -1);
-    // The launcher forwards the line, and may end itself at the abort before it has done so.
-    usleep(200'000);
-    host.Abort(MPI_COMM_WORLD, 1);
-  }
-  int world_rank(int node_rank) const {
-    return node_rank >= 0 ? world_ranks_[static_cast<std::size_t>(node_rank)] : -1;
-  }
-
- private:
-  std::vector<int> world_ranks_;
-  std::vector<pid_t> processes_;
-  const Log& log_;
-  int epoll_ = -1;
-};
-
 void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
@@ -364,7 +325,13 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
     int arrived = 0;
     host.Iprobe(MPI_ANY_SOURCE, 0, progress, &arrived, MPI_STATUS_IGNORE);
   };
-  const auto watch = std::make_shared<PeerWatch>(here, node.log);
+  std::vector<PeerWatch::Member> members;
+  for (std::size_t i = 0; i < here.cards.size(); ++i)
+    members.push_back(
+        {here.world_ranks[i], here.cards[i].process, &reinterpret_cast<ArenaHeader*>(node.peers[i].arena)->life});
+  // Never freed: its thread looks at it until the process ends.
+  auto* const watch = new PeerWatch(std::move(members), here.self, node.log);
+  if (here.cards.size() > 1) watch->start();
   options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
   options.report = [watch, &node](const sync::WaitReason& reason) {
     node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx", node.log.rank(),

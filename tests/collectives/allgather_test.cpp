@@ -109,7 +109,7 @@ TEST_P(Allgather, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(AllgatherSizes, ARankThatSendsLessOrMoreThanIsExpectedKeepsNobodyWaiting) {

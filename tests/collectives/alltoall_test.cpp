@@ -99,7 +99,7 @@ TEST_P(Alltoall, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobodyWaits) {

@@ -102,7 +102,7 @@ TEST_P(Gather, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Gather, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Gather, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(GatherOrder, CallsOfManySizesAndRootsFollowEachOther) {

@@ -216,7 +216,7 @@ TEST_P(Neighbors, WhatDoesNotFitIsCutAndNoted) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Neighbors, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Neighbors, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace

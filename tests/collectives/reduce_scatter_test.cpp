@@ -115,7 +115,8 @@ TEST_P(ReduceScatter, EveryAlgorithmGivesEachRankItsRangeInRankOrder) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, ReduceScatter, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, ReduceScatter,
+                         testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(ReduceScatterOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {

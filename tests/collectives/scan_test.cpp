@@ -104,7 +104,7 @@ TEST_P(Scan, EveryAlgorithmGivesEachRankItsPrefixInRankOrder) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Scan, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Scan, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(ScanOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {

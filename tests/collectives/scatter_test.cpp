@@ -105,7 +105,7 @@ TEST_P(Scatter, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, testing::Values(Reach::direct, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(ScatterOrder, CallsOfManySizesAndRootsFollowEachOther) {

@@ -34,7 +34,6 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
   world.settings.chunk = "8K";
   world.settings.segment = 64 * 1024;
   world.settings.flat_max = 64;
-  world.settings.xpmem_cache = 2;
   return world;
 }
 
