@@ -3,9 +3,9 @@
 #include <sys/uio.h>
 
 #include <cerrno>
-#include <cstring>
 #include <stdexcept>
 
+#include "base/copy.h"
 #include "memory/attachments.h"
 
 namespace tutti::memory {
@@ -57,7 +57,7 @@ std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) 
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
   if (const std::byte* source = pointer(region, offset, bytes))
     store == Store::streaming ? stream_copy(destination, source, bytes)
-                              : static_cast<void>(std::memcpy(destination, source, bytes));
+                              : static_cast<void>(copy_bytes(destination, source, bytes));
   else
     transfer(process_vm_readv, process, region.offset() + offset, static_cast<std::byte*>(destination), bytes);
 }
@@ -65,7 +65,7 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
   if (std::byte* destination = pointer(region, offset, bytes))
     store == Store::streaming ? stream_copy(destination, source, bytes)
-                              : static_cast<void>(std::memcpy(destination, source, bytes));
+                              : static_cast<void>(copy_bytes(destination, source, bytes));
   else
     transfer(process_vm_writev, process, region.offset() + offset,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/copy.h"
+
 namespace tutti::reduction {
 
 namespace detail {
@@ -32,12 +34,12 @@ struct Word32 {
 /// Copies `bytes` bytes. The two may be the same array; they may not overlap otherwise. Any alignment.
 ///
 /// Up to 64 bytes are copied in line: the C library's function costs about 3 ns a call, most of it for the
-/// call, these 1 to 1.5 (bench_reduction shows both). For more the C library chooses well among its own ways.
+/// call, these 1 to 1.5 (bench_reduction shows both). For more see copy_bytes().
 inline void copy(void* destination, const void* source, std::size_t bytes) noexcept {
   auto* to = static_cast<unsigned char*>(destination);
   const auto* from = static_cast<const unsigned char*>(source);
   if (bytes > 64) {
-    if (to != from) std::memcpy(to, from, bytes);
+    if (to != from) copy_bytes(to, from, bytes);
   } else if (bytes > 32) {
     detail::copy_two<detail::Word32>(to, from, bytes);
   } else if (bytes > 16) {

@@ -7,6 +7,7 @@
 
 #include "collectives/common/eager.h"
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 
 namespace tutti {
@@ -21,7 +22,7 @@ void copy_out(Communicator& communicator, std::uint64_t sequence, int rank, std:
   for (std::size_t at = 0; at < bytes; at += grain_bytes) {
     const std::size_t end = at + grain_bytes < bytes ? at + grain_bytes : bytes;
     const std::byte* data = eager::receive(communicator, sequence, rank, bytes, end, "Allgather");
-    std::memcpy(destination + at, data + at, end - at);
+    copy_bytes(destination + at, data + at, end - at);
   }
 }
 

@@ -7,6 +7,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
 // exposed, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
 
@@ -23,7 +24,7 @@ std::size_t reader_part(std::size_t bytes, int ranks) {
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
     const std::size_t end = std::min(at + 8 * grain_bytes, arguments.bytes);
-    std::memcpy(mine.local + at, arguments.buffer + at, end - at);
+    copy_bytes(mine.local + at, arguments.buffer + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, arguments.bytes));
   }
 }

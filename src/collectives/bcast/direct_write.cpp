@@ -8,6 +8,7 @@
 // shared memory, chunk by chunk, and copies out behind the root.
 // Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
 
@@ -56,7 +57,7 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     const std::size_t end = std::min(at + piece, arguments.bytes);
     co_await operation.has(operation.slot(root).done.flag[0], steps.until(index, end), root);
-    if (mine.copied) std::memcpy(arguments.buffer + at, mine.local + at, end - at);
+    if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
   }
 }
 

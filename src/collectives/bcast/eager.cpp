@@ -7,6 +7,7 @@
 
 #include "collectives/common/eager.h"
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 
 namespace tutti {
@@ -25,7 +26,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
     for (std::size_t at = 0; at < arguments.bytes; at += grain_bytes) {
       const std::size_t end = at + grain_bytes < arguments.bytes ? at + grain_bytes : arguments.bytes;
       const std::byte* data = eager::receive(communicator, sequence, arguments.root, arguments.bytes, end, "Bcast");
-      std::memcpy(arguments.buffer + at, data + at, end - at);
+      copy_bytes(arguments.buffer + at, data + at, end - at);
     }
   }
   communicator.complete(sequence);

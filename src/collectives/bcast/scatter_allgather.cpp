@@ -9,6 +9,7 @@
 // the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
 // Requires: nothing. CMA-aware, section V.B, 3.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
 #include "collectives/common/partition.h"
@@ -35,7 +36,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
   const std::size_t step = mine.copied ? parts.chunk : parts.bytes;
   for (std::size_t at = 0; at < parts.bytes; at += step) {
     const std::size_t end = std::min(at + step, parts.bytes);
-    if (mine.copied) std::memcpy(mine.local + at, arguments.buffer + at, end - at);
+    if (mine.copied) copy_bytes(mine.local + at, arguments.buffer + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, parts.bytes));
   }
   if (mine.in_the_ring) co_return;
@@ -57,7 +58,7 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
     std::byte* here = mine.local + (at - own.begin);
     from_root.copy_from(posted_source(operation, parts.root), at, here, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end - own.begin, own.length()));
-    if (mine.copied) std::memcpy(arguments.buffer + at, here, end - at);
+    if (mine.copied) copy_bytes(arguments.buffer + at, here, end - at);
   }
   for (int i = 1; i < parts.ranks; ++i) {
     const int position = (self - i + parts.ranks) % parts.ranks;

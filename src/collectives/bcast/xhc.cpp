@@ -8,6 +8,7 @@
 
 #include <cmath>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/pull.h"
@@ -23,10 +24,10 @@ Task body_inline(Operation& operation, const BcastArguments& arguments) {
   if (plan.parent >= 0) {
     const Post& theirs = operation.slot(plan.parent).post;
     co_await operation.has(theirs.flag, 1, plan.parent);
-    std::memcpy(arguments.buffer, theirs.payload, arguments.bytes);
+    copy_bytes(arguments.buffer, theirs.payload, arguments.bytes);
   }
   if (plan.child_count == 0) co_return;
-  std::memcpy(mine.payload, arguments.buffer, arguments.bytes);
+  copy_bytes(mine.payload, arguments.buffer, arguments.bytes);
   operation.publish(mine.flag, 1);
 }
 

@@ -1,8 +1,9 @@
 #include "collectives/common/blocks.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+
+#include "base/copy.h"
 
 namespace tutti {
 
@@ -141,7 +142,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
     for (std::size_t i = 0; i < distinct; ++i)
       if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-        std::memcpy(exposed.local.at(i), blocks.at(i), blocks.size(i));
+        copy_bytes(exposed.local.at(i), blocks.at(i), blocks.size(i));
   }
   mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
@@ -155,7 +156,7 @@ void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::siz
   if (!exposed.exposure.copied) return;
   for (std::size_t i = 0; i < count; ++i)
     if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-      std::memcpy(blocks.at(i), exposed.local.at(i), blocks.size(i));
+      copy_bytes(blocks.at(i), exposed.local.at(i), blocks.size(i));
 }
 
 RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {

@@ -2,8 +2,7 @@
 // travel in the flag's own line. The ring of slots frees the sender at once, so nobody acknowledges.
 #pragma once
 
-#include <cstring>
-
+#include "base/copy.h"
 #include "engine/communicator.h"
 #include "reduction/copy.h"
 
@@ -31,7 +30,7 @@ inline void send(Communicator& communicator, std::uint64_t sequence, const void*
   std::byte* data = communicator.slot_data(communicator.rank(), sequence);
   for (std::size_t at = 0; at < bytes; at += grain_bytes) {
     const std::size_t end = at + grain_bytes < bytes ? at + grain_bytes : bytes;
-    std::memcpy(data + at, static_cast<const std::byte*>(source) + at, end - at);
+    copy_bytes(data + at, static_cast<const std::byte*>(source) + at, end - at);
     post.flag.set(sync::stamp(sequence, grains_complete(end, bytes)));
   }
   communicator.published();

@@ -1,7 +1,8 @@
 #include "collectives/common/gathered.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "base/copy.h"
 
 namespace tutti {
 
@@ -13,7 +14,7 @@ Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
   const auto own = static_cast<std::size_t>(operation.communicator().rank());
   const std::size_t bytes = std::min(arguments.bytes, arguments.receive.size(own));
   const std::byte* source = arguments.send ? arguments.send : arguments.receive.at(own);
-  if (bytes > 0 && source != exposed_.local.at(own)) std::memcpy(exposed_.local.at(own), source, bytes);
+  if (bytes > 0 && source != exposed_.local.at(own)) copy_bytes(exposed_.local.at(own), source, bytes);
   announce(1);
 }
 

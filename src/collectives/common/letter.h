@@ -2,9 +2,9 @@
 // bytes follow there if they fit, else they lie in the data area. For irregular collectives.
 #pragma once
 
-#include <cstring>
 #include <limits>
 
+#include "base/copy.h"
 #include "collectives/common/blocks.h"
 
 namespace tutti::letter {
@@ -22,10 +22,10 @@ inline void send(Operation& operation, const std::byte* source, std::size_t byte
   Communicator& communicator = operation.communicator();
   Post& post = operation.own().post;
   const std::uint64_t size = bytes;
-  std::memcpy(post.payload, &size, sizeof size);
+  copy_bytes(post.payload, &size, sizeof size);
   std::byte* data = bytes <= inline_bytes ? post.payload + sizeof size
                                           : communicator.slot_data(communicator.rank(), operation.sequence());
-  if (bytes) std::memcpy(data, source, bytes);
+  if (bytes) copy_bytes(data, source, bytes);
   operation.publish(post.flag, sent);
 }
 
@@ -33,7 +33,7 @@ inline void send(Operation& operation, const std::byte* source, std::size_t byte
 inline void say_delivered(Operation& operation, std::size_t bytes) {
   Post& post = operation.own().post;
   const std::uint64_t words[2] = {delivered, bytes};
-  std::memcpy(post.payload, words, sizeof words);
+  copy_bytes(post.payload, words, sizeof words);
   operation.publish(post.flag, sent);
 }
 
@@ -42,15 +42,15 @@ inline void say_delivered(Operation& operation, std::size_t bytes) {
 inline bool open(Operation& operation, int rank, std::byte* destination, std::size_t bytes) {
   const Post& post = operation.slot(rank).post;
   std::uint64_t size = 0;
-  std::memcpy(&size, post.payload, sizeof size);
+  copy_bytes(&size, post.payload, sizeof size);
   if (size == delivered) {
-    std::memcpy(&size, post.payload + sizeof size, sizeof size);
+    copy_bytes(&size, post.payload + sizeof size, sizeof size);
     fitting(operation.communicator(), size, bytes);
     return false;
   }
   const std::byte* data = size <= inline_bytes ? post.payload + sizeof size
                                                : operation.communicator().slot_data(rank, operation.sequence());
-  if (const std::size_t common = fitting(operation.communicator(), size, bytes)) std::memcpy(destination, data, common);
+  if (const std::size_t common = fitting(operation.communicator(), size, bytes)) copy_bytes(destination, data, common);
   return true;
 }
 

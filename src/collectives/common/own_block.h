@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.h"
 #include "engine/communicator.h"
 
 namespace tutti {
@@ -22,7 +22,7 @@ class OwnBlock {
     if (store_ == memory::Store::streaming)
       memory::stream_copy(destination_, source_, bytes);
     else
-      std::memcpy(destination_, source_, bytes);
+      copy_bytes(destination_, source_, bytes);
     destination_ += bytes;
     source_ += bytes;
     left_ -= bytes;

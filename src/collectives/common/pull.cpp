@@ -1,8 +1,8 @@
 #include "collectives/common/pull.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.h"
 #include "collectives/common/exposure.h"
 
 namespace tutti {
@@ -23,7 +23,7 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
   } else if (is_root) {
     for (std::size_t at = 0; at < bytes; at += place.chunk_bytes) {
       const std::size_t end = std::min(at + place.chunk_bytes, bytes);
-      std::memcpy(mine.local + at, arguments.buffer + at, end - at);
+      copy_bytes(mine.local + at, arguments.buffer + at, end - at);
       operation.publish(progress, grains_complete(end, bytes));
     }
   } else {
@@ -40,7 +40,7 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
       parent.copy_from(posted_source(operation, place.parent), at, mine.local + at, end - at,
                        place.child_count ? memory::Store::cached : arguments.store);
       if (place.child_count > 0) operation.publish(progress, grains_complete(end, bytes));
-      if (mine.copied) std::memcpy(arguments.buffer + at, mine.local + at, end - at);
+      if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
     }
     operation.publish(operation.own().done.flag[0]);
   }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.h"
 #include "collectives/arguments.h"
 #include "engine/communicator.h"
 
@@ -21,7 +21,7 @@ inline void copy_own(std::byte* destination, const std::byte* source, std::size_
   if (store == memory::Store::streaming)
     memory::stream_copy(destination, source, bytes);
   else
-    std::memcpy(destination, source, bytes);
+    copy_bytes(destination, source, bytes);
 }
 
 /// The root's own block, unless it is in place.

@@ -1,6 +1,6 @@
 #include "collectives/common/share.h"
 
-#include <cstring>
+#include "base/copy.h"
 
 namespace tutti {
 
@@ -16,13 +16,13 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
     else
       buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
   }
-  if (buffers.source.copied) std::memcpy(buffers.source.local, send, bytes);
+  if (buffers.source.copied) copy_bytes(buffers.source.local, send, bytes);
   return buffers;
 }
 
 void collect_result(const ReductionBuffers& buffers) {
   if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
-    std::memcpy(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
+    copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
 void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,

@@ -1,8 +1,8 @@
 #include "collectives/common/smhc.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.h"
 #include "collectives/common/exposure.h"
 
 namespace tutti::smhc {
@@ -56,11 +56,11 @@ Task release(Operation& operation, TreePlace place, Pieces mine, std::byte* buff
     if (place.child_count > 0) {
       for (int c = 0; c < place.child_count && i >= 2; ++c)
         co_await operation.has(operation.slot(place.children[c]).done.flag[0], i - 1, place.children[c]);
-      std::memcpy(shared, source, mine.length(i));
+      copy_bytes(shared, source, mine.length(i));
       operation.publish(own.ready.flag[released], i + 1);
     }
     if (place.parent < 0) continue;
-    std::memcpy(user, place.child_count > 0 ? shared : source, mine.length(i));
+    copy_bytes(user, place.child_count > 0 ? shared : source, mine.length(i));
     if (!mine.in_the_ring()) operation.publish(own.done.flag[0], i + 1);
   }
   if (mine.in_the_ring()) co_return;
@@ -86,7 +86,7 @@ Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte
     if (place.parent >= 0 && i >= 2)
       co_await operation.has(operation.slot(place.parent).reduced.flag[0], i - 1, place.parent);
     if (place.child_count == 0) {
-      std::memcpy(shared, contribution, mine.length(i));
+      copy_bytes(shared, contribution, mine.length(i));
     } else {
       for (std::size_t m = 0; m < members; ++m) {
         sources[m] = contribution;

@@ -8,6 +8,7 @@
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
 #include "collectives/common/branches.h"
@@ -32,7 +33,7 @@ void take(Operation& operation, const topology::Branch& branch, const Blocks& de
                [&](std::size_t first, std::size_t count) {
                  std::byte* to = destination.at(static_cast<std::size_t>(branch.places[first]));
                  if (in_line)
-                   std::memcpy(to, post.payload + first * bytes, count * bytes);
+                   copy_bytes(to, post.payload + first * bytes, count * bytes);
                  else
                    peer.copy_from(posted_source(operation, branch.rank), first * bytes, to, count * bytes);
                });
@@ -68,7 +69,7 @@ Task member(Operation& operation, const GatherArguments& arguments) {
     if (!in_line) area = lend(operation, bytes_of(plan.own, bytes));
     const auto at = std::lower_bound(plan.own.ranks.begin(), plan.own.ranks.end(), plan.rank) - plan.own.ranks.begin();
     const Blocks blocks = Blocks::regular(area.local, bytes);
-    std::memcpy(blocks.at(static_cast<std::size_t>(at)), arguments.send, bytes);
+    copy_bytes(blocks.at(static_cast<std::size_t>(at)), arguments.send, bytes);
     co_await collect(operation, plan, blocks);
     if (in_line)
       operation.publish(mine.flag, 1);

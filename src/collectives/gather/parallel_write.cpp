@@ -7,6 +7,7 @@
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.1.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
 #include "collectives/common/letter.h"
@@ -33,7 +34,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     if (bytes == 0) continue;
     co_await operation.has(operation.slot(writer).post.flag, letter::sent, writer);
     const bool came = letter::open(operation, writer, blocks.at(index), bytes);
-    if (!came && mine.exposure.copied) std::memcpy(blocks.at(index), mine.local.at(index), bytes);
+    if (!came && mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), bytes);
   }
   if (arguments.regular) communicator.seen_all(operation.sequence());
 }

@@ -9,6 +9,7 @@
 // Requires: nothing. How a rank sends is its own decision, read by the receivers from the post: degrees and, for the
 // forms with a v or w, sizes are known to few. After MPI 4.1, section 8.6; single copy as in XHC, section III.C.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
 #include "reduction/copy.h"
@@ -64,7 +65,7 @@ bool take(Operation& operation, const NeighborArguments& arguments, std::size_t 
   const std::size_t room = arguments.receive.size(i);
   if (source == communicator.rank()) {
     const std::size_t bytes = fitting(communicator, arguments.send.size(index), room);
-    if (bytes) std::memcpy(to, arguments.send.at(index), bytes);
+    if (bytes) copy_bytes(to, arguments.send.at(index), bytes);
     return false;
   }
   communicator.check(source, operation.sequence());

@@ -9,9 +9,9 @@
 // Where buffers may have to be staged, a long message takes several rounds, each with a piece of every rank's range, so
 // that all ranks work in each of them and the staging buffer stays small.
 
-#include <cstring>
 #include <memory>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/owned_range.h"
 #include "collectives/common/share.h"
@@ -48,7 +48,7 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
     owned = {owned.end, owned.end + arguments.counts[rank]};
     const Range piece = round.of(owned);
     if (piece.empty()) continue;
-    std::memcpy(to, send + piece.begin * element, piece.length() * element);
+    copy_bytes(to, send + piece.begin * element, piece.length() * element);
     to += piece.length() * element;
   }
   return exposed;
@@ -113,7 +113,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
     Operation operation(communicator, "Reduce_scatter");
     operation.run(body(operation, arguments, round, result + std::min(round.at * element, own_bytes)));
   }
-  if (result != arguments.receive) std::memcpy(arguments.receive, result, own_bytes);
+  if (result != arguments.receive) copy_bytes(arguments.receive, result, own_bytes);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 // A long message is cut into segments, one operation each: partial results need no more memory than one.
 
 #include <cmath>
-#include <cstring>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/owned_range.h"
 #include "collectives/common/share.h"
@@ -35,7 +35,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
 
   auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
   const Exposure source = expose(operation, send, bytes, Side::source);
-  if (source.copied) std::memcpy(source.local, send, bytes);
+  if (source.copied) copy_bytes(source.local, send, bytes);
   Exposure partial;
   if (self == leader) {
     std::byte* staging = communicator.staging(static_cast<int>(Side::destination), bytes);

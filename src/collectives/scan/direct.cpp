@@ -6,8 +6,7 @@
 // Cost: two flag hops; rank r reads r n bytes, so n p^2/2 in all: for few ranks.
 // Requires: at most TUTTI_FLAT_MAX ranks.
 
-#include <cstring>
-
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
 
@@ -24,7 +23,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   if (read_by_others) {
     auto* send = const_cast<std::byte*>(arguments.send);
     exposed = expose(operation, send, arguments.bytes(), Side::source);
-    if (exposed.copied) std::memcpy(exposed.local, send, arguments.bytes());
+    if (exposed.copied) copy_bytes(exposed.local, send, arguments.bytes());
     post(operation, exposed, {});
   }
 
@@ -46,7 +45,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   if (!exposed.in_the_ring)
     for (int rank = self + 1; rank < communicator.size(); ++rank)
       co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
-  if (result != arguments.receive && count > 0) std::memcpy(arguments.receive, result, arguments.bytes());
+  if (result != arguments.receive && count > 0) copy_bytes(arguments.receive, result, arguments.bytes());
 }
 
 void run(Communicator& communicator, const ScanArguments& arguments) {

@@ -9,8 +9,8 @@
 // Requires: at most 2^13 ranks. The scheme is Hillis' and Steele's (Data parallel algorithms, CACM 1986).
 
 #include <bit>
-#include <cstring>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
 
@@ -93,7 +93,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   auto* send = const_cast<std::byte*>(arguments.send);
   const Exposure source = expose(operation, send, arguments.bytes(), Side::source);
-  if (source.copied) std::memcpy(source.local, send, arguments.bytes());
+  if (source.copied) copy_bytes(source.local, send, arguments.bytes());
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
@@ -112,9 +112,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
       co_await operation.has(operation.slot(distance + 1).done.flag[0], 0, distance + 1);
   }
   if (self > 0 && arguments.receive == arguments.send)
-    std::memcpy(arguments.receive,
-                partials.local + static_cast<std::size_t>(std::max(steps, 1) - 1) * arguments.bytes(),
-                arguments.bytes());
+    copy_bytes(arguments.receive, partials.local + static_cast<std::size_t>(std::max(steps, 1) - 1) * arguments.bytes(),
+               arguments.bytes());
 }
 
 void run(Communicator& communicator, const ScanArguments& arguments) {

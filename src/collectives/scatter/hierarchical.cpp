@@ -7,6 +7,7 @@
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
 #include "collectives/common/branches.h"
@@ -25,7 +26,7 @@ Task body_inline(Operation& operation, const ScatterArguments& arguments) {
   Post& mine = operation.own().post;
   if (plan.parent < 0) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(communicator.size()); ++i)
-      if (i != own) std::memcpy(mine.payload + i * bytes, arguments.send.at(i), bytes);
+      if (i != own) copy_bytes(mine.payload + i * bytes, arguments.send.at(i), bytes);
     operation.publish(mine.flag, 1);
     keep_own_block(communicator, arguments);
     co_return;
@@ -33,10 +34,10 @@ Task body_inline(Operation& operation, const ScatterArguments& arguments) {
   const Post& theirs = operation.slot(plan.parent).post;
   co_await operation.has(theirs.flag, 1, plan.parent);
   if (plan.child_count > 0) {
-    std::memcpy(mine.payload, theirs.payload, bytes * static_cast<std::size_t>(communicator.size()));
+    copy_bytes(mine.payload, theirs.payload, bytes * static_cast<std::size_t>(communicator.size()));
     operation.publish(mine.flag, 1);
   }
-  std::memcpy(arguments.receive, theirs.payload + own * bytes, bytes);
+  copy_bytes(arguments.receive, theirs.payload + own * bytes, bytes);
 }
 
 /// Reads the blocks at places [begin, end) of this rank's branch from the parent.
