@@ -127,7 +127,7 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
-                                                          bool commutative) {
+                                                          bool commutative, bool begins_call) {
   communicator_.current_collective = choices.collective;
   // Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
   const auto size_class = static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
@@ -136,15 +136,15 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
     make(choices, size_class, bytes, commutative);
   const Choice<Arguments>& chosen = choices.of[index];
   // Neighbours agree on their own sizes only.
-  communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes);
+  communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes, begins_call);
   last_algorithm_ = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   return chosen;
 }
 
 template <class Arguments>
 bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
-                      bool commutative) {
-  const Choice<Arguments>& chosen = choice(choices, bytes, commutative);
+                      bool commutative, bool begins_call) {
+  const Choice<Arguments>& chosen = choice(choices, bytes, commutative, begins_call);
   if (!chosen.algorithm) return false;
   arguments.store = store_for(total, 1);
   arguments.parameter = chosen.parameter;
@@ -244,7 +244,7 @@ bool Collectives::scatter(const ScatterArguments& arguments) {
     part.bytes = part.send.bytes = std::min(piece, arguments.bytes - at);
     part.send.base += at;
     if (part.receive) part.receive += at;
-    if (!run(scatter_, part, arguments.bytes, arguments.bytes)) return false;
+    if (!run(scatter_, part, arguments.bytes, arguments.bytes, true, at == 0)) return false;
   }
   return true;
 }
@@ -257,7 +257,7 @@ bool Collectives::gather(const GatherArguments& arguments) {
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(gather_, part, arguments.bytes, arguments.bytes)) return false;
+    if (!run(gather_, part, arguments.bytes, arguments.bytes, true, at == 0)) return false;
   }
   return true;
 }
@@ -274,7 +274,7 @@ bool Collectives::allgather(const AllgatherArguments& arguments) {
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(allgather_, part, arguments.bytes, total)) return false;
+    if (!run(allgather_, part, arguments.bytes, total, true, at == 0)) return false;
   }
   return true;
 }
@@ -289,7 +289,7 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
     part.send.bytes = part.receive.bytes = std::min(piece, bytes - at);
     part.send.base += at;
     part.receive.base += at;
-    if (!run(alltoall_, part, bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks))) return false;
+    if (!run(alltoall_, part, bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks), true, at == 0)) return false;
   }
   return true;
 }
@@ -306,7 +306,7 @@ bool Collectives::neighbor(const NeighborArguments& arguments) {
     part.receive.bytes = std::min(piece, arguments.receive.bytes - std::min(at, arguments.receive.bytes));
     part.send.base += at;
     part.receive.base += at;
-    if (!run(neighbor_, part, arguments.bytes, total)) return false;
+    if (!run(neighbor_, part, arguments.bytes, total, true, at == 0)) return false;
     at += piece;
   } while (at < arguments.bytes);
   return true;

@@ -75,13 +75,14 @@ class Collectives {
   };
   /// Null: the host's own.
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
+                                  bool begins_call = true);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// One call without segments: `bytes` chooses, `total` is what one rank's buffers hold.
   template <class Arguments>
   bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
-           bool commutative = true);
+           bool commutative = true, bool begins_call = true);
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.

@@ -92,6 +92,17 @@ std::uint64_t Communicator::begin(std::uint64_t in_flight) {
 }
 
 void Communicator::look(std::uint64_t sequence) {
+  for (int rank = 0; rank < size_; ++rank) {
+    // A call may be several operations; who left it in the first is not in the second.
+    const std::uint64_t left_operation = left(rank, Left::operation).get() >> sync::progress_bits;
+    const bool out_of_step = left_operation >= call_begin_ && left_operation < sequence;
+    if (!out_of_step && left(rank, Left::communicator).get() == 0) continue;
+    if (rank != rank_)
+      node_.log.warn("%s: rank %d of the communicator has left it; its collectives end with errors from now on",
+                     current_collective, rank);
+    shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(1);
+    leave(sequence);
+  }
   // Not yet begun: this rank waits for the others to leave an earlier operation.
   if (slot(rank_, sequence).post.signature.get() != signature(sequence)) return;
   for (int rank = 0; rank < size_; ++rank) {
@@ -104,23 +115,28 @@ void Communicator::disagree(int rank, std::uint64_t sequence) {
   const std::uint64_t ours = signature(sequence);
   const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
   const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> 24); };
-  if (((ours ^ theirs) & 0xffff00) == 0) {
-    node_.log.warn("%s of %llu bytes: rank %d of the communicator has %llu bytes", current_collective, bytes(ours),
-                   rank, bytes(theirs));
-  } else {
-    node_.log.warn(
-        "%s of %llu bytes: rank %d of the communicator is in another collective, or has another size (%llu bytes)",
-        current_collective, bytes(ours), rank, bytes(theirs));
-  }
+  const bool same_algorithm = ((ours ^ theirs) & 0xffff00) == 0;
+  node_.log.warn("%s of %llu bytes: rank %d of the communicator %s %llu bytes", current_collective, bytes(ours), rank,
+                 same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
+  leave(sequence);
+}
+
+void Communicator::leave(std::uint64_t sequence) {
+  shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::operation].set(sync::stamp(sequence));
+  const bool begun = slot(rank_, sequence).post.signature.get() == signature(sequence);
   complete(sequence);
+  if (!begun) throw Disagreement();
   // Peers may be reading this rank's buffers; they find out as this rank did, unless they never come.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank)};
-  int left = 0;
+  const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank_)};
+  int gone = 0;
   sync::wait(*node_.waiter, reason, [&] {
-    while (left < size_ && shared_[static_cast<std::size_t>(left)]->completed.flag[0].has(sync::stamp(sequence)))
-      ++left;
-    return left == size_ || std::chrono::steady_clock::now() > deadline;
+    const auto is_gone = [&](int rank) {
+      return left(rank, 0).has(sync::stamp(sequence)) || left(rank, Left::operation).has(sync::stamp(call_begin_)) ||
+             left(rank, Left::communicator).get() != 0;
+    };
+    while (gone < size_ && is_gone(gone)) ++gone;
+    return gone == size_ || std::chrono::steady_clock::now() > deadline;
   });
   throw Disagreement();
 }

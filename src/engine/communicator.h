@@ -69,9 +69,15 @@ constexpr std::uint64_t grains_needed(std::size_t end) {
   return (end + grain_bytes - 1) / grain_bytes;
 }
 
+/// Indices in Shared::completed, for ranks that were in another call than this one.
+struct Left {
+  static constexpr int operation = 1;     ///< the last operation that this rank left because of that
+  static constexpr int communicator = 2;  ///< set: its sequence number is not that of the others any more
+};
+
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
 struct Shared {
-  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here
+  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
   std::array<Slot, ring_slots> slots;
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
@@ -125,11 +131,12 @@ class Communicator final : public sync::Party {
   /// frees this rank's data area (data_areas, the default) or at least its slot (ring_slots).
   std::uint64_t begin(std::uint64_t in_flight = data_areas);
   /// What the operations begun from now on are: which algorithm of which collective, and a size, all equal on all ranks
-  /// of a correct call.
-  void announce(std::uint16_t algorithm, std::size_t bytes) {
+  /// of a correct call. begins_call: false for what continues the call before.
+  void announce(std::uint16_t algorithm, std::size_t bytes, bool begins_call = true) {
+    if (begins_call) call_begin_ = sequence_ + 1;
     announced_ = (static_cast<std::uint64_t>(bytes) << 24) | (static_cast<std::uint64_t>(algorithm) << 8);
   }
-  /// To be called when the post of `rank` has been seen, before anything in it is used. Throws Disagreement if that rank
+  /// To be called when a flag of `rank` has been seen, before anything is done about it. Throws Disagreement if that rank
   /// is in another call (docs/decisions/calls-that-disagree.md).
   void check(int rank, std::uint64_t sequence) {
     if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
@@ -205,6 +212,11 @@ class Communicator final : public sync::Party {
   static constexpr std::uint64_t signature_lap = 0xff;
   static_assert(ring_slots <= signature_lap);
   [[noreturn]] void disagree(int rank, std::uint64_t sequence);
+  /// Ends the operation on this rank alone.
+  [[noreturn]] void leave(std::uint64_t sequence);
+  const sync::Flag& left(int rank, int index) const {
+    return shared_[static_cast<std::size_t>(rank)]->completed.flag[index];
+  }
   void wait_for_all(std::uint64_t sequence_left);
 
   Node& node_;
@@ -217,6 +229,7 @@ class Communicator final : public sync::Party {
   std::size_t slot_bytes_;
   std::uint64_t sequence_ = 0;
   std::uint64_t announced_ = 0;
+  std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
   int running_ = 0;  ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};

@@ -97,11 +97,6 @@ class Operation {
     sync::wait(*communicator_.node().waiter, reason, [&] { return flag.has(target); });
   }
 
-  /// A flag of `peer` was seen: if it is that of its post, the peer must be in this very call.
-  void check(const sync::Flag& flag, int peer) {
-    if (&flag == &slot(peer).post.flag) communicator_.check(peer, sequence_);
-  }
-
   /// co_await operation.has(flag, progress, peer)
   struct Has {
     Operation& operation;
@@ -116,7 +111,7 @@ class Operation {
       return true;
     }
     void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
-    void await_resume() const { operation.check(flag, peer); }
+    void await_resume() const { operation.communicator_.check(peer, operation.sequence_); }
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
 
@@ -128,9 +123,8 @@ class Operation {
     bool came() {
       const int ranks = operation.communicator_.size();
       for (; peer < ranks; ++peer) {
-        const sync::Flag& theirs = flag(operation.slot(peer));
-        if (!theirs.has(operation.stamp())) return false;
-        operation.check(theirs, peer);
+        if (!flag(operation.slot(peer)).has(operation.stamp())) return false;
+        operation.communicator_.check(peer, operation.sequence_);
       }
       return true;
     }
