@@ -50,7 +50,7 @@ struct Node {
       if (ranks_are_threads) return memory::Kind::direct;
       if (window_offset(address) < window_bytes) return memory::Kind::window;
     }
-    if (exposures) return memory::Kind::xpmem;
+    if (exposures && memory::Region::is_attachable(address)) return memory::Kind::xpmem;
     return cma ? memory::Kind::cma : memory::Kind::none;
   }
   /// The region of `bytes` bytes at `address` by these means, which peers can use from now on.
@@ -59,9 +59,7 @@ struct Node {
       case memory::Kind::window:
         return {kind, window_offset(address)};
       case memory::Kind::xpmem:
-        if (const memory::Region region = exposures->expose(address, bytes); region.kind() == kind) return region;
-        if (!cma) return {};
-        return {memory::Kind::cma, reinterpret_cast<std::uintptr_t>(address)};
+        return exposures->expose(address, bytes);
       case memory::Kind::none:
         return {};
       default:

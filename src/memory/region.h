@@ -42,6 +42,9 @@ class Region {
   }
   /// Kind::xpmem, by Exposures: an address, and the row of the owner's table that holds it.
   static constexpr int attachable_bits = 48;
+  static bool is_attachable(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address) >> attachable_bits == 0;
+  }
   static Region attachable(unsigned row, std::uint64_t address) {
     return {Kind::xpmem, (std::uint64_t{row} << attachable_bits) | address};
   }

@@ -84,7 +84,23 @@ std::size_t bytes_without(const Blocks& blocks, std::size_t count, std::ptrdiff_
   return total;
 }
 
+/// The size of the table that goes with blocks.
+std::size_t table_bytes_of(const Blocks& blocks, std::size_t count) {
+  return blocks.is_regular() ? 0 : count * sizeof(Entry);
+}
+
+/// Whether a copy of the blocks, if there is anything to copy, has room in the operation's data area.
+bool fit_data_area(const Communicator& communicator, const Blocks& blocks, std::size_t count, std::size_t copied) {
+  return copied > 0 && table_bytes_of(blocks, count) + copied <= communicator.slot_bytes();
+}
+
 }  // namespace
+
+bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
+  const memory::Kind kind = reach(communicator.node(), blocks, count, span_of(blocks, count));
+  if (memory::always_mapped(kind)) return true;
+  return kind != memory::Kind::none && !fit_data_area(communicator, blocks, count, bytes_without(blocks, count, skip));
+}
 
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
                           std::ptrdiff_t skip) {
@@ -93,8 +109,8 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   const memory::Kind kind = reach(communicator.node(), blocks, count, span);
   const std::size_t copied = bytes_without(blocks, count, skip);
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
-  const std::size_t table_bytes = blocks.is_regular() ? 0 : count * sizeof(Entry);
-  const bool fits = copied > 0 && table_bytes + copied <= communicator.slot_bytes();
+  const std::size_t table_bytes = table_bytes_of(blocks, count);
+  const bool fits = fit_data_area(communicator, blocks, count, copied);
   Entry* table = reinterpret_cast<Entry*>(area);
   memory::Region table_region = communicator.slot_region(operation.sequence());
   const bool table_apart = table_bytes > communicator.slot_bytes();

@@ -27,11 +27,11 @@ std::size_t root_part(const GatherArguments& arguments, int ranks) {
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const memory::Region reachable =
-      communicator.node().reachable(arguments.receive.base, (ranks - 1) * arguments.receive.stride + arguments.bytes);
   // Blocks that are written into a copy are written whole.
+  const bool takes_part = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
+                          written_in_place(communicator, arguments.receive, ranks, arguments.root);
   const std::size_t middle =
-      root_part_begins(arguments.bytes, reachable.loads_and_stores() ? root_part(arguments, communicator.size()) : 0);
+      root_part_begins(arguments.bytes, takes_part ? root_part(arguments, communicator.size()) : 0);
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
   const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
