@@ -385,13 +385,16 @@ std::string FuzzBlocks::describe_places() const {
 
 std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& drawn) {
   Draw draw = drawn;
-#ifdef OPEN_MPI
-  // Chooses the algorithm by the size of the send type times the receive counts: ranks with different types then wait
-  // for each other forever.
-  if (draw.kind == Kind::kAllgatherv && draw.mixed_layouts) {
+  // The hosts choose the algorithm by the size of the send type times the receive counts, or by the types: ranks with
+  // different ones then wait for each other forever, or write past the end (Open MPI, MPICH and Intel MPI alike).
+  if ((draw.kind == Kind::kAllgatherv || draw.kind == Kind::kAllgather) && draw.mixed_layouts) {
     draw.ask_host = false;
     draw.mixed_layouts = tutti_is_there();
   }
+#ifndef OPEN_MPI
+  // MPICH and its kin mistake blocks for each other, or fail, where the same two ranks share several edges. What is right
+  // follows from the standard, without asking.
+  if (is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) draw.ask_host = false;
 #endif
   return std::make_unique<FuzzBlocks>(place, draw);
 }
