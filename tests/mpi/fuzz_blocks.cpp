@@ -392,9 +392,14 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
     draw.mixed_layouts = tutti_is_there();
   }
 #ifndef OPEN_MPI
-  // MPICH and its kin mistake blocks for each other, or fail, where the same two ranks share several edges. What is right
-  // follows from the standard, without asking.
-  if (is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) draw.ask_host = false;
+  // MPICH and its kin mistake blocks for each other, write past the end, or fail, where the same two ranks share several
+  // edges. What is right follows from the standard, without asking; a communicator of one rank is left to the host.
+  if (is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) {
+    int size = 0;
+    PMPI_Comm_size(place.communicator.get(), &size);
+    if (size == 1 || !tutti_is_there()) draw.kind = Kind::kNeighborAllgather;
+    draw.ask_host = false;
+  }
 #endif
   return std::make_unique<FuzzBlocks>(place, draw);
 }
