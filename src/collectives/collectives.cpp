@@ -83,8 +83,8 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
   return entries;
 }
 
-Collectives::Collectives(Communicator& communicator, const selection::UserChoice& user)
-    : communicator_(communicator), user_(user) {
+Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge)
+    : communicator_(communicator), knowledge_(knowledge) {
   const Node& node = communicator.node();
   const auto& placement = communicator.placement();
   shape_.ranks = communicator.size();
@@ -113,11 +113,11 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
     shape.reach = selection::Reach::kernel;
   else
     shape.reach = selection::Reach::staged;
-  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, user_, model_);
-  if (chosen.refused && !choices.warned && communicator_.rank() == 0) {
+  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
+  if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;
     node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
-                  choices.collective, bytes, shape.ranks, user_.words(choices.collective).c_str(),
+                  choices.collective, bytes, shape.ranks, knowledge_.user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
   const std::string_view algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
@@ -153,7 +153,7 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
 }
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
-  user_ = user;
+  knowledge_.user = user;
   const auto forget = [](auto&... choices) {
     const auto forget_one = [](auto& each) {
       each.of.clear();

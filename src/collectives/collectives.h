@@ -33,7 +33,7 @@ std::vector<CatalogueEntry> catalogue(int ranks);
 /// The choices of one communicator: made once a collective and size class, then one load a call.
 class Collectives {
  public:
-  Collectives(Communicator& communicator, const selection::UserChoice& user);
+  Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
   /// Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
   bool barrier();
@@ -94,8 +94,7 @@ class Collectives {
   }
 
   Communicator& communicator_;
-  selection::UserChoice user_;
-  selection::Model model_;
+  selection::Knowledge knowledge_;
   selection::Shape shape_;
   double cached_bytes_;
   const char* last_algorithm_ = selection::host_algorithm;

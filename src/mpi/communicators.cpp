@@ -68,7 +68,7 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
     return;
   }
   state.communicator = std::make_unique<Communicator>(node, std::move(layout));
-  state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->choice);
+  state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
 }
 
 CommunicatorState* state_of(MPI_Comm communicator, bool make) {

@@ -473,7 +473,7 @@ std::unique_ptr<Job> start_job() {
   set_up_waiting(node, here, job->progress);
   check_hierarchy(node);
   const auto known = known_algorithms();
-  job->choice = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  job->knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
   const Card& first = here.cards.front();
   job->node_identity = mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, 8);
   job->active = true;

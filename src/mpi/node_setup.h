@@ -15,7 +15,7 @@ namespace tutti::mpi {
 /// What belongs to the whole job: made in MPI_Init, kept until the process ends (peers may still look at it).
 struct Job {
   Node node;
-  selection::UserChoice choice;
+  selection::Knowledge knowledge;
   std::uint64_t node_identity = 0;     ///< equal on all ranks of this job and node, different otherwise
   std::optional<memory::Xpmem> xpmem;  ///< if the ranks of the node have agreed on it
   std::int64_t segment = -1;           ///< this rank's address space, exposed by xpmem

@@ -67,27 +67,41 @@ class UserChoice {
 /// The host MPI's own collective as a candidate: chosen if the user asks for it, or if nothing else is left.
 inline constexpr const char* host_algorithm = "host";
 
+/// Everything that choices are made from besides the shape. Equal on all ranks.
+struct Knowledge {
+  UserChoice user;
+  Model model;
+};
+
+/// Why an algorithm was chosen.
+enum class Reason {
+  model,    ///< the cheapest of the eligible ones by the model
+  user,     ///< the cheapest of what the user allows
+  refused,  ///< nothing of what the user asked for is eligible; the cheapest of the others
+};
+
 /// What was chosen for one collective and shape; a null algorithm stands for the host's own.
 template <class Arguments>
 struct Chosen {
   const Algorithm<Arguments>* algorithm = nullptr;
   int parameter = 0;
-  double seconds = 0;    ///< by the model
-  bool refused = false;  ///< nothing of what the user asked for is eligible
+  double seconds = 0;  ///< by the model
+  Reason reason = Reason::model;
 };
 
 /// The cheapest of the eligible ones among what the user allows; if none of those is eligible, among all.
 template <class Arguments>
 Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
-                         const Shape& shape, const UserChoice& user, const Model& model) {
+                         const Shape& shape, const Knowledge& knowledge) {
+  const UserChoice& user = knowledge.user;
   const auto cheapest = [&](bool ask_user) {
     Chosen<Arguments> best;
     const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
       Shape asked = shape;
       asked.parameter = parameter;
       if (!candidate->eligible(asked)) return;
-      const double seconds = candidate->cost(asked).seconds(asked, model);
-      if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds, false};
+      const double seconds = candidate->cost(asked).seconds(asked, knowledge.model);
+      if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds};
     };
     for (const auto* candidate : candidates) {
       if (ask_user && !user.allows(collective, candidate->name)) continue;
@@ -100,11 +114,12 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
     }
     return best;
   };
-  const Chosen<Arguments> best = cheapest(true);
+  Chosen<Arguments> best = cheapest(true);
+  if (user.mentions(collective)) best.reason = Reason::user;
   if (best.algorithm || (user.mentions(collective) && user.allows(collective, host_algorithm))) return best;
   // What the user asked for is not eligible here: the best of the others, on every rank alike.
   Chosen<Arguments> other = cheapest(false);
-  other.refused = user.mentions(collective);
+  if (user.mentions(collective)) other.reason = Reason::refused;
   return other;
 }
 

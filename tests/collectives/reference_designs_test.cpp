@@ -12,8 +12,7 @@ namespace {
 
 template <class Arguments>
 void expect_none_chosen(const char* collective) {
-  const selection::Model model;
-  const selection::UserChoice nothing_said;
+  const selection::Knowledge nothing_said;
   selection::Shape shape;
   shape.eager_max = 16 << 10;
   shape.slot_bytes = 16 << 10;
@@ -32,7 +31,7 @@ void expect_none_chosen(const char* collective) {
               shape.ranks_per_core = std::min<double>(ranks_per_core, shape.ranks);
               shape.commutative = commutative;
               const auto chosen =
-                  selection::choose(collective, algorithms_of<Arguments>(), shape, nothing_said, model).algorithm;
+                  selection::choose(collective, algorithms_of<Arguments>(), shape, nothing_said).algorithm;
               if (!chosen) continue;
               ASSERT_NE(std::string(chosen->name).substr(0, 4), "smhc")
                   << collective << " ranks " << shape.ranks << " levels " << shape.levels << " bytes " << bytes

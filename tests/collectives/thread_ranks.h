@@ -92,14 +92,14 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings, world.ranks)));
   }
   const auto known = known_algorithms();
-  const auto choice = selection::UserChoice::parse(world.algorithm, known, Log());
+  const selection::Knowledge knowledge{selection::UserChoice::parse(world.algorithm, known, Log()), {}};
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<std::unique_ptr<Collectives>> collectives;
   for (std::size_t i = 0; i < count; ++i) {
     CommunicatorLayout mine = layout;
     mine.rank = static_cast<int>(i);
     communicators.push_back(std::make_unique<Communicator>(*nodes[i], mine));
-    collectives.push_back(std::make_unique<Collectives>(*communicators.back(), choice));
+    collectives.push_back(std::make_unique<Collectives>(*communicators.back(), knowledge));
   }
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < count; ++i) threads.emplace_back([&, i] { body(static_cast<int>(i), *collectives[i]); });

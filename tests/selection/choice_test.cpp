@@ -31,7 +31,7 @@ UserChoice user(const char* text, std::string* printed = nullptr) {
 const Algorithm<Nothing>* chosen(const char* text, std::size_t bytes) {
   Shape shape;
   shape.bytes = bytes;
-  return choose<Nothing>("bcast", both, shape, user(text), Model()).algorithm;
+  return choose<Nothing>("bcast", both, shape, {user(text), {}}).algorithm;
 }
 
 TEST(Choice, TheCheapestEligibleAlgorithmIsTaken) {
