@@ -12,7 +12,8 @@ from tutti.check import FAIL, OK, UNKNOWN, WARN, Check, size
 from tutti.doctor_cores import core_checks
 from tutti.doctor_hosts import host_checks
 from tutti.doctor_limits import limit_checks
-from tutti.doctor_reach import mechanisms, reach_checks
+from tutti.doctor_mechanisms import mechanisms
+from tutti.doctor_reach import reach_checks
 from tutti.machine import Machine
 
 SCHEMA = "tutti-doctor-1"

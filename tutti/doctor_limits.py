@@ -6,10 +6,12 @@ from typing import List, Optional, Tuple
 from tutti.check import FAIL, OK, UNKNOWN, WARN, Check, size
 from tutti.machine import Machine
 
-#: What the library makes of its own for each rank, and what it wants for a window at least (address space only).
+#: What the library makes of its own for each rank, what it makes do with, and what it wants for a window at least
+#: (address space only, all of them).
 _ARENA_BYTES = 2 << 30
+_LEAST_ARENA_BYTES = 64 << 20
 _LEAST_WINDOW_BYTES = 1 << 30
-#: Of RLIMIT_AS, the part that a window may take.
+#: Of the address space, the part that a window may take.
 _WINDOW_PART = 4
 #: What a window keeps of freed memory at least, for each rank.
 _KEPT_BYTES = 64 << 20
@@ -31,7 +33,7 @@ def _address_space(machine: Machine) -> Check:
     window = limit // _WINDOW_PART
     ranks = max(2, len(machine.processors))
     need = ranks * _ARENA_BYTES
-    if limit <= _ARENA_BYTES // 32 * ranks:
+    if limit < _LEAST_ARENA_BYTES * ranks:
         consequence = "no collective is taken over: there is no room for what ranks share"
         return Check(name, title, FAIL, size(limit), consequence, remedy)
     if window < _LEAST_WINDOW_BYTES:
@@ -48,6 +50,11 @@ def _file_size(machine: Machine) -> Check:
     if limit is None:
         return Check(name, title, OK, "unlimited")
     remedy = "ulimit -f unlimited before mpirun"
+    if limit < _LEAST_ARENA_BYTES:
+        consequence = (
+            "no collective is taken over: what ranks share counts as a file; the MPI's own may fail too"
+        )
+        return Check(name, title, FAIL, size(limit), consequence, remedy)
     if limit < _LEAST_WINDOW_BYTES:
         consequence = "only slower: no window, as shared memory counts as a file; the MPI's own may fail too"
     elif machine.memory_bytes is None or limit < machine.memory_bytes:
@@ -180,6 +187,20 @@ def _shmem_huge_pages(machine: Machine) -> Check:
         ("always", "within_size", "advise", "force"),
         "only slower: the first touch of large arrays, which lie in shared memory under Tutti",
     )
+
+
+def sharing_limited(machine: Machine) -> str:
+    """What the limits leave: "" for everything, "window" if there is no room for one, "all" if nothing is shared."""
+    addresses, file = machine.limit("address-space"), machine.limit("file-size")
+    ranks = max(2, len(machine.processors))
+    if _below(addresses, _LEAST_ARENA_BYTES * ranks) or _below(file, _LEAST_ARENA_BYTES):
+        return "all"
+    none = _below(addresses, _WINDOW_PART * _LEAST_WINDOW_BYTES) or _below(file, _LEAST_WINDOW_BYTES)
+    return "window" if none else ""
+
+
+def _below(limit: Optional[int], least: int) -> bool:
+    return limit is not None and limit < least
 
 
 def limit_checks(machine: Machine) -> List[Check]:

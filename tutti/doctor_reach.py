@@ -1,10 +1,9 @@
 """How the ranks here can reach each other's memory, and what stands in the way."""
 
-from typing import Dict, List, Tuple
+from typing import List, Tuple
 
 from tutti.check import FAIL, OK, UNKNOWN, WARN, Check, size
 from tutti.machine import Machine
-from tutti.trials import Trial
 
 _SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _SCOPE_WORDS = {
@@ -233,7 +232,7 @@ def _xpmem_library(machine: Machine) -> str:
     return ""
 
 
-def _xpmem_problem(machine: Machine) -> Tuple[str, str]:
+def xpmem_problem(machine: Machine) -> Tuple[str, str]:
     """(what is missing for xpmem, the remedy); both empty if nothing is."""
     device = machine.environment.get("TUTTI_XPMEM_DEVICE") or "/dev/xpmem"
     if not machine.exists(device):
@@ -256,7 +255,7 @@ def _xpmem_problem(machine: Machine) -> Tuple[str, str]:
 
 def _xpmem(machine: Machine) -> Check:
     name, title = "xpmem", "XPMEM"
-    found, remedy = _xpmem_problem(machine)
+    found, remedy = xpmem_problem(machine)
     if not found:
         return Check(name, title, OK, f"there, with {_xpmem_library(machine)}")
     if not remedy:
@@ -271,25 +270,3 @@ def reach_checks(machine: Machine) -> List[Check]:
     """Everything about reaching other ranks' memory, in the order in which it is shown."""
     parts = (_cma, _ptrace_scope, _seccomp, _user_namespaces, _descriptors, _memfd, _pidfd, _xpmem)
     return [part(machine) for part in parts]
-
-
-def _word(trial: Trial) -> str:
-    return trial.detail or ("works" if trial.worked else "does not work")
-
-
-def mechanisms(machine: Machine) -> Dict[str, Dict[str, object]]:
-    """By name: could ranks here use it (None: not known), and why. As the library decides, but for its settings."""
-    trials = machine.trials
-    passed = Trial(
-        any(trials[name].worked for name in ("descriptors", "sockets")) or trials["descriptors"].worked,
-        trials["descriptors"].detail,
-    )
-    xpmem_problem = _xpmem_problem(machine)[0]
-    shared = next((trial for trial in (trials["memfd"], passed) if not trial.worked), trials["memfd"])
-    window = shared if not shared.worked else trials["window"]
-    return {
-        "window": {"usable": window.worked, "why": _word(window)},
-        "xpmem": {"usable": not xpmem_problem, "why": xpmem_problem or "works"},
-        "cma": {"usable": trials["cma"].worked, "why": _word(trials["cma"])},
-        "staged": {"usable": shared.worked, "why": _word(shared)},
-    }
