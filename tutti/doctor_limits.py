@@ -156,9 +156,10 @@ def _pages(machine: Machine, name: str, title: str, file: str, good: Tuple[str, 
     path = f"/sys/kernel/mm/transparent_hugepage/{file}"
     text = machine.text(path)
     if text is None:
-        folder = machine.exists("/sys/kernel/mm")
-        found = "this kernel has none" if folder else f"{path} cannot be read"
-        return Check(name, title, WARN if folder else UNKNOWN, found, slower if folder else "")
+        if not machine.exists("/sys/kernel/mm"):
+            return Check(name, title, UNKNOWN, f"{path} cannot be read")
+        remedy = "a kernel of version 4.8 or later with CONFIG_TRANSPARENT_HUGEPAGE=y"
+        return Check(name, title, WARN, "this kernel has none", slower, remedy)
     word = _chosen(text)
     if word in good:
         return Check(name, title, OK, word)

@@ -66,10 +66,10 @@ class _Sibling:
         except OSError:
             raise _Lost(self._end()) from None
 
-    def hear(self, key: str) -> Any:
+    def hear(self, key: str, seconds: float = _STEP_SECONDS) -> Any:
         """The next line with this key. Raises _Lost."""
         assert self.process.stdout is not None
-        deadline = time.monotonic() + _STEP_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             line, newline, rest = self.buffer.partition(b"\n")
             if newline:
@@ -83,7 +83,7 @@ class _Sibling:
                 continue
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise _Lost(f"no answer within {_STEP_SECONDS:g} s")
+                raise _Lost(f"no answer within {seconds:g} s")
             more = os.read(self.process.stdout.fileno(), 65536)
             if not more:
                 raise _Lost(self._end())
@@ -156,6 +156,9 @@ def run_trials() -> Dict[str, Trial]:
         # What was being tried is at fault; what came after it is not known.
         stuck = next((each for each in siblings if each.process.poll() is not None), siblings[0]).trying
         why = f"not tried: {problem} at {stuck}"
+        for sibling in siblings:
+            with contextlib.suppress(_Lost):
+                sibling.hear("what it tried before", 0.5)
         if stuck in TRIES:
             found[stuck] = Trial(False, f"{stuck}: {problem}")
     except OSError as problem:
