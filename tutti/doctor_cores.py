@@ -3,7 +3,7 @@
 from typing import List, Optional, Set
 
 from tutti.check import OK, UNKNOWN, WARN, Check
-from tutti.doctor_reach import granting
+from tutti.doctor_reach import filtered, granting, unfiltered
 from tutti.machine import Machine
 
 
@@ -41,7 +41,9 @@ def _numa(machine: Machine) -> Check:
         WARN,
         found,
         "Tutti does without; MPIs print warnings and may place their memory on a far node, which is slower",
-        granting(machine, "SYS_NICE"),
+        "a kernel with CONFIG_NUMA=y"
+        if any("ENOSYS" in detail for detail in refused) and not filtered(machine)
+        else granting(machine, "SYS_NICE"),
     )
 
 
@@ -61,7 +63,9 @@ def _binding(machine: Machine) -> Check:
         WARN,
         f"{trial.detail}; {of}",
         "only slower: ranks that are not bound count as one group, whatever the machine's caches and sockets",
-        granting(machine, "SYS_NICE"),
+        unfiltered(machine)
+        if filtered(machine)
+        else "ask who runs this machine which security module refuses sched_setaffinity (its log tells: dmesg)",
     )
 
 

@@ -96,9 +96,10 @@ class Hosts:
             path = self.machine.which(name)
             if path is None or os.path.realpath(path) in known:
                 continue
-            if any(_prefix(path) == _prefix(Path(place)) for place in known):
-                continue
             launcher, _ = self.ask(path)
+            beside = [place for place in known if _prefix(Path(place)) == _prefix(path)]
+            if launcher and any(self.ask(Path(place))[0] == launcher for place in beside):
+                continue
             abi = launcher.abi if launcher and launcher.abi else ""
             return Host("path", abi, path, f"{name} in PATH")
         return None
@@ -212,6 +213,14 @@ def _launcher_parts(hosts: Hosts) -> List[_Part]:
     return parts
 
 
+def _abi_of_link(file: Path) -> Optional[str]:
+    """The ABI of what `-lmpi` finds: a link to the library, or a linker script beside it."""
+    if not file.exists():
+        return None
+    beside = [file.resolve().name, *(path.name for path in sorted(file.parent.glob(f"{file.name}.*")))]
+    return next((abi for abi in map(abi_of_library, beside) if abi), None)
+
+
 def _compiler_part(machine: Machine) -> Optional[_Part]:
     """What an MPI compiler links with, by what it says to -show."""
     for name in _WRAPPERS:
@@ -227,8 +236,8 @@ def _compiler_part(machine: Machine) -> Optional[_Part]:
         for library in names:
             for folder in [*folders, str(_prefix(path) / "lib")]:
                 file = Path(folder) / f"lib{library}.so"
-                abi = abi_of_library(os.path.basename(os.path.realpath(file))) or abi_of_library(file.name)
-                if file.exists() and abi:
+                abi = _abi_of_link(file)
+                if abi:
                     return _Part(name, path, abi, str(file))
         return _Part(name, path, None, "its MPI cannot be told")
     return None
@@ -245,7 +254,7 @@ def _tools_check(hosts: Hosts) -> Check:
     telling = [part for part in parts if part.abi]
     first = parts[0]
     remedy = (
-        f"put one MPI first in PATH: export PATH={os.path.dirname(first.path)}:$PATH, or its absolute paths"
+        f"put one MPI first in PATH: export PATH={_prefix(first.path) / 'bin'}:$PATH, or use absolute paths"
     )
     if len({part.abi for part in telling}) > 1:
         return Check(

@@ -33,10 +33,13 @@ def unfiltered(machine: Machine) -> str:
         return "securityContext: {seccompProfile: {type: Unconfined}} in the pod's specification"
     if container == "apptainer":
         return "apptainer exec without --security seccomp:..."
-    return f"{container or 'docker'} run --security-opt seccomp=unconfined ..."
+    if container:
+        return f"{container} run --security-opt seccomp=unconfined ..."
+    return "docker run --security-opt seccomp=unconfined ..., or a systemd unit without SystemCallFilter="
 
 
-def _filtered(machine: Machine) -> bool:
+def filtered(machine: Machine) -> bool:
+    """Is there a system-call filter?"""
     return (machine.field("/proc/self/status", "Seccomp") or "0") != "0"
 
 
@@ -59,7 +62,7 @@ def _cma_remedy(machine: Machine) -> str:
     steps: List[str] = []
     if scope and not (scope == 1 and parent_can is False):
         steps.append(_scope_remedy(machine, scope))
-    if _filtered(machine) and not parent_can:
+    if filtered(machine) and not parent_can:
         steps.append(f"{granting(machine, 'SYS_PTRACE')}, or {unfiltered(machine)}")
     if steps:
         return "; and ".join(steps)
@@ -164,7 +167,7 @@ def _memfd(machine: Machine) -> Check:
             FAIL,
             trial.detail,
             "no collective is taken over: all go to the MPI as without Tutti",
-            unfiltered(machine) if _filtered(machine) else "a kernel of version 3.17 or later",
+            unfiltered(machine) if filtered(machine) else "a kernel of version 3.17 or later",
         )
     if window.worked:
         return Check(name, title, OK, f"works; {size(window.bytes)} can be mapped")
@@ -216,7 +219,7 @@ def _pidfd(machine: Machine) -> Check:
         WARN,
         trial.detail,
         "nothing is slower; when a rank dies, only the launcher can tell the others",
-        unfiltered(machine) if _filtered(machine) else "a kernel of version 5.3 or later",
+        unfiltered(machine) if filtered(machine) else "a kernel of version 5.3 or later",
     )
 
 

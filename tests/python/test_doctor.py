@@ -227,6 +227,15 @@ def test_report_of_mpis_that_are_mixed_up(fakes):
     compare("doctor-mixed-hosts.txt", fakes.text(checks))
 
 
+def test_a_compiler_whose_library_is_a_linker_script_is_known(fakes):
+    openmpi = fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    mpich = fakes.install("mpich", "mpich", HYDRA, "libmpi.so.12")
+    (mpich / "lib/libmpi.so").unlink()
+    (mpich / "lib/libmpi.so").write_text("INPUT(libmpi.so.12)")
+    (openmpi / "bin/mpicc").unlink()
+    assert by_id(fakes.checks([openmpi / "bin", mpich / "bin"]))["mpi-tools"].status == FAIL
+
+
 def test_one_mpi_all_from_one_place_is_well(fakes):
     openmpi = fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
     checks = fakes.checks([openmpi / "bin"], LD_LIBRARY_PATH=str(openmpi / "lib"))
@@ -240,6 +249,16 @@ def test_mpi_of_the_path_is_looked_at_too(fakes):
     checks = by_id(fakes.checks([site / "bin"]))
     assert checks["host-path"].status == OK
     assert "MPICH (Hydra) 5.0.2" in checks["host-path"].found
+
+
+def test_a_second_mpi_in_the_same_folder_is_looked_at_too(fakes):
+    prefix = fakes.install("usr", "openmpi", OPENMPI, "libmpi.so.40")
+    fakes.hosts[:] = [Host("known", "openmpi", prefix / "bin/mpirun.openmpi", "known")]
+    (prefix / "bin/mpirun").rename(prefix / "bin/mpirun.openmpi")
+    (prefix / "bin/mpiexec").symlink_to("mpirun.openmpi")
+    assert "host-path" not in by_id(fakes.checks([prefix / "bin"]))
+    script(prefix / "bin/mpirun", f"printf '{HYDRA}\\n'\n")
+    assert "MPICH (Hydra)" in by_id(fakes.checks([prefix / "bin"]))["host-path"].found
 
 
 def test_two_installations_of_one_abi_are_a_warning(fakes):
