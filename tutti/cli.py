@@ -346,3 +346,6 @@ def main() -> None:
     except UserError as error:
         print(f"tutti: {error}", file=sys.stderr)
         sys.exit(MISTAKE)
+    except KeyboardInterrupt:
+        print("tutti: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
