@@ -43,7 +43,7 @@ const std::array<Row, 19>& table() {
        &Settings::eager_max},
       {{"FLAT_MAX", "count", "16", "Up to this many ranks, algorithms without a hierarchy are considered."},
        &Settings::flat_max},
-      {{"WINDOW_MIN", "bytes", "16K", "Allocations of at least this size come from the window that peers can read."},
+      {{"WINDOW_MIN", "bytes", "4K", "Allocations of at least this size come from the window that peers can read."},
        &Settings::window_min},
       {{"WINDOW_SIZE", "bytes", "0",
         "Address space of the window of each rank; 0: the size of the memory; 1: no window."},

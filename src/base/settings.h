@@ -23,7 +23,7 @@ struct Settings {
   std::string wait = "auto";
   std::size_t eager_max = 16 * 1024;
   std::size_t flat_max = 16;
-  std::size_t window_min = 16 * 1024;
+  std::size_t window_min = 4 * 1024;
   std::size_t window_size = 0;
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";
