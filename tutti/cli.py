@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | info`."""
+"""The command line: `tutti run | topo | bench | tune | info`."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutti import __version__
 from tutti.errors import UserError
+from tutti.tune_command import tune
 
 app = typer.Typer(
     add_completion=False,
@@ -278,6 +279,9 @@ def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None
         print(json.dumps(collect(), indent=1))
     else:
         show(Console(width=None if sys.stdout.isatty() else 140))
+
+
+app.command(name="tune")(tune)
 
 
 def main() -> None:
