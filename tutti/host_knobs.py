@@ -27,6 +27,9 @@ class Knob:
         return dict(self.variables)
 
 
+AS_IT_COMES = Knob()
+
+
 @dataclass(frozen=True)
 class Recipe:
     """A knob for some collectives (none named: for all)."""
@@ -184,6 +187,6 @@ def knobs_of(host: Host, collective: str) -> List[Knob]:
         recipes = _MPICH
     fitting = [recipe for recipe in recipes if not recipe.collectives or collective in recipe.collectives]
     return [
-        Knob(),
+        AS_IT_COMES,
         *(Knob(one.name, tuple(one.variables.items())) for one in fitting if known >= set(one.variables)),
     ]
