@@ -75,15 +75,20 @@ _MPICH = [
         {f"MPIR_CVAR_{name.upper()}_POSIX_INTRA_ALGORITHM": "mpir" for name in _REDUCING},
         _REDUCING,
     ),
-    Recipe("eager cells of 64K", {"MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": "65536"}),
+    Recipe("eager cells of 16K", {"MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": "16384"}),
     Recipe("cma from 64K on", {"MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": "65536"}),
     Recipe("no cma", {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}),
+    Recipe(
+        "no cma, eager cells of 16K",
+        {"MPIR_CVAR_CH4_CMA_ENABLE": "0", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": "16384"},
+    ),
 ]
 
 #: Open MPI's components one before the other, and how its messages travel. `ompi_info` has them.
 _OPENMPI = [
     Recipe("coll sm", {"OMPI_MCA_coll_sm_priority": "100"}, _REDUCING),
     Recipe("coll tuned", {"OMPI_MCA_coll_tuned_priority": "90"}),
+    Recipe("coll tuned, no cma", {"OMPI_MCA_coll_tuned_priority": "90", "OMPI_MCA_smsc": "^cma"}),
     Recipe("coll han", {"OMPI_MCA_coll_han_priority": "90"}),
     Recipe("coll adapt", {"OMPI_MCA_coll_adapt_priority": "90"}, ("bcast", "reduce")),
     Recipe(
