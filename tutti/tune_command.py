@@ -161,6 +161,11 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
     state = _state_path(output, options.host)
     if resume and not state.exists():
         raise UserError(f"--resume: there is nothing to go on with ('{state}' is not there)")
+    if state.exists() and not resume:
+        print(
+            f"tutti: what an earlier tuning left in '{state}' is replaced; --resume would go on",
+            file=sys.stderr,
+        )
     if not errors.is_terminal:  # a bar that is switched off would still print an empty line
         outcome = run_tuning(options, output, state, resume, lambda title, done: None, failures.append)
     else:

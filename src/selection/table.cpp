@@ -119,7 +119,8 @@ std::string read_head(const json& document, TableOrigin& origin) {
   if (document.is_discarded()) return "it is no JSON, or cut off";
   const std::string schema = text_of(document, "schema");
   const int version = schema_version(schema);
-  if (version < 1) return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
+  if (version < 1)
+    return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
   if (version > 1)
     return "its schema " + in_quotes(schema) + " is newer than " + in_quotes(std::string(table_schema)) +
            ", which this version reads";
