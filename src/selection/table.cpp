@@ -29,9 +29,15 @@ const json* member(const json& object, const char* name) {
   return object.is_object() && found != object.end() ? &*found : nullptr;
 }
 
+/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it is.
 std::string text_of(const json& object, const char* name) {
+  constexpr std::size_t longest = 200;
   const json* value = member(object, name);
-  return value && value->is_string() ? value->get<std::string>() : "";
+  if (!value || !value->is_string()) return "";
+  std::string text = value->get<std::string>().substr(0, longest);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; }, '?');
+  return text;
 }
 
 /// The value, if it is a whole number from `least` to `most`.
