@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 from tutti.bench import _lines, _program, parse_line
-from tutti.bench_words import LARGEST, catalogue, library_names, parse_collectives, parse_size
+from tutti.bench_words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.run import make_plan
@@ -152,7 +152,10 @@ class State:
             raise UserError(
                 f"'{path}' is of a tuning with other options; repeat them, or leave --resume out to begin anew"
             )
-        return cls(path, key, value["origin"], value["cells"], value["done"], value["starts"])
+        try:
+            return cls(path, key, value["origin"], value["cells"], value["done"], value["starts"])
+        except KeyError as error:
+            raise UserError(f"'{path}' has no {error}") from None
 
 
 @dataclass(frozen=True)
@@ -258,16 +261,19 @@ class Tuning:
                 seconds = time_left / todo / self.cost
                 if self.left() < 2 * self.start_up or seconds < LEAST_SECONDS / 2:
                     return
-                name = MEASURED_AS.get(collective, collective)
-                words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
-                sizes = sorted(
-                    {size for one in decisions for size in self.measured_sizes(ranks, collective, one)}
-                )
                 seconds = min(MOST_SECONDS, max(LEAST_SECONDS, seconds))
-                self.measure(Start(ranks, name, words, (sizes[0], sizes[-1]), seconds))
+                self.measure(self.again(ranks, collective, decisions, seconds))
                 self.state.save()
                 todo -= len(decisions)
                 starts -= 1
+
+    def again(self, ranks: int, collective: str, decisions: List[Decision], seconds: float) -> Start:
+        """The start that measures what is still worth it for these decisions."""
+        words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
+        sizes = [size for one in decisions for size in self.measured_sizes(ranks, collective, one)]
+        # A barrier has none; the benchmark wants some all the same.
+        bounds = (max(min(sizes), GRAIN), max(*sizes, GRAIN))
+        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds, seconds)
 
     def measured_sizes(self, ranks: int, collective: str, decision: Decision) -> List[int]:
         """The benchmark's sizes of a class."""

@@ -14,7 +14,7 @@ from tutti.errors import UserError
 from tutti.hosts import installed_hosts
 from tutti.library import find_tool
 from tutti.run import make_plan
-from tutti.tune import STATE_SCHEMA, parse_sizes, tunable
+from tutti.tune import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
 from tutti.tune_check import changes
 from tutti.tune_table import HOST, decide, document, entries_of, promise, rivals_of, with_others, write_json
 
@@ -340,6 +340,41 @@ def test_mistakes_are_one_line_and_status_two(tutti, words):
     assert done.stderr.count("\n") == 1
 
 
+def test_only_a_state_of_the_same_tuning_is_resumed(tmp_path):
+    path = tmp_path / "state"
+    state = State(path, {"host": "mpich"}, dict(ORIGIN), [cell("xhc", 1.0)], [["first", 2, "bcast"]], 1)
+    state.save()
+    assert State.load(path, {"host": "mpich"}) == state
+    for text, key in (
+        (path.read_text(), {"host": "intel"}),
+        (path.read_text()[:-20], {"host": "mpich"}),
+        ('{"schema": "tutti-tune-state-1", "key": {"host": "mpich"}}', {"host": "mpich"}),
+        ("[]", {"host": "mpich"}),
+    ):
+        path.write_text(text)
+        with pytest.raises(UserError):
+            State.load(path, key)
+
+
+@needs_mpich
+def test_what_is_measured_again_is_what_is_close(tmp_path):
+    options = TuneOptions(MPICH, ["barrier", "bcast"], [2])
+    state = State(tmp_path / "state", options.key())
+    state.cells = [
+        cell("flat", 1.0, count=0, chosen_as="barrier"),
+        cell("tree", 2.0, count=0, chosen_as="barrier", predicted=1),
+        *(cell("xhc", 5.0, count=count, predicted=1) for count in (64, 256)),
+        *(cell("eager", 4.0, count=count, predicted=2) for count in (64, 256)),
+        *(cell("smhc", 9.0, count=count, predicted=2) for count in (64, 256)),
+    ]
+    tuning = Tuning(options, state, lambda title, done: None, lambda line: None)
+    close = tuning.close_ones()
+    assert list(close) == [(2, "barrier"), (2, "bcast")], "twice as fast promises more than a quarter"
+    starts = [tuning.again(ranks, name, decisions, 0.1) for (ranks, name), decisions in close.items()]
+    assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4), 0.1)
+    assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256), 0.1)
+
+
 # --- with MPICH ------------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +498,20 @@ def test_what_does_not_belong_is_one_line_and_the_model_chooses(tuned, tmp_path,
     assert algorithm == "eager"
     assert len(lines) == 1
     assert words in lines[0]
+
+
+@needs_mpich
+def test_a_table_of_a_large_machine_counts_there_alone(tuned, tmp_path):
+    value = json.loads(tuned[1].read_text())
+    words = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 2560 cores, 2560 units"
+    value["machine"] = {"processor": "", "cores": 2560, "topology": words}
+    value["entries"] = [entry("direct-read", 0, 4096, ranks=[2, 2560], reach="staged")]
+    path = written(tmp_path, value)
+    there = bcast(path, tmp_path, TUTTI_TOPOLOGY="package:2 numa:8 core:160")
+    assert there == ("direct-read", [])
+    algorithm, (line,) = bcast(path, tmp_path)
+    assert algorithm == "eager"
+    assert "it was measured on 2560 cores" in line
 
 
 @needs_mpich
