@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | doctor | info`."""
+"""The command line: `tutti run | topo | bench | tune | doctor | info`."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutti import __version__
 from tutti.errors import UserError
+from tutti.tune_command import tune
 
 app = typer.Typer(
     add_completion=False,
@@ -162,6 +163,9 @@ def bench(
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
     ),
+    host_best: bool = typer.Option(
+        False, "--host-best", help="Try what an expert would set for each MPI; its best counts in each cell."
+    ),
     json_file: Optional[Path] = typer.Option(None, "--json", help="Write all results."),
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
     table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
@@ -227,6 +231,7 @@ def bench(
         repeats=repeats,
         floor=floor,
         host_wait=host_wait,
+        host_best=host_best,
         variables=variables,
         algorithms=words,
         mechanisms=compared,
@@ -337,6 +342,9 @@ def doctor(
     else:
         show(machine, checks, Console(width=None if sys.stdout.isatty() else 140))
     raise typer.Exit(exit_status(checks))
+
+
+app.command(name="tune")(tune)
 
 
 def main() -> None:

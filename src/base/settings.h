@@ -16,6 +16,8 @@ struct Settings {
   bool enable = true;
   bool verbose = false;
   std::string algorithm;
+  std::string probe;
+  std::string decision_table;
   std::string mechanism = "auto";
   std::string hierarchy = "auto";
   std::string topology;
