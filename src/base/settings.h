@@ -32,6 +32,11 @@ struct Settings {
   std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;
+  std::string explain = "0";
+
+  /// Whether calls are counted for TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.
+  bool explains() const;
+  std::string explain_file() const;
 
   /// Reads every TUTTI_ variable of `environment` (null-terminated, as ::environ). An unknown name or a bad value
   /// is one warning with the nearest right one, and the default stays.
