@@ -27,6 +27,11 @@ const std::array<Row, 20>& table() {
       {{"ALGORITHM", "string", "",
         "Which algorithm a collective uses, e.g. \"bcast:xhc;allreduce:^share\" (^ excludes; host is the MPI's own)."},
        &Settings::algorithm},
+      {{"PROBE", "string", "",
+        "File of tutti probe to take the model's parameters from; off: the shipped ones; without it the user's, else "
+        "the "
+        "site's."},
+       &Settings::probe},
       {{"MECHANISM", "string", "auto",
         "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
        &Settings::mechanism},

@@ -16,6 +16,7 @@ struct Settings {
   bool enable = true;
   bool verbose = false;
   std::string algorithm;
+  std::string probe;
   std::string mechanism = "auto";
   std::string hierarchy = "auto";
   std::string topology;

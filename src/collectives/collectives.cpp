@@ -6,30 +6,11 @@
 #include <type_traits>
 
 #include "algorithms.h"  // generated: the algorithms of each folder
+#include "collectives/kinds.h"
 
 namespace tutti {
 
 namespace {
-
-/// What a block is taken to have where its size differs between ranks and only some know it.
-constexpr std::size_t irregular_block_bytes = 64 * 1024;
-
-/// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.
-template <class Visit>
-void for_each_kind(Visit visit) {
-  using Names = std::initializer_list<const char*>;
-  visit.template operator()<BarrierArguments>(Names{"barrier"});
-  visit.template operator()<BcastArguments>(Names{"bcast"});
-  visit.template operator()<ReduceArguments>(Names{"reduce"});
-  visit.template operator()<AllreduceArguments>(Names{"allreduce"});
-  visit.template operator()<ScatterArguments>(Names{"scatter", "scatterv"});
-  visit.template operator()<GatherArguments>(Names{"gather", "gatherv"});
-  visit.template operator()<AllgatherArguments>(Names{"allgather", "allgatherv"});
-  visit.template operator()<AlltoallArguments>(Names{"alltoall", "alltoallv"});
-  visit.template operator()<ReduceScatterArguments>(Names{"reduce_scatter"});
-  visit.template operator()<ScanArguments>(Names{"scan", "exscan"});
-  visit.template operator()<NeighborArguments>(Names{"neighbor", "neighborv"});
-}
 
 std::uint16_t identity_of(std::string_view collective, std::string_view algorithm) {
   std::uint32_t hash = 2166136261u;  // FNV-1a

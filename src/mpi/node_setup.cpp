@@ -14,6 +14,8 @@
 #include "mpi/peer_watch.h"
 #include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
+#include "mpi/site_files.h"
+#include "selection/machine.h"
 #include "topology/machine.h"
 
 extern char** environ;
@@ -288,11 +290,16 @@ void publish_machine(Node& node, ArenaHeader* header) {
   header->machine_bytes = bytes.size();
 }
 
+/// What publish_machine() found, after the agreement.
+std::optional<topology::Machine> published_machine(const Node& node) {
+  const auto* header = reinterpret_cast<const ArenaHeader*>(node.peers.front().arena);
+  if (!header->machine_bytes) return std::nullopt;
+  return topology::Machine::deserialise({header->machine, header->machine_bytes});
+}
+
 /// Where the ranks sit, and what the machine's caches hold.
 topology::Placement placement_of(Node& node, const Neighbours& here) {
-  const auto* header = reinterpret_cast<const ArenaHeader*>(node.peers.front().arena);
-  std::optional<topology::Machine> machine;
-  if (header->machine_bytes) machine = topology::Machine::deserialise({header->machine, header->machine_bytes});
+  const std::optional<topology::Machine> machine = published_machine(node);
   std::vector<topology::CpuSet> affinities;
   for (const Card& card : here.cards)
     affinities.push_back(topology::CpuSet::from_words({card.affinity, card.affinity + affinity_words}));
@@ -340,6 +347,36 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
                   static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0));
   };
   node.waiter = sync::make_waiter(std::move(options));
+}
+
+/// The model's parameters: measured ones if there is a file of them that fits, else the shipped ones. All ranks take the
+/// same: what one node cannot use nobody does.
+void take_measured_model(Job& job) {
+  const Node& node = job.node;
+  const SiteFile file = read_on_first_rank(paths_of_setting(node.settings.probe, "probe.json"));
+  if (file.path.empty()) {
+    if (!node.settings.probe.empty() && node.settings.probe != "off")
+      node.log.warn("TUTTI_PROBE: there is no file \"%s\"; the shipped parameters are used",
+                    node.settings.probe.c_str());
+    return;
+  }
+  std::string error = file.error;
+  const auto probe = error.empty() ? selection::parse_probe(file.text, error) : std::nullopt;
+  if (probe) {
+    if (const auto machine = published_machine(node))
+      error = selection::why_other_machine(probe->machine, selection::identity_of(*machine));
+    int usable = error.empty() ? 1 : 0;
+    int all_can = 0;
+    host.Allreduce(&usable, &all_can, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!all_can && error.empty()) error = "it does not fit the other nodes of this job";
+  }
+  if (!error.empty()) {
+    node.log.warn("%s: %s; the shipped parameters are used", file.path.c_str(), error.c_str());
+    return;
+  }
+  job.knowledge.model = probe->model;
+  job.knowledge.model_source = file.path + ", measured " + probe->date;
+  node.log.note("the model's parameters are from %s", job.knowledge.model_source.c_str());
 }
 
 /// Warnings about values that only the layers above the settings can judge.
@@ -474,6 +511,7 @@ std::unique_ptr<Job> start_job() {
   check_hierarchy(node);
   const auto known = known_algorithms();
   job->knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  take_measured_model(*job);
   const Card& first = here.cards.front();
   job->node_identity = mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, 8);
   job->active = true;

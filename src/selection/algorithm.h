@@ -71,6 +71,7 @@ inline constexpr const char* host_algorithm = "host";
 struct Knowledge {
   UserChoice user;
   Model model;
+  std::string model_source = "shipped values";  ///< where the parameters are from, in words
 };
 
 /// Why an algorithm was chosen.

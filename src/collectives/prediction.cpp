@@ -1,0 +1,65 @@
+#include "collectives/prediction.h"
+
+#include <algorithm>
+
+#include "collectives/collectives.h"
+#include "collectives/kinds.h"
+
+namespace tutti {
+
+namespace {
+
+template <class Arguments>
+Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selection::Shape shape, bool allowed,
+                         const selection::Model& model) {
+  Prediction prediction{algorithm.name, algorithm.requirements, "", shape.parameter, false, allowed, 0};
+  if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
+  prediction.eligible = algorithm.eligible(shape);
+  if (prediction.eligible) prediction.seconds = algorithm.cost(shape).seconds(shape, model);
+  return prediction;
+}
+
+/// The values of the parameter that are tried: the user's, or all candidates; 0 where there is no parameter.
+template <class Arguments>
+std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, const selection::Shape& shape, int given) {
+  if (!algorithm.parameter.name) return {0};
+  if (given > 0) return {given};
+  std::vector<int> values;
+  for (int i = 0; const int value = algorithm.parameter.candidate(shape, i); ++i) values.push_back(value);
+  return values;
+}
+
+template <class Arguments>
+Predictions predict_among(std::string_view collective, const selection::Shape& shape,
+                          const selection::Knowledge& knowledge) {
+  Predictions out;
+  const auto algorithms = algorithms_of<Arguments>();
+  for (const auto* algorithm : algorithms) {
+    const bool allowed = knowledge.user.allows(collective, algorithm->name);
+    for (const int value : values_of(*algorithm, shape, knowledge.user.parameter(collective, algorithm->name))) {
+      selection::Shape asked = shape;
+      asked.parameter = value;
+      out.candidates.push_back(prediction_of(*algorithm, asked, allowed, knowledge.model));
+    }
+  }
+  const auto chosen = selection::choose(collective, algorithms, shape, knowledge);
+  out.algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  out.parameter = chosen.parameter;
+  out.seconds = chosen.seconds;
+  out.reason = chosen.reason;
+  return out;
+}
+
+}  // namespace
+
+std::optional<Predictions> predict(std::string_view collective, const selection::Shape& shape,
+                                   const selection::Knowledge& knowledge) {
+  std::optional<Predictions> out;
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
+    if (std::find(names.begin(), names.end(), collective) != names.end())
+      out = predict_among<Arguments>(collective, shape, knowledge);
+  });
+  return out;
+}
+
+}  // namespace tutti

@@ -1,0 +1,160 @@
+#include "selection/machine.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace tutti::selection {
+
+namespace {
+
+using nlohmann::json;
+
+/// Model name of the processor as the system has it.
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const auto colon = line.find(':');
+    const auto begin = colon == std::string::npos ? colon : line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+std::string counted(int count, const char* one, const char* many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
+std::string text_of(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string number_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
+/// "tutti-probe-2" is 2; 0 if it is none of ours.
+int schema_version(const std::string& schema) {
+  constexpr std::string_view stem = "tutti-probe-";
+  if (schema.compare(0, stem.size(), stem) != 0) return 0;
+  return std::atoi(schema.c_str() + stem.size());
+}
+
+bool read_model(const json& section, Model& model, std::string& error) {
+  for (const ModelField& field : model_fields()) {
+    const auto found = section.find(field.name);
+    if (found == section.end() || !found->is_number()) {
+      error = std::string("the section \"model\" has no number \"") + field.name + "\"";
+      return false;
+    }
+    const double value = found->get<double>();
+    if (!std::isfinite(value) || value < field.least || value > field.most) {
+      error = std::string("\"") + field.name + "\" is " + number_text(value) + ", which no machine has (expected " +
+              number_text(field.least) + " to " + number_text(field.most) + ")";
+      return false;
+    }
+    model.*field.member = value;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const ModelField> model_fields() {
+  constexpr double byte_least = 1e-13, byte_most = 1e-6;  // 10 TB/s to 1 MB/s
+  static const std::array fields{
+      ModelField{"hop", &Model::hop, 1e-9, 1e-3, "seconds from the store of a flag to the peer that sees it"},
+      ModelField{"turn", &Model::turn, 1e-8, 1e-1, "seconds until a rank that shares its core runs"},
+      ModelField{"copy_byte", &Model::copy_byte, byte_least, byte_most, "seconds a byte, copied in the own caches"},
+      ModelField{"remote_byte", &Model::remote_byte, byte_least, byte_most,
+                 "seconds a byte, copied from what another core has just written"},
+      ModelField{"slot_byte", &Model::slot_byte, byte_least, byte_most,
+                 "seconds a byte, copied into lines that another core has read"},
+      ModelField{"reduce_byte", &Model::reduce_byte, byte_least, byte_most,
+                 "seconds a byte of one source of a reduction"},
+      ModelField{"stored_byte", &Model::stored_byte, 0, byte_most,
+                 "seconds a byte, on top, stored into another rank's memory that has left its caches"},
+      ModelField{"private_cache", &Model::private_cache, 1024, 1e12, "bytes that a core keeps for itself"},
+      ModelField{"expose", &Model::expose, 0, 1e-3, "seconds to expose a buffer and find the peers' ones"},
+      ModelField{"kernel_start", &Model::kernel_start, 1e-9, 1e-2, "seconds to start a copy by the kernel (alpha)"},
+      ModelField{"kernel_byte", &Model::kernel_byte, byte_least, byte_most, "seconds a byte it copies (beta)"},
+      ModelField{"kernel_page", &Model::kernel_page, 0, 1e-3, "seconds a page it locks, alone (l)"},
+      ModelField{"kernel_gamma_square", &Model::kernel_gamma_square, 0, 1e3, "a of gamma(c) = a c^2 + b c"},
+      ModelField{"kernel_gamma_linear", &Model::kernel_gamma_linear, 0, 1e3, "b of gamma(c) = a c^2 + b c"},
+  };
+  return fields;
+}
+
+MachineIdentity identity_of(const topology::Machine& machine) {
+  using topology::LevelKind;
+  MachineIdentity identity;
+  if (machine.is_this_machine()) identity.processor = processor_name();
+  identity.cores = machine.core_count();
+  identity.topology = counted(machine.domain_count(LevelKind::socket), "socket", "sockets") + ", " +
+                      counted(machine.domain_count(LevelKind::numa), "NUMA node", "NUMA nodes") + ", " +
+                      counted(machine.domain_count(LevelKind::l3), "L3", "L3") + ", " +
+                      counted(machine.domain_count(LevelKind::l2), "L2", "L2") + ", " +
+                      counted(machine.core_count(), "core", "cores") + ", " +
+                      counted(machine.unit_count(), "unit", "units");
+  return identity;
+}
+
+std::string why_other_machine(const MachineIdentity& measured, const MachineIdentity& here) {
+  if (!measured.processor.empty() && !here.processor.empty() && measured.processor != here.processor)
+    return "it was measured on \"" + measured.processor + "\", this is \"" + here.processor + "\"";
+  if (measured.cores > 0 && here.cores > 0 && measured.cores != here.cores)
+    return "it was measured on " + counted(measured.cores, "core", "cores") + ", here " +
+           (here.cores == 1 ? "is 1" : "are " + std::to_string(here.cores));
+  return "";
+}
+
+std::optional<Probe> parse_probe(std::string_view text, std::string& error) {
+  const json document = json::parse(text.begin(), text.end(), nullptr, false);
+  if (document.is_discarded()) {
+    error = "it is no JSON, or cut off";
+    return std::nullopt;
+  }
+  const std::string schema = document.is_object() ? text_of(document, "schema") : "";
+  const int version = schema_version(schema);
+  if (version < 1) {
+    error = "it is no file of tutti probe (\"schema\" is not \"" + std::string(probe_schema) + "\")";
+    return std::nullopt;
+  }
+  if (version > 1) {
+    error =
+        "its schema \"" + schema + "\" is newer than \"" + std::string(probe_schema) + "\", which this version reads";
+    return std::nullopt;
+  }
+  const auto machine = document.find("machine");
+  if (machine == document.end() || !machine->is_object()) {
+    error = "it has no section \"machine\"";
+    return std::nullopt;
+  }
+  Probe probe;
+  probe.machine.processor = text_of(*machine, "processor");
+  probe.machine.topology = text_of(*machine, "topology");
+  const auto cores = machine->find("cores");
+  if (cores == machine->end() || !cores->is_number_integer() || cores->get<std::int64_t>() < 1 ||
+      cores->get<std::int64_t>() > 1 << 20) {
+    error = "its machine has no number of \"cores\"";
+    return std::nullopt;
+  }
+  probe.machine.cores = cores->get<int>();
+  probe.kernel = text_of(document, "kernel");
+  probe.date = text_of(document, "date");
+  const auto model = document.find("model");
+  if (model == document.end() || !model->is_object()) {
+    error = "it has no section \"model\"";
+    return std::nullopt;
+  }
+  if (!read_model(*model, probe.model, error)) return std::nullopt;
+  return probe;
+}
+
+}  // namespace tutti::selection

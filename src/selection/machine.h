@@ -1,0 +1,52 @@
+// A measured machine: the file that `tutti probe` writes (docs/probe.md), read back into the model's parameters.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "selection/model.h"
+#include "topology/machine.h"
+
+namespace tutti::selection {
+
+/// What tells one kind of machine from another.
+struct MachineIdentity {
+  std::string processor;  ///< model name; empty: unknown, which fits any
+  int cores = 0;          ///< as hwloc counts them; 0: unknown, which fits any
+  std::string topology;   ///< in words: "1 socket, 1 NUMA node, 1 L3, 2 L2, 2 cores, 2 units"
+};
+
+/// Of the machine that ranks are planned for. The processor is known only if it is the one we run on.
+MachineIdentity identity_of(const topology::Machine& machine);
+
+/// Why what was measured on `measured` says nothing about `here`; empty if it does.
+std::string why_other_machine(const MachineIdentity& measured, const MachineIdentity& here);
+
+/// A file of `tutti probe`.
+struct Probe {
+  Model model;
+  MachineIdentity machine;
+  std::string date;    ///< when it was measured, ISO 8601
+  std::string kernel;  ///< of the operating system
+};
+
+/// The schema that is written and read: "tutti-probe-1".
+inline constexpr std::string_view probe_schema = "tutti-probe-1";
+
+/// Nothing if the text is no such file, is cut off, has a newer schema, or parameters that cannot be; then `error` says
+/// in words what is wrong. Fields that this version does not know are ignored.
+std::optional<Probe> parse_probe(std::string_view text, std::string& error);
+
+/// One parameter of the model, as files name it.
+struct ModelField {
+  const char* name;
+  double Model::*member;
+  double least, most;  ///< what can be true of any machine
+  const char* meaning;
+};
+/// All of them: a probe has each.
+std::span<const ModelField> model_fields();
+
+}  // namespace tutti::selection
