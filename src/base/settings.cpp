@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 20>& table() {
-  static const std::array<Row, 20> rows{{
+const std::array<Row, 21>& table() {
+  static const std::array<Row, 21> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -154,7 +154,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 20> out;
+    std::array<SettingDescription, 21> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -6,6 +6,12 @@
 
 namespace tutti {
 
+double ranks_per_core_of(const topology::Placement& placement, int ranks, bool oversubscribed) {
+  if (!oversubscribed) return 1;
+  const double cores = std::max(1, placement.cores_available);
+  return std::max<double>(placement.ranks_per_core, ranks / cores);
+}
+
 Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core) {
   Surroundings surroundings;
   surroundings.common.ranks = ranks;

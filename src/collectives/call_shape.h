@@ -6,6 +6,7 @@
 
 #include "base/settings.h"
 #include "selection/model.h"
+#include "topology/placement.h"
 
 namespace tutti {
 
@@ -18,6 +19,9 @@ struct Surroundings {
   bool xpmem = false;
   bool cma = false;
 };
+
+/// How many ranks of the communicator take turns on a core; 1 where each has its own. oversubscribed: the node is.
+double ranks_per_core_of(const topology::Placement& placement, int ranks, bool oversubscribed);
 
 /// levels: depth of the hierarchy, 1 if it is flat. Without any mechanism: the caller adds those that there are.
 Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core);

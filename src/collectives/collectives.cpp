@@ -69,10 +69,7 @@ const Collectives::AnyChoice Collectives::no_choice{};
 Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge)
     : communicator_(communicator), knowledge_(knowledge) {
   const Node& node = communicator.node();
-  const auto& placement = communicator.placement();
-  const double cores = std::max(1, placement.cores_available);
-  const double ranks_per_core =
-      node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
+  const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
   shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core).common;
   cached_bytes_ = static_cast<double>(node.cache_bytes);
 }

@@ -10,6 +10,7 @@
 #include "collectives/arguments.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
+#include "collectives/kinds.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
 
@@ -91,7 +92,7 @@ class Collectives {
   template <class Arguments>
   struct Choices {
     const char* collective;
-    bool regular = true;
+    bool regular = !is_irregular(collective);
     bool warned = false;
     std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
@@ -128,18 +129,18 @@ class Collectives {
   Choices<ReduceArguments> reduce_{"reduce"};
   Choices<AllreduceArguments> allreduce_{"allreduce"};
   Choices<ScatterArguments> scatter_{"scatter"};
-  Choices<ScatterArguments> scatterv_{"scatterv", false};
+  Choices<ScatterArguments> scatterv_{"scatterv"};
   Choices<GatherArguments> gather_{"gather"};
-  Choices<GatherArguments> gatherv_{"gatherv", false};
+  Choices<GatherArguments> gatherv_{"gatherv"};
   Choices<AllgatherArguments> allgather_{"allgather"};
   Choices<AllgatherArguments> allgatherv_{"allgatherv"};
   Choices<AlltoallArguments> alltoall_{"alltoall"};
-  Choices<AlltoallArguments> alltoallv_{"alltoallv", false};
+  Choices<AlltoallArguments> alltoallv_{"alltoallv"};
   Choices<ReduceScatterArguments> reduce_scatter_{"reduce_scatter"};
   Choices<ScanArguments> scan_{"scan"};
   Choices<ScanArguments> exscan_{"exscan"};
   Choices<NeighborArguments> neighbor_{"neighbor"};
-  Choices<NeighborArguments> neighborv_{"neighborv", false};
+  Choices<NeighborArguments> neighborv_{"neighborv"};
 };
 
 }  // namespace tutti

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 
 #include "collectives/arguments.h"
 
@@ -9,6 +10,11 @@ namespace tutti {
 
 /// What a block is taken to have where its size differs between ranks and only some know it.
 inline constexpr std::size_t irregular_block_bytes = 64 * 1024;
+
+/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
+inline bool is_irregular(std::string_view collective) {
+  return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" || collective == "neighborv";
+}
 
 /// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.
 template <class Visit>

@@ -4,6 +4,18 @@
 
 namespace tutti::selection {
 
+const char* name_of(Reason reason) {
+  switch (reason) {
+    case Reason::model:
+      return "model";
+    case Reason::user:
+      return "user";
+    case Reason::refused:
+      return "refused";
+  }
+  return "";
+}
+
 const char* words_of(Reason reason, bool by_host) {
   switch (reason) {
     case Reason::model:

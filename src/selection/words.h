@@ -8,6 +8,9 @@
 
 namespace tutti::selection {
 
+/// "model", "user", "refused": for files.
+const char* name_of(Reason reason);
+
 /// Why an algorithm was chosen; by_host: the choice was the MPI's own.
 const char* words_of(Reason reason, bool by_host);
 
