@@ -26,7 +26,7 @@ OVERVIEW_BYTES = "16M"
 _REACH_WORDS = {
     "mapped": "peers load and store the buffers",
     "kernel": "the kernel copies between ranks",
-    "staged": "through copies in shared memory",
+    "staged": "the data goes through shared memory, copied in and out",
 }
 
 
@@ -88,7 +88,9 @@ def ask(tool: Path, question: Question) -> Dict[str, Any]:
         raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:
         words = done.stderr.strip() or f"tutti-predict ended with status {done.returncode}"
-        raise UserError(words.replace("tutti-predict: ", "", 1))
+        for theirs, ours in (("tutti-predict: ", ""), ("--collective ", ""), ("--mechanisms ", "--mechanism ")):
+            words = words.replace(theirs, ours, 1)
+        raise UserError(words)
     told: Dict[str, Any] = json.loads(done.stdout)
     told["warnings"] = [line.replace("tutti: ", "", 1) for line in done.stderr.splitlines()]
     return told
@@ -121,7 +123,7 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
     if choice["name"] == "host":
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
-    return f"{ratio:.2f} times the time"
+    return f"{ratio:.2f} times as long"
 
 
 def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:
@@ -172,7 +174,7 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
     else:
         size = f" of up to {human_bytes(shape['bytes'])}"
     console.print(Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold"))
-    if name != "barrier":
+    if name != "barrier" and choice["name"] != "host":
         console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("algorithm")
