@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -21,6 +22,7 @@
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
 #include "selection/machine.h"
+#include "selection/table.h"
 #include "selection/words.h"
 #include "topology/machine.h"
 #include "topology/mapping.h"
@@ -51,6 +53,8 @@ struct Options {
   std::string eager_max, slot_bytes;
   int flat_max = 0;
   std::string probe;
+  std::string table;
+  std::string host;
   std::string algorithm;
   std::string topology;
   bool overview = false;
@@ -69,20 +73,25 @@ ordered_json json_of(const selection::Model& model) {
   return out;
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(path + " cannot be read: " + std::strerror(errno));
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
 KnownModel model_of(const Options& options) {
   if (options.probe.empty()) return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
-  std::ifstream file(options.probe, std::ios::binary);
-  if (!file) throw UsageError(options.probe + " cannot be read: " + std::strerror(errno));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
   std::string error;
-  const auto probe = selection::parse_probe(text, error);
+  const auto probe = selection::parse_probe(text_of(options.probe), error);
   if (!probe) throw UsageError(options.probe + ": " + error);
   const auto machine = topology::Machine::load(options.topology, error);
   if (!machine) throw UsageError(error);
   const std::string why = selection::why_other_machine(probe->machine, selection::identity_of(*machine));
-  return {probe->model,
+  // Who asks what the library would do is told that; others may predict for whatever was measured.
+  const bool refused = !why.empty() && !options.mechanisms.empty();
+  return {refused ? selection::Model() : probe->model,
           {{"path", options.probe},
-           {"words", "measured " + probe->date},
+           {"words", refused ? "shipped values" : "measured " + probe->date},
            {"date", probe->date},
            {"kernel", probe->kernel},
            {"processor", probe->machine.processor},
@@ -90,6 +99,41 @@ KnownModel model_of(const Options& options) {
            {"topology", probe->machine.topology},
            {"fits", why.empty()},
            {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
+}
+
+/// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any fits.
+struct KnownTable {
+  std::shared_ptr<const selection::Table> table;
+  ordered_json source;
+};
+
+KnownTable table_of(const Options& options) {
+  if (options.table.empty()) return {nullptr, nullptr};
+  const auto known = known_algorithms();
+  selection::ParsedTable parsed = selection::parse_table(text_of(options.table), known);
+  if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
+  std::string error;
+  const auto machine = topology::Machine::load(options.topology, error);
+  if (!machine) throw UsageError(error);
+  const selection::TableOrigin& origin = parsed.table->origin();
+  const std::string why = selection::why_other_origin(origin, {selection::identity_of(*machine), options.host, ""});
+  const ordered_json source{
+      {"path", options.table},
+      {"words", "measured with " + origin.host + " " + origin.host_version + " on " + origin.machine.processor},
+      {"fits", why.empty()},
+      {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
+      {"left_out", parsed.left_out}};
+  if (!why.empty()) return {nullptr, source};
+  return {std::make_shared<const selection::Table>(std::move(*parsed.table)), source};
+}
+
+/// What the table has for a shape; null if nothing.
+ordered_json json_of(const selection::TableEntry* entry) {
+  if (!entry) return nullptr;
+  return {{"name", entry->algorithm},
+          {"parameter", entry->parameter ? ordered_json(entry->parameter) : ordered_json(nullptr)},
+          {"bytes_from", entry->bytes_from},
+          {"bytes_to", entry->bytes_to}};
 }
 
 std::size_t size_of(const std::string& text, const char* option) {
@@ -155,10 +199,6 @@ selection::Shape shape_of(const Options& options, const Surroundings& surroundin
   return shape;
 }
 
-const char* reach_name(selection::Reach reach) {
-  return reach == selection::Reach::mapped ? "mapped" : reach == selection::Reach::kernel ? "kernel" : "staged";
-}
-
 ordered_json json_of(const Predictions& predictions) {
   const bool by_host = predictions.algorithm == selection::host_algorithm;
   return {{"name", predictions.algorithm},
@@ -179,7 +219,7 @@ ordered_json overview(const Options& options, const Surroundings& surroundings, 
       const auto shape = shape_of(options, surroundings, entry.collective, bytes);
       ordered_json row{{"collective", entry.collective},
                        {"bytes_to", sized ? ordered_json(bytes) : ordered_json(nullptr)},
-                       {"reach", reach_name(shape.reach)}};
+                       {"reach", selection::name_of(shape.reach)}};
       row.update(json_of(*predict(entry.collective, shape, knowledge)));
       rows.push_back(row);
       bytes *= 2;
@@ -193,6 +233,8 @@ ordered_json describe(const Options& options) {
   if (options.model_only) return {{"model", json_of(known.model)}, {"source", known.source}};
   selection::Knowledge knowledge;
   knowledge.model = known.model;
+  const KnownTable table = table_of(options);
+  knowledge.table = table.table;
   const auto names = known_algorithms();
   knowledge.user = selection::UserChoice::parse(options.algorithm, names, Log());
   const Surroundings surroundings = surroundings_of(options);
@@ -202,6 +244,7 @@ ordered_json describe(const Options& options) {
               {"levels", surroundings.common.levels},
               {"ranks_per_core", surroundings.common.ranks_per_core}}},
             {"model_source", known.source},
+            {"table", table.source},
             {"choices", overview(options, surroundings, knowledge)}};
   const selection::Shape shape = shape_of(options, surroundings, options.collective, size_of(options.bytes, "--bytes"));
   const auto predictions = predict(options.collective, shape, knowledge);
@@ -230,11 +273,13 @@ ordered_json describe(const Options& options) {
             {"ranks_per_core", shape.ranks_per_core},
             {"regular", shape.regular},
             {"commutative", shape.commutative},
-            {"reach", reach_name(shape.reach)},
+            {"reach", selection::name_of(shape.reach)},
             {"eager_max", shape.eager_max},
             {"slot_bytes", shape.slot_bytes},
             {"flat_max", shape.flat_max}}},
           {"model_source", known.source},
+          {"table", table.source},
+          {"table_entry", json_of(table.table ? table.table->find(options.collective, shape) : nullptr)},
           {"candidates", candidates},
           {"choice", json_of(*predictions)}};
 }
@@ -263,7 +308,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--slot-bytes", options.slot_bytes, "Data area of an operation; by default as the library makes it");
   app.add_option("--flat-max", options.flat_max, "TUTTI_FLAT_MAX");
   app.add_option("--probe", options.probe, "File of tutti probe; without it the shipped parameters");
-  app.add_option("--topology", options.topology, "hwloc description or XML file that the probe should fit");
+  app.add_option("--table", options.table, "File of tutti tune to choose by, if it fits");
+  app.add_option("--host", options.host, "Host MPI that the table should fit: MPICH, Open MPI, Intel MPI");
+  app.add_option("--topology", options.topology, "hwloc description or XML file that probe and table should fit");
   app.add_option("--algorithm", options.algorithm, "As TUTTI_ALGORITHM");
   app.add_flag("--overview", options.overview, "The choice of every collective in every size class up to --bytes");
   app.add_flag("--model-only", options.model_only, "Print the model's parameters and where they are from");

@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | explain | info`."""
+"""The command line: `tutti run | topo | bench | tune | explain | info`."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutti import __version__
 from tutti.errors import UserError
+from tutti.tune_command import tune
 
 app = typer.Typer(
     add_completion=False,
@@ -126,6 +127,7 @@ def explain(
     ordered: bool = typer.Option(False, "--ordered", help="With an operator that does not commute."),
     probe_file: Optional[Path] = typer.Option(None, "--probe", help="A file of tutti probe to predict from."),
     table_file: Optional[Path] = typer.Option(None, "--table", help="A table of tutti tune to choose by."),
+    host: str = typer.Option("", "--host", help="MPI that the table has to be for: mpich, openmpi, intel."),
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
     """Say which algorithm a collective takes, what the others would cost, and why they are not taken.
@@ -156,6 +158,7 @@ def explain(
         algorithm=algorithm,
         probe=probe_file,
         table=table_file,
+        host=host,
         ordered=ordered,
     )
     told = ask(tool, question)
@@ -343,6 +346,9 @@ def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None
         print(json.dumps(collect(), indent=1))
     else:
         show(Console(width=None if sys.stdout.isatty() else 140))
+
+
+app.command(name="tune")(tune)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """`tutti explain`: which algorithm a collective would take, what the others would cost, and why they are not taken.
 
-Everything comes from the program `tutti-predict`, which runs the library's own code: the same shape, the same model, the
-same choice as in a run with these settings.
+Everything comes from the program `tutti-predict`, which runs the library's own code: the same shape, the same model,
+the same choice as in a run with these settings.
 """
 
 import json
@@ -23,6 +23,14 @@ from tutti.sizes import human_bytes
 #: Where nothing is said of a size.
 DEFAULT_BYTES = "64K"
 OVERVIEW_BYTES = "16M"
+#: As tables name them.
+HOST_NAMES = {
+    "mpich": "MPICH",
+    "abi": "MPICH",
+    "openmpi": "Open MPI",
+    "openmpi-debian": "Open MPI",
+    "intel": "Intel MPI",
+}
 _REACH_WORDS = {
     "mapped": "peers load and store the buffers",
     "kernel": "the kernel copies between ranks",
@@ -45,6 +53,7 @@ class Question:
     algorithm: str = ""
     probe: Optional[Path] = None
     table: Optional[Path] = None
+    host: str = ""
     ordered: bool = False
 
 
@@ -71,6 +80,7 @@ def arguments_of(question: Question) -> List[str]:
         ("algorithm", question.algorithm),
         ("probe", str(question.probe or "")),
         ("table", str(question.table or "")),
+        ("host", HOST_NAMES.get(question.host, question.host)),
     ):
         if value:
             arguments.append(f"--{option}={value}")
@@ -88,7 +98,11 @@ def ask(tool: Path, question: Question) -> Dict[str, Any]:
         raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:
         words = done.stderr.strip() or f"tutti-predict ended with status {done.returncode}"
-        for theirs, ours in (("tutti-predict: ", ""), ("--collective ", ""), ("--mechanisms ", "--mechanism ")):
+        for theirs, ours in (
+            ("tutti-predict: ", ""),
+            ("--collective ", ""),
+            ("--mechanisms ", "--mechanism "),
+        ):
             words = words.replace(theirs, ours, 1)
         raise UserError(words)
     told: Dict[str, Any] = json.loads(done.stdout)
@@ -131,7 +145,8 @@ def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]
     choice = told["choice"]
     rows = [(candidate, why_not(candidate, choice)) for candidate in told["candidates"]]
     return sorted(
-        rows, key=lambda row: (row[1] != "", not row[0]["eligible"], row[0]["seconds"] or 0.0, name_of(row[0]))
+        rows,
+        key=lambda row: (row[1] != "", not row[0]["eligible"], row[0]["seconds"] or 0.0, name_of(row[0])),
     )
 
 
@@ -148,13 +163,28 @@ def shape_words(told: Dict[str, Any]) -> str:
 
 def _sources(told: Dict[str, Any]) -> List[str]:
     source = told["model_source"]
-    lines = [f"model: {source['words']}" + (f" ({source['path']})" if source.get("path") else "")]
+    used = source.get("path") and source.get("fits")
+    lines = [f"model: {source['words']}" + (f" ({source['path']})" if used else "")]
     if source.get("fits") is False:
-        lines.append(f"not measured here: {source['why_not']}; the library would not use it")
+        lines.append(f"{source['path']} is not used: {source['why_not']}")
     table = told.get("table")
-    if table:
-        lines.append(f"table: {table['words']}")
+    if table and not table["fits"]:
+        lines.append(f"{table['path']} is not used: {table['why_not']}")
+    elif table:
+        lines.append(f"table: {table['words']} ({table['path']})")
+        lines += [f"left out of it: {words}" for words in table["left_out"][:3]]
+        if len(table["left_out"]) > 3:
+            lines.append(f"and {len(table['left_out']) - 3} more entries")
+        if "candidates" in told:
+            lines.append(_entry_words(told["table_entry"]))
     return lines
+
+
+def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
+    if entry is None:
+        return "the table has nothing for such calls"
+    sizes = f"{human_bytes(entry['bytes_from'])} to {human_bytes(entry['bytes_to'])}"
+    return f"the table says {name_of(entry)} for {sizes}"
 
 
 def show(told: Dict[str, Any], console: Console) -> None:
@@ -173,7 +203,9 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
         size = " of varying sizes"
     else:
         size = f" of up to {human_bytes(shape['bytes'])}"
-    console.print(Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold"))
+    console.print(
+        Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold")
+    )
     if name != "barrier" and choice["name"] != "host":
         console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -190,7 +222,7 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
 
 
 def overview_ranges(told: Dict[str, Any]) -> List[Dict[str, Any]]:
-    """Neighbouring size classes with the same choice as one row: bytes_from and bytes_to, None where there is no size."""
+    """Neighbouring size classes with the same choice as one row; None for bytes_from and bytes_to without a size."""
     rows = []
     for collective, choices in groupby(told["choices"], key=lambda row: row["collective"]):
         before = -1
@@ -232,7 +264,11 @@ def _show_overview(told: Dict[str, Any], console: Console) -> None:
         begin, end = (words_of_seconds(seconds) for seconds in row["seconds"])
         time = "-" if row["name"] == "host" else begin if begin == end else f"{begin} to {end}"
         table.add_row(
-            row["collective"] if first else "", _range_words(row, last), Text(name_of(row)), row["words"], time
+            row["collective"] if first else "",
+            _range_words(row, last),
+            Text(name_of(row)),
+            row["words"],
+            time,
         )
     console.print(table)
 
@@ -243,5 +279,8 @@ def as_json_text(told: Dict[str, Any]) -> str:
         told = {**told, "ranges": overview_ranges(told)}
         del told["choices"]
     else:
-        told = {**told, "candidates": [{**candidate, "why_not": why} for candidate, why in ordered_candidates(told)]}
+        told = {
+            **told,
+            "candidates": [{**candidate, "why_not": why} for candidate, why in ordered_candidates(told)],
+        }
     return json.dumps({"schema": "tutti-choice-1", **told}, indent=1)

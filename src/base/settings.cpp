@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 21>& table() {
-  static const std::array<Row, 21> rows{{
+const std::array<Row, 22>& table() {
+  static const std::array<Row, 22> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -32,6 +32,10 @@ const std::array<Row, 21>& table() {
         "the "
         "site's."},
        &Settings::probe},
+      {{"TABLE", "string", "",
+        "Decision table of tutti tune; off: none; without it the first that fits of the user's folder, else the "
+        "site's."},
+       &Settings::decision_table},
       {{"MECHANISM", "string", "auto",
         "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
        &Settings::mechanism},
@@ -154,7 +158,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 21> out;
+    std::array<SettingDescription, 22> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

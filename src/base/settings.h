@@ -17,6 +17,7 @@ struct Settings {
   bool verbose = false;
   std::string algorithm;
   std::string probe;
+  std::string decision_table;
   std::string mechanism = "auto";
   std::string hierarchy = "auto";
   std::string topology;

@@ -74,14 +74,24 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
   cached_bytes_ = static_cast<double>(node.cache_bytes);
 }
 
-template <class Arguments>
-void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
-  if (choices.of.empty()) choices.of.resize(2 * size_classes);
+selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool commutative) const {
   const Node& node = communicator_.node();
   const Surroundings surroundings{
       shape_,  node.settings.window_min, node.window_shared, node.ranks_are_threads, node.exposures != nullptr,
       node.cma};
-  const selection::Shape shape = call_shape(surroundings, bytes, choices.regular, commutative);
+  return call_shape(surroundings, bytes, regular, commutative);
+}
+
+selection::Shape Collectives::shape_of(std::string_view collective, std::size_t bytes) const {
+  const bool irregular = is_irregular(collective);
+  return shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
+}
+
+template <class Arguments>
+void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
+  if (choices.of.empty()) choices.of.resize(2 * size_classes);
+  const Node& node = communicator_.node();
+  const selection::Shape shape = shape_of(bytes, choices.regular, commutative);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;
@@ -91,6 +101,11 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   }
   Choice<Arguments>& made = choices.of[(commutative ? size_classes : 0) + size_class];
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  if (chosen.refused_entry && !choices.warned_of_table && communicator_.rank() == 0) {
+    choices.warned_of_table = true;
+    node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
+                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), made.name);
+  }
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
   made.identity = identity_of(choices.collective, made.name);
@@ -140,7 +155,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   const auto forget = [](auto&... choices) {
     const auto forget_one = [](auto& each) {
       each.of.clear();
-      each.warned = true;
+      each.warned = each.warned_of_table = true;
     };
     (forget_one(choices), ...);
   };

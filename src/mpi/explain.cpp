@@ -20,6 +20,7 @@
 #include "mpi/communicators.h"
 #include "mpi/explain_table.h"
 #include "mpi/last_call.h"
+#include "mpi/tables.h"
 #include "selection/words.h"
 
 namespace tutti::mpi {
@@ -211,13 +212,8 @@ std::string program_name() {
 Heading heading(double seconds) {
   Heading heading;
   heading.version = TUTTI_VERSION;
-  char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  host.Get_library_version(library, &length);
-  for (const char* letter = library; *letter && !std::strchr("\n,", *letter); ++letter) {
-    const bool space = std::isspace(static_cast<unsigned char>(*letter)) != 0;
-    if (!space || !heading.host.ends_with(' ')) heading.host += space ? ' ' : *letter;
-  }
+  const HostName mpi = host_name();
+  heading.host = mpi.version.empty() ? mpi.name : mpi.name + " " + mpi.version;
   heading.program = program_name();
   const std::time_t now = std::time(nullptr);
   std::tm utc{};

@@ -8,6 +8,8 @@ const char* name_of(Reason reason) {
   switch (reason) {
     case Reason::model:
       return "model";
+    case Reason::table:
+      return "table";
     case Reason::user:
       return "user";
     case Reason::refused:
@@ -20,6 +22,8 @@ const char* words_of(Reason reason, bool by_host) {
   switch (reason) {
     case Reason::model:
       return by_host ? "none of ours can" : "cheapest by the model";
+    case Reason::table:
+      return "by the table";
     case Reason::user:
       return "asked for";
     case Reason::refused:

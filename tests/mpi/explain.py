@@ -1,4 +1,4 @@
-"""TUTTI_EXPLAIN: what is told at MPI_Finalize is what the program did. The numbers are those of explain.cpp, 2 ranks."""
+"""TUTTI_EXPLAIN: what is told at MPI_Finalize is what the program did. The numbers are those of explain.cpp."""
 
 import json
 import re
@@ -49,7 +49,9 @@ def check_table(runner):
     rows = rows_of_table(outcome.text)
     wrong = [row for row in CALLS if not any(matches_table(row, printed) for printed in rows)]
     good = outcome.status == 0 and not wrong and len(rows) == len(CALLS)
-    good = good and re.search(r"; 50 collectives in .*, 11 of them by the MPI itself", outcome.text) is not None
+    good = (
+        good and re.search(r"; 50 collectives in .*, 11 of them by the MPI itself", outcome.text) is not None
+    )
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=1 prints what ran"
     runner.verdict(good, name, f"{outcome.why()}, not there: {wrong}", outcome.text)
 
@@ -87,7 +89,9 @@ def check_file(runner, folder):
     good = good and told["schema"] == "tutti-explain-1" and told["ranks"] == 2 and told["active"]
     good = good and "collective " not in outcome.text
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE writes what ran"
-    runner.verdict(good, name, f"{outcome.why()}, not there: {wrong}", outcome.text + json.dumps(told, indent=1))
+    runner.verdict(
+        good, name, f"{outcome.why()}, not there: {wrong}", outcome.text + json.dumps(told, indent=1)
+    )
 
 
 def check_threads(runner, folder):
