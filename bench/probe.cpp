@@ -1,8 +1,8 @@
 // tutti-probe-measure: measures what this machine's memory, flags and kernel cost, for `tutti probe`. No MPI: it forks
 // processes that are bound to cores and share memory (bench/probe/).
 //
-// On standard output one JSON object a line: {"measure": NAME, what it is of, "seconds": median, "lower", "upper": its 95 %
-// confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction, "title": what is next}.
+// On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower", "upper":
+// its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction, "title": what is next}.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -32,6 +32,8 @@ constexpr std::size_t K = 1024, M = 1024 * 1024;
 
 struct Options {
   double seconds = 60;
+  int passes = 3;  ///< everything is measured so often, so that a slow moment of the machine does not hit one figure
+  std::string only;
   std::vector<int> processors;
 };
 
@@ -85,7 +87,8 @@ class Plan {
 
   void add(const std::string& title, double weight, ordered_json of,
            std::function<std::vector<double>(const Probing&)> measure) {
-    figures_.push_back({std::move(of), title, weight, std::move(measure)});
+    if (options_.only.empty() || of.at("measure") == options_.only)
+      figures_.push_back({std::move(of), title, weight, std::move(measure)});
   }
   const topology::ProcessingUnit* unit_of(int processor) const {
     const int at = machine_->find(processor);
@@ -320,8 +323,9 @@ void Plan::concurrent() {
 }
 
 /// Measures one figure and prints it.
-void measure(const Figure& figure, const Probing& probing) {
+void measure(const Figure& figure, int pass, const Probing& probing) {
   ordered_json line = figure.of;
+  line["pass"] = pass;
   try {
     const std::vector<double> samples = figure.measure(probing);
     const Median median = median_of(samples);
@@ -339,22 +343,27 @@ void run(const Options& options) {
   const std::uint64_t begin = shared_now_ns();
   const Clock clock;
   Plan plan(options);
+  const auto& figures = plan.figures();
   double weight = 0;
-  for (const Figure& figure : plan.figures()) weight += figure.weight;
-  std::string title;
+  for (const Figure& figure : figures) weight += figure.weight;
+  weight *= options.passes;
   std::size_t skipped = 0;
-  for (const Figure& figure : plan.figures()) {
-    const double left = options.seconds - static_cast<double>(shared_now_ns() - begin) * 1e-9;
-    if (left <= 0) {
-      ++skipped;
-      continue;
+  for (int pass = 0; pass < options.passes; ++pass)
+    for (const Figure& figure : figures) {
+      const double left = options.seconds - static_cast<double>(shared_now_ns() - begin) * 1e-9;
+      if (left <= 0) {
+        ++skipped;
+        continue;
+      }
+      std::cerr << ordered_json{{"progress", 1 - left / options.seconds}, {"title", figure.title}}.dump() << std::endl;
+      // Processes, and memory that is touched first, take a part of what is planned.
+      measure(figure, pass, {clock, 0.6 * left * figure.weight / weight});
+      weight -= figure.weight;
     }
-    std::cerr << ordered_json{{"progress", 1 - left / options.seconds}, {"title", figure.title}}.dump() << std::endl;
-    // Processes, and memory that is touched first, take a part of what is planned.
-    measure(figure, {clock, 0.6 * left * figure.weight / weight});
-    weight -= figure.weight;
-  }
-  if (skipped) leave_out(std::to_string(skipped) + " figures: the time was over; ask for more --seconds");
+  if (skipped)
+    leave_out(std::to_string(skipped) + " of " +
+              std::to_string(figures.size() * static_cast<std::size_t>(options.passes)) +
+              " measurements: the time was over; ask for more --seconds");
 }
 
 }  // namespace
@@ -365,6 +374,10 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "Time for all of it")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
+  app.add_option("--passes", options.passes, "How often everything is measured, one pass after the other")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--only", options.only, "Measure only what has this name");
   app.add_option("--processors", options.processors, "Use these, not one of each core; one may occur twice")
       ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
