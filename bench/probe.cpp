@@ -3,6 +3,9 @@
 //
 // On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower", "upper":
 // its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction, "title": what is next}.
+#include <signal.h>
+#include <sys/prctl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -178,6 +181,12 @@ void Plan::copies() {
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
       add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", name}, {"bytes", bytes}},
           [=, copy = kind](const Probing& probing) { return mapped_copy(probing, places, copy, bytes, false); });
+  for (const std::size_t bytes : {8 * M, 16 * M, 32 * M})
+    add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", "read"}, {"bytes", bytes}},
+        [=](const Probing& probing) { return mapped_copy(probing, places, Copy::read, bytes, false); });
+  for (const std::size_t bytes : {16 * K, 64 * K, 256 * K, 1 * M})
+    add("copies through mapped memory", 1, {{"measure", "mapped_exchange"}, {"bytes", bytes}},
+        [=](const Probing& probing) { return mapped_exchange(probing, places, bytes); });
   for (const std::size_t bytes : {16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
     add("copies through a staging buffer", 1, {{"measure", "staged_copy"}, {"bytes", bytes}},
         [=](const Probing& probing) { return concurrent_pairs(probing, places, Way::staged, bytes, false); });
@@ -381,6 +390,7 @@ int main(int argc, char** argv) {
   app.add_option("--processors", options.processors, "Use these, not one of each core; one may occur twice")
       ->delimiter(',');
   CLI11_PARSE(app, argc, argv);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // without whoever reads this there is nothing to do
   try {
     run(options);
     return std::cout ? 0 : 1;

@@ -19,7 +19,7 @@ from tutti import __version__
 from tutti.bench import parse_line
 from tutti.errors import UserError
 from tutti.library import find_tool
-from tutti.probe_fit import Fit, Line, fit
+from tutti.probe_fit import Fit, Line, combine_passes, fit
 
 #: Name and version of the file's layout; src/selection/machine.h has the same.
 SCHEMA = "tutti-probe-1"
@@ -108,7 +108,7 @@ def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[Lis
         raise UserError(f"tutti-probe-measure ended with status {status}: {said}")
     if not lines:
         raise UserError("tutti-probe-measure printed no measurement")
-    return lines, left_out
+    return combine_passes(lines), left_out
 
 
 def document(

@@ -1,8 +1,10 @@
 """From measurements to the model's parameters: what each is taken from, fitted, and how well the fit holds.
 
-A measurement is a line of `tutti-probe-measure`: {"measure": name, what it is of, "seconds", "lower", "upper", "samples"}.
+A measurement is a line of `tutti-probe-measure`: {"measure": name, what it is of, "seconds", "lower", "upper",
+"samples"}.
 """
 
+import json
 import math
 import statistics
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -12,6 +14,10 @@ Line = Dict[str, Any]
 PAGE = 4096
 #: Sizes that collectives with large buffers move; what is smaller is a matter of flags.
 LEAST_BYTES = 16 * 1024
+#: Copies up to this size stay within the caches that cores share.
+CACHED_BYTES = 1 << 20
+#: What a line has of its measurement; the rest says of what.
+_MEASURED = {"pass", "seconds", "lower", "upper", "samples"}
 
 
 class Fit(NamedTuple):
@@ -35,6 +41,26 @@ def select(lines: Iterable[Line], measure: str, **conditions: Any) -> List[Line]
         if line.get("measure") == measure
         and all(line.get(name) == value for name, value in conditions.items())
     ]
+
+
+def combine_passes(lines: Iterable[Line]) -> List[Line]:
+    """One line for each figure: the median of its passes, with the range of them for a confidence interval. A single
+    pass keeps its own."""
+    groups: Dict[str, List[Line]] = {}
+    for line in lines:
+        of = {name: value for name, value in line.items() if name not in _MEASURED}
+        groups.setdefault(json.dumps(of, sort_keys=True), []).append(line)
+    combined = []
+    for rows in groups.values():
+        one = {name: value for name, value in rows[0].items() if name != "pass"}
+        if "seconds" in one and len(rows) > 1:
+            values = [float(row["seconds"]) for row in rows]
+            one.update(
+                seconds=statistics.median(values), lower=min(values), upper=max(values),
+                samples=sum(int(row["samples"]) for row in rows), passes=len(rows),
+            )  # fmt: skip
+        combined.append(one)
+    return combined
 
 
 def spread_of(line: Line) -> float:
@@ -76,6 +102,7 @@ def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
             "alpha": start,
             "l": page,
             "beta": (whole_page - page) / PAGE,
+            "page": whole_page,
             "empty_call": statistics.median(
                 float(line["seconds"]) for line in select(lines, "kernel_step", step="empty", **only)
             ),
@@ -86,6 +113,40 @@ def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
             ),
         }
     return found
+
+
+def fit_caches(lines: List[Line]) -> Optional[Dict[str, float]]:
+    """How much the caches hold, C, and what a byte costs beyond, m: t(n)/n = r + (1 - C/2n) (m - r) where two buffers
+    of n bytes exceed C, with r from small copies. None if nothing large was measured."""
+    rows = {int(row["bytes"]): float(row["seconds"]) / int(row["bytes"])
+            for row in select(lines, "mapped_copy", copy="read")}  # fmt: skip
+    inside = [value for size, value in rows.items() if LEAST_BYTES <= size <= CACHED_BYTES]
+    large = {size: value for size, value in rows.items() if size >= CACHED_BYTES}
+    if not inside or len(large) < 3:
+        return None
+    cached = statistics.median(inside)
+    best: Optional[Tuple[float, float, float]] = None
+    for step in range(4 * 21, 4 * 33):  # 2 MB to 8 GB in steps of a quarter of an octave
+        cache = 2.0 ** (step / 4)
+        beyond = {size: max(0.0, 1 - cache / (2 * size)) for size in large}
+        # The best m for this C, by relative errors: a straight line through the origin.
+        above = sum(beyond[size] * (value - cached) / value**2 for size, value in large.items())
+        below = sum(beyond[size] ** 2 / value**2 for size, value in large.items())
+        memory = max(cached, cached + above / below) if below else cached
+        errors = [
+            abs((cached + beyond[size] * (memory - cached)) / value - 1) for size, value in large.items()
+        ]
+        total = sum(error * error for error in errors)
+        if memory <= 3 * max(rows.values()) and (best is None or total < best[0]):
+            best = (total, cache, memory)
+    if best is None:
+        return None
+    _, cache, memory = best
+    worst = max(
+        abs((cached + max(0.0, 1 - cache / (2 * size)) * (memory - cached)) / value - 1)
+        for size, value in large.items()
+    )
+    return {"shared_cache": cache, "memory_byte": memory, "worst_residual": worst}
 
 
 def _gamma(c: Any, square: float, linear: float) -> Any:
@@ -100,9 +161,7 @@ def gamma_points(lines: List[Line]) -> List[Tuple[int, float]]:
     if not rows or not access:
         return []
     start = statistics.median(access)
-    alone = {
-        int(line["bytes"]): float(line["seconds"]) - start for line in rows if int(line["readers"]) == 1
-    }
+    alone = {int(line["bytes"]): float(line["seconds"]) - start for line in rows if int(line["readers"]) == 1}
     return [
         (int(line["readers"]), (float(line["seconds"]) - start) / alone[int(line["bytes"])])
         for line in rows
@@ -133,7 +192,9 @@ def fit_gamma(points: List[Tuple[int, float]]) -> Optional[Dict[str, Any]]:
     }
 
 
-def _per_byte(rows: List[Line], least: int = LEAST_BYTES, most: float = math.inf) -> Optional[Tuple[float, float]]:
+def _per_byte(
+    rows: List[Line], least: int = LEAST_BYTES, most: float = math.inf
+) -> Optional[Tuple[float, float]]:
     """Median seconds a byte over the sizes, and the largest spread."""
     rows = [line for line in rows if least <= int(line["bytes"]) <= most]
     if not rows:
@@ -149,7 +210,9 @@ def fit(lines: List[Line]) -> Fit:
     model: Dict[str, float] = {}
     spread: Dict[str, float] = {}
 
-    def put(name: str, found: Optional[Tuple[float, float]], change: Callable[[float], float] = float) -> None:
+    def put(
+        name: str, found: Optional[Tuple[float, float]], change: Callable[[float], float] = float
+    ) -> None:
         if found is not None:
             model[name] = change(found[0])
             spread[name] = found[1]
@@ -169,8 +232,14 @@ def fit(lines: List[Line]) -> Fit:
     put("turn", single(select(lines, "turn")))
     put("expose", single(select(lines, "expose")))
     put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))
-    put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read")))
-    put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot")))
+    put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read"), most=CACHED_BYTES))
+    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=CACHED_BYTES))
+    put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
+    put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
+    caches = fit_caches(lines)
+    if caches:
+        model.update(shared_cache=caches["shared_cache"], memory_byte=caches["memory_byte"])
+        spread["shared_cache"] = spread["memory_byte"] = caches["worst_residual"]
     put(
         "reduce_byte",
         _per_byte(select(lines, "reduction", kernel="sum f64", sources=2), least=0),
@@ -187,8 +256,11 @@ def fit(lines: List[Line]) -> Fit:
     if kernel:
         both = kernel["both"]
         rows = select(lines, "kernel_step")
-        for name, key in (("kernel_start", "alpha"), ("kernel_byte", "beta"), ("kernel_page", "l")):
-            model[name] = both[key]
+        model["kernel_start"], model["kernel_page"] = both["alpha"], both["l"]
+        for name, call in (("kernel_byte", "process_vm_readv"), ("kernel_write_byte", "process_vm_writev")):
+            # With the page's time of both together, so that their sum is what was measured.
+            model[name] = max(kernel[call]["page"] - both["l"], 0.05 * kernel[call]["page"]) / PAGE
+        for name in ("kernel_start", "kernel_page", "kernel_byte", "kernel_write_byte"):
             spread[name] = max(spread_of(line) for line in rows)
     if gamma:
         model["kernel_gamma_square"] = gamma["square"]

@@ -12,7 +12,13 @@ def time_text(seconds: float) -> str:
     for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
         if seconds < 999.5 * scale:
             value = seconds / scale
-            return f"{value:.2f} {unit}" if value < 9.995 else f"{value:.1f} {unit}" if value < 99.95 else f"{value:.0f} {unit}"
+            return (
+                f"{value:.2f} {unit}"
+                if value < 9.995
+                else f"{value:.1f} {unit}"
+                if value < 99.95
+                else f"{value:.0f} {unit}"
+            )
     return f"{seconds:.2f} s"
 
 
@@ -30,9 +36,7 @@ def mechanism_ratios(lines: List[Line]) -> Dict[str, float]:
     mapped = _seconds(select(lines, "mapped_copy", copy="read", bytes=MEGABYTE))
     if not mapped:
         return {}
-    cma = _seconds(
-        select(lines, "kernel_step", step="copy", call="process_vm_readv", pages=MEGABYTE // 4096)
-    )
+    cma = _seconds(select(lines, "kernel_step", step="copy", call="process_vm_readv", pages=MEGABYTE // 4096))
     staged = _seconds(select(lines, "staged_copy", bytes=MEGABYTE))
     return {name: value / mapped for name, value in (("cma", cma), ("staged", staged)) if value}
 
@@ -40,10 +44,15 @@ def mechanism_ratios(lines: List[Line]) -> Dict[str, float]:
 def reader_throughput(lines: List[Line], pattern: str, size: int) -> List[Tuple[int, float]]:
     """(readers, bytes moved by all of them in a time, relative to one reader)."""
     rows = sorted(
-        select(lines, "readers", pattern=pattern, bytes=size, lock_only=False), key=lambda row: int(row["readers"])
+        select(lines, "readers", pattern=pattern, bytes=size, lock_only=False),
+        key=lambda row: int(row["readers"]),
     )
     one = _seconds(select(lines, "readers", pattern="same", bytes=size, lock_only=False, readers=1))
-    return [(int(row["readers"]), int(row["readers"]) * one / float(row["seconds"])) for row in rows] if one else []
+    return (
+        [(int(row["readers"]), int(row["readers"]) * one / float(row["seconds"])) for row in rows]
+        if one
+        else []
+    )
 
 
 def best_readers(lines: List[Line]) -> Optional[int]:
@@ -87,8 +96,8 @@ def summary(document: Dict[str, Any]) -> List[str]:
     gamma = (document["fits"] or {}).get("gamma")
     if gamma:
         said.append(
-            f"c readers of one rank lock a page {gamma['square']:.2g} c^2 + {gamma['linear']:.2g} c times as slowly as one "
-            f"(residuals up to {100 * gamma['worst_relative_residual']:.0f} %)"
+            f"c readers of one rank lock a page {gamma['square']:.2g} c^2 + {gamma['linear']:.2g} c times "
+            f"as slowly as one (residuals up to {100 * gamma['worst_relative_residual']:.0f} %)"
         )
     best = best_readers(lines)
     if best:

@@ -134,7 +134,7 @@ std::vector<double> kernel_step(const Probing& probing, const std::vector<int>& 
     const bool caller = member.index() == 0;
     change(caller ? local.base() : remote.base(), bytes, 1);
     repeat(member, probing.seconds, [&](int round, bool counts) {
-      if (!caller) change(remote.base(), bytes, round);
+      if (caller == write) change(write ? local.base() : remote.base(), bytes, round);
       member.meet();
       if (caller) {
         const pid_t owner = member.process_of(1);
@@ -300,6 +300,25 @@ void stage(Member& member, PairMemory& memory, const std::byte* source, std::byt
 }
 
 }  // namespace
+
+std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes) {
+  const SharedMemory first(bytes), second(bytes);
+  const OwnMemory destination(bytes);
+  return slowest(run_team(processors, probing.seconds + patience_seconds, [&](Member& member) {
+    const bool one = member.index() == 0;
+    std::byte* const mine = one ? first.base() : second.base();
+    const std::byte* const theirs = one ? second.base() : first.base();
+    repeat(member, probing.seconds, [&](int round, bool counts) {
+      change(mine, bytes, round);
+      member.meet();
+      const Stopwatch watch(probing.clock);
+      copy_bytes(destination.base(), theirs, bytes);
+      keep_memory();
+      if (counts) member.keep(watch.seconds());
+      member.meet();
+    });
+  }));
+}
 
 namespace {
 

@@ -29,7 +29,8 @@ struct Probing {
 /// Whether processes here may copy from each other by the kernel; if not, why.
 bool kernel_copies_work(std::string& reason);
 
-/// processors: of the caller and of the owner of the pages.
+/// processors: of the caller and of the owner of the pages. What is read the owner has just written; what is written to it
+/// has not touched since.
 std::vector<double> kernel_step(const Probing& probing, const std::vector<int>& processors, KernelStep step,
                                 std::size_t pages, bool write);
 
@@ -61,6 +62,9 @@ enum class Copy {
 /// Copies of `bytes` between two processors through mapped memory. streaming: past the caches.
 std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& processors, Copy copy,
                                 std::size_t bytes, bool streaming);
+
+/// Two processors copy from each other at once, each from what the other has just written; the slower one counts.
+std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
 
 /// Pairs of processors (owner, reader, owner, reader, ...) that copy at once, the slowest counts. cold: each copy touches
 /// memory that has left the caches since it was last used.

@@ -86,6 +86,7 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
   shape.commutative = commutative;
   shape.regular = choices.regular;
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
   if (node.window_shared && (shape.bytes >= node.settings.window_min || node.ranks_are_threads))
     shape.reach = selection::Reach::mapped;
   else if (node.exposures && shape.bytes > shape.slot_bytes)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <type_traits>
 
 #include "collectives/arguments.h"
 
@@ -9,6 +10,17 @@ namespace tutti {
 
 /// What a block is taken to have where its size differs between ranks and only some know it.
 inline constexpr std::size_t irregular_block_bytes = 64 * 1024;
+
+/// What the buffers of a rank hold, in multiples of the size that the choice is made by: the mean over the ranks.
+template <class Arguments>
+double rank_buffers(int ranks) {
+  const double p = ranks;
+  if constexpr (std::is_same_v<Arguments, BcastArguments>) return 1;
+  if constexpr (std::is_same_v<Arguments, AllgatherArguments>) return 1 + p;
+  if constexpr (std::is_same_v<Arguments, AlltoallArguments>) return 2 * p;
+  if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) return 1 + 1 / p;
+  return 2;
+}
 
 /// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.
 template <class Visit>
