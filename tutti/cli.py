@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | tune | explain | info`."""
+"""The command line: `tutti run | topo | bench | probe | tune | explain | info`."""
 
 import json
 import os
@@ -335,6 +335,43 @@ def bench(
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)
     raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
+
+
+@app.command(
+    epilog="Examples:  tutti probe  |  tutti probe --seconds 20 --plot probe.png  |  "
+    "tutti probe --validate --plot probe.png  |  tutti probe --from ~/.config/tutti/probe.json --json"
+)
+def probe(
+    output: Optional[Path] = typer.Option(
+        None, "--output", "-o", help="Where to write; default: the user's folder, where the library looks."
+    ),
+    seconds: float = typer.Option(45.0, "--seconds", help="Time for all measurements, at most 120."),
+    as_json: bool = typer.Option(False, "--json", help="Print the file's content instead of a summary."),
+    plot: Optional[Path] = typer.Option(None, "--plot", help="Draw maps and curves (PNG, SVG or PDF)."),
+    source: Optional[Path] = typer.Option(
+        None, "--from", metavar="FILE", help="Show, draw or validate this file instead of measuring."
+    ),
+    validate: bool = typer.Option(
+        False, "--validate", help="Force every algorithm and compare its time with the prediction."
+    ),
+    ranks: str = typer.Option("2", "--ranks", "-n", help="For --validate: numbers of ranks, e.g. 2,8."),
+    host: str = typer.Option(
+        "", "--host", help="For --validate: mpich, openmpi, intel, abi, openmpi-debian."
+    ),
+    mpirun: str = typer.Option("", "--mpirun", help="For --validate: the MPI of this launcher."),
+) -> None:
+    """Measure this machine, once: what flags, copies and the kernel cost. The library's model reads the file."""
+    from tutti.probe import SECONDS_MAX
+    from tutti.probe_command import ProbeOptions, run
+
+    if not 1 <= seconds <= SECONDS_MAX:
+        raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
+    if source is not None and not source.is_file():
+        raise UserError(f"--from {source}: there is no such file")
+    options = ProbeOptions(
+        output, seconds, as_json, plot, source, validate, _numbers(ranks, "ranks"), host, mpirun
+    )
+    raise typer.Exit(run(options))
 
 
 @app.command()

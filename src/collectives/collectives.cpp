@@ -91,7 +91,8 @@ template <class Arguments>
 void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const Node& node = communicator_.node();
-  const selection::Shape shape = shape_of(bytes, choices.regular, commutative);
+  selection::Shape shape = shape_of(bytes, choices.regular, commutative);
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;

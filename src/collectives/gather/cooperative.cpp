@@ -94,10 +94,14 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // The root reads only what is mapped.
-      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.75 / shape.ranks : 1.0;
+      const bool root_reads = shape.reach == selection::Reach::mapped;
+      const double read = root_reads ? 0.75 / shape.ranks * (shape.ranks - 1) : 0.0;
+      // The root's part, which is about as long as that of a sender.
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              .rounds = 2,
-                             .remote_bytes = bytes * part,
+                             .copied_bytes = root_reads ? bytes : 0.0,
+                             .remote_bytes = root_reads ? bytes * read : bytes,
+                             .written_bytes = root_reads ? 0.0 : bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,
