@@ -228,6 +228,9 @@ def bench(
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
     ),
+    host_best: bool = typer.Option(
+        False, "--host-best", help="Try what an expert would set for each MPI; its best counts in each cell."
+    ),
     json_file: Optional[Path] = typer.Option(None, "--json", help="Write all results."),
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
     table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
@@ -293,6 +296,7 @@ def bench(
         repeats=repeats,
         floor=floor,
         host_wait=host_wait,
+        host_best=host_best,
         variables=variables,
         algorithms=words,
         mechanisms=compared,

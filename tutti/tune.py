@@ -19,6 +19,7 @@ from tutti.bench_words import LARGEST, catalogue, library_names, parse_collectiv
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.run import make_plan
+from tutti.tune_check import valid_table
 from tutti.tune_table import (
     HOST,
     MEASURED_AS,
@@ -402,13 +403,7 @@ def tune(
     found = decide(state.cells)
     path = output or default_path(state.origin)
     table = document(state.origin, entries_of(found), _measured(options, state, complete), options.variables)
-    before = None
-    if path.exists():
-        try:
-            before = read_json(path)
-        except UserError as error:
-            failed(f"{error}; it is replaced")
-    table = with_others(table, before if isinstance(before, dict) else None)
+    table = with_others(table, _table_before(path, failed))
     write_json(path, table)
     if complete:
         state_path.unlink(missing_ok=True)
@@ -416,6 +411,17 @@ def tune(
         state.save()
     progress("done", 1.0)
     return Outcome(table, found, path, complete, interrupted, _wrong(state.cells))
+
+
+def _table_before(path: Path, failed: Callable[[str], None]) -> Optional[Dict[str, Any]]:
+    """The table that is to be replaced, if there is one that the library can read."""
+    if not path.exists():
+        return None
+    try:
+        return valid_table(path)
+    except UserError as error:
+        failed(f"{error}; it is replaced")
+        return None
 
 
 def _wrong(cells: List[Cell]) -> List[str]:

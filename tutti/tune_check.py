@@ -31,7 +31,7 @@ def examine(path: Path, topology: str = "") -> Dict[str, Any]:
     return value
 
 
-def _valid(path: Path) -> Dict[str, Any]:
+def valid_table(path: Path) -> Dict[str, Any]:
     """The table in a file that the library can read. Raises UserError otherwise."""
     error = examine(path)["error"]
     if error:
@@ -126,7 +126,7 @@ def _words(change: Dict[str, Any]) -> str:
 
 def diff(first: Path, second: Path, as_json: bool, console: Console) -> int:
     """`--diff`: 0 if the tables choose alike, 1 if not."""
-    before, after = _valid(first), _valid(second)
+    before, after = valid_table(first), valid_table(second)
     origins = [
         {"part": part, "before": before.get(part), "after": after.get(part)}
         for part in ("machine", "host", "tutti", "settings")

@@ -161,13 +161,16 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
     state = _state_path(output, options.host)
     if resume and not state.exists():
         raise UserError(f"--resume: there is nothing to go on with ('{state}' is not there)")
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
+    if not errors.is_terminal:  # a bar that is switched off would still print an empty line
+        outcome = run_tuning(options, output, state, resume, lambda title, done: None, failures.append)
+    else:
+        with Progress(*columns, console=errors, transient=True) as bar:
+            task = bar.add_task("starting", total=1.0)
 
-        def progress(title: str, done: float) -> None:
-            bar.update(task, description=title, completed=done)
+            def progress(title: str, done: float) -> None:
+                bar.update(task, description=title, completed=done)
 
-        outcome = run_tuning(options, output, state, resume, progress, failures.append)
+            outcome = run_tuning(options, output, state, resume, progress, failures.append)
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)
     for wrong in outcome.wrong:

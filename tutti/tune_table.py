@@ -240,26 +240,40 @@ def shape_key(entry: Dict[str, Any]) -> Tuple[Any, ...]:
 
 def with_others(table: Dict[str, Any], before: Optional[Dict[str, Any]]) -> Dict[str, Any]:
     """The table with those entries of an older one, of the same origin, for shapes that it says nothing of."""
-    if not before or any(before.get(part) != table[part] for part in ("schema", "machine", "host")):
-        return table
-    known = {shape_key(entry) for entry in table["entries"]}
-    kept = [entry for entry in before.get("entries", []) if shape_key(entry) not in known]
+    kept: List[Dict[str, Any]] = []
+    if before and all(before.get(part) == table[part] for part in ("schema", "machine", "host")):
+        known = {shape_key(entry) for entry in table["entries"]}
+        kept = [entry for entry in before["entries"] if shape_key(entry) not in known]
     return {**table, "entries": sorted([*table["entries"], *kept], key=_order)}
 
 
 def _order(entry: Dict[str, Any]) -> Tuple[Any, ...]:
-    return (*shape_key(entry), entry["bytes"])
+    """For readers: sizes ascending, however they are reached."""
+    return (entry["collective"], entry["ranks"], entry["levels"], entry["ranks_per_core"], entry["bytes"])
 
 
-def write_json(path: Path, value: Any) -> None:
+def _text(value: Dict[str, Any]) -> str:
+    """JSON; of a long list each member is a line, so that a table can be read and edited."""
+    lists = {name: part for name, part in value.items() if isinstance(part, list)}
+    lines = [
+        f" {json.dumps(name)}: " + json.dumps(part, indent=1).replace("\n", "\n ")
+        for name, part in value.items()
+        if name not in lists
+    ]
+    for name, part in lists.items():
+        members = ",\n".join(f"  {json.dumps(member)}" for member in part)
+        lines.append(f" {json.dumps(name)}: [\n{members}\n ]" if part else f" {json.dumps(name)}: []")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def write_json(path: Path, value: Dict[str, Any]) -> None:
     """Writes the file whole or not at all."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
         ) as file:
-            json.dump(value, file, indent=1)
-            file.write("\n")
+            file.write(_text(value))
             file.flush()
             os.fsync(file.fileno())
         os.chmod(file.name, 0o644)
