@@ -1,6 +1,6 @@
 // TUTTI_EXPLAIN: every collective is counted where the program calls it, and what ran is told at MPI_Finalize.
 //
-// Without the setting a call costs one test of a flag that never changes. With it, two readings of the clock and a few
+// Without the setting a call costs two tests of a flag that never changes. With it, two readings of the clock and a few
 // additions to counters that belong to the communicator: MPI forbids two collectives at once on one communicator, so
 // that threads do not meet there. Calls that go to the host without a choice are counted under a lock.
 #pragma once
@@ -50,26 +50,10 @@ void ends(const CommunicatorState& state);
 /// Inside MPI_Finalize, on all ranks, while everything still works: rank 0 tells what all of them did.
 void finish();
 
-/// The two halves of counted().
+/// To be called around a collective of the program, if `counting`. begin: what begin_call() returned. function: the
+/// address in `next` of the host's own, which tells the name. code: what the call returned.
 std::uint64_t begin_call();
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code);
-
-template <class Call>
-[[gnu::noinline]] int count_call(MPI_Comm communicator, const void* function, Call& call) {
-  const std::uint64_t begin = begin_call();
-  const int code = call();
-  end_call(communicator, function, begin, code);
-  return code;
-}
-
-/// Carries out a collective on `communicator`, and counts it. function: the address in `next` of the host's own, which
-/// tells its name.
-template <class Call>
-int counted(MPI_Comm communicator, const void* function, Call&& call) {
-  if (!counting) [[likely]]
-    return call();
-  return count_call(communicator, function, call);
-}
 
 }  // namespace explain
 

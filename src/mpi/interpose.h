@@ -1,6 +1,7 @@
 // What the files of interposed functions share.
 #pragma once
 
+#include <cstdint>
 #include <tuple>
 
 #include "collectives/collectives.h"
@@ -36,13 +37,16 @@ bool refuse_count(Count count) {
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
-  return explain::counted(communicator, &forward, [&] {
-    int code = MPI_SUCCESS;
-    if (guarded(communicator, code, [&] { return ours(arguments..., code); })) return code;
+  const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
+  int code = MPI_SUCCESS;
+  if (!guarded(communicator, code, [&] { return ours(arguments..., code); })) {
     resolve();
     remember_host();
-    return forward(arguments...);
-  });
+    code = forward(arguments...);
+  }
+  if (explain::counting) [[unlikely]]
+    explain::end_call(communicator, &forward, begin, code);
+  return code;
 }
 
 }  // namespace tutti::mpi

@@ -19,7 +19,7 @@ void broadcast(Collectives& collectives, std::size_t bytes) {
 
 TEST(CallRecord, AChoiceHasOneRecordHoweverOftenItIsMadeAndUsed) {
   World world;
-  world.settings.explain = "1";
+  world.settings.explain = std::string("1");
   run_ranks(world, [](int, Collectives& collectives) {
     for (const std::size_t bytes : {5, 8, 7, 9, 16}) {
       broadcast(collectives, bytes);
@@ -48,7 +48,7 @@ TEST(CallRecord, AChoiceHasOneRecordHoweverOftenItIsMadeAndUsed) {
 TEST(CallRecord, ThereIsNoneUnlessItIsAskedFor) {
   for (const char* value : {"", "0", "off", "no"}) {
     World world;
-    world.settings.explain = value;
+    world.settings.explain = std::string(value);
     run_ranks(world, [](int, Collectives& collectives) {
       broadcast(collectives, 8);
       EXPECT_FALSE(collectives.take_last_record());
@@ -59,8 +59,8 @@ TEST(CallRecord, ThereIsNoneUnlessItIsAskedFor) {
 
 TEST(CallRecord, WhatWasChosenForTheHostIsCountedWithTheReason) {
   World world;
-  world.settings.explain = "told.json";
-  world.algorithm = "barrier:host";
+  world.settings.explain = std::string("told.json");
+  world.algorithm = std::string("barrier:host");
   run_ranks(world, [](int, Collectives& collectives) {
     EXPECT_FALSE(collectives.barrier());
     const CallRecord* const record = collectives.take_last_record();
@@ -75,7 +75,7 @@ TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
     World world;
     world.ranks = 5;
     world.reach = reach;
-    world.settings.explain = "1";
+    world.settings.explain = std::string("1");
     run_ranks(world, [&](int, Collectives& collectives) {
       const selection::Shape& mine = collectives.shape();
       Surroundings surroundings = surroundings_of(world.settings, mine.ranks, mine.levels, mine.ranks_per_core);
