@@ -44,14 +44,14 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
   EXPECT_EQ(
       table(heading(), {host, row("bcast", 12, "eager", 0.001), throttled}, 40),
       "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 30 collectives in 251 ms, 10 of them by the MPI itself\n"
-      "tutti: collective      size  communicator                    algorithm     mechanism    calls   bytes    time"
-      "   a call  why\n"
-      "tutti: scatter      <=1 MiB  64 ranks, 3 levels, 2.5 a core  throttled(4)  window+slot     10  40 KiB  250 ms"
-      "    25 ms  cheapest by the model\n"
-      "tutti: bcast        <=4 KiB  2 ranks                         eager         window+slot     10  40 KiB    1 ms"
-      "   100 us  cheapest by the model\n"
-      "tutti: barrier            -  2 ranks, inter                  host          -               10       -   20 us"
-      "     2 us  intercommunicator\n");
+      "tutti: collective     size  communicator                    algorithm     mechanism    calls   bytes    time"
+      "  a call  why\n"
+      "tutti: scatter     <=1 MiB  64 ranks, 3 levels, 2.5 a core  throttled(4)  window+slot     10  40 KiB  250 ms"
+      "   25 ms  cheapest by the model\n"
+      "tutti: bcast       <=4 KiB  2 ranks                         eager         window+slot     10  40 KiB    1 ms"
+      "  100 us  cheapest by the model\n"
+      "tutti: barrier           -  2 ranks, inter                  host          -               10       -   20 us"
+      "    2 us  intercommunicator\n");
 }
 
 TEST(ExplainTable, WhatIsTooMuchIsOneLine) {

@@ -1,12 +1,13 @@
 // A known number of known collectives, for TUTTI_EXPLAIN to tell of (explain.py has the same numbers):
 //
 //     calls     of every kind, by the library and by the host, on communicators that live and that are gone
+//     late      rank 1 says "PID 1 pid" and comes a minute late to MPI_Finalize
 //     threads   three threads of each rank, each on a communicator of its own
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
-#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,14 @@ void calls(int rank, int size) {
   MPI_Comm_free(&half);
 }
 
+void late(int rank) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 1) return;
+  std::printf("PID %d %d\n", rank, static_cast<int>(getpid()));
+  std::fflush(stdout);
+  sleep(60);
+}
+
 void threads() {
   std::vector<std::thread> running;
   for (int thread = 0; thread < 3; ++thread) {
@@ -81,12 +90,15 @@ void threads() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool threaded = argc > 1 && std::strcmp(argv[1], "threads") == 0;
+  const std::string mode = argc > 1 ? argv[1] : "calls";
+  const bool threaded = mode == "threads";
   int provided = 0, rank = 0, size = 1;
   MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (!threaded)
+  if (mode == "late")
+    late(rank);
+  else if (!threaded)
     calls(rank, size);
   else if (provided == MPI_THREAD_MULTIPLE)
     threads();

@@ -1,8 +1,11 @@
 """TUTTI_EXPLAIN: what is told at MPI_Finalize is what the program did. The numbers are those of explain.cpp."""
 
 import json
+import os
 import re
+import signal
 import tempfile
+import time
 from pathlib import Path
 
 OURS = "cheapest by the model"
@@ -137,6 +140,24 @@ def check_off(runner):
         runner.verdict(good, name, outcome.why(), outcome.text)
 
 
+def check_death(runner):
+    """A rank dies while the others wait for it at MPI_Finalize, and the launcher leaves them alone where it can."""
+    hydra = runner.arguments.host in ("mpich", "abi")
+    options = ["-disable-auto-cleanup"] if hydra else []
+    job = runner.start(2, "explain", ["late"], {"TUTTI_EXPLAIN": "1"}, options=options)
+    deadline = time.time() + 30
+    found = None
+    while not found and time.time() < deadline and job.process.poll() is None:
+        time.sleep(0.1)
+        found = re.search(r"^PID 1 (\d+)$", job.text(), re.MULTILINE)
+    if found:
+        time.sleep(0.5)
+        os.kill(int(found.group(1)), signal.SIGKILL)
+    outcome = job.wait(20)
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN and a rank that dies before MPI_Finalize: all end"
+    runner.verdict(found and not outcome.timed_out, name, outcome.why(), outcome.text)
+
+
 def check(runner):
     """All of it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -146,4 +167,5 @@ def check(runner):
         check_bad_file(runner)
         check_inactive(runner)
         check_off(runner)
+    check_death(runner)
     runner.kill_ranks("allreduce", 10, [1], variables={"TUTTI_EXPLAIN": "1"})
