@@ -324,19 +324,16 @@ std::uint64_t begin_call() {
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
   const std::uint64_t now = ticks();
   const std::uint64_t passed = now > begin ? now - begin : 0;
-  if (Collectives* const collectives = last_call.collectives) {
-    CallRecord* const record = collectives->take_last_record();
-    if (!record) return;
-    record->count(mechanism_of(last_call), record->regular ? collectives->last_bytes() : last_call.bytes, passed);
-    return;
-  }
   const CommunicatorState* const state = known_state(communicator);
-  CallRecord* const record = state && state->collectives ? state->collectives->take_last_record() : nullptr;
+  Collectives* const collectives = state ? state->collectives.get() : nullptr;
+  CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
   if (code != MPI_SUCCESS || !*last_call.algorithm) return;  // errors are not counted
   if (record) {
-    record->count("", record->regular ? state->collectives->last_bytes() : 0, passed);
+    const std::size_t bytes = record->regular ? collectives->last_bytes() : last_call.bytes;
+    record->count(mechanism_of(last_call), bytes, passed);
     return;
   }
+  if (last_call.node) return;
   Refusal why = refusal;
   if (!job())
     why = Refusal::inactive;

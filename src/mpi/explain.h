@@ -1,6 +1,6 @@
 // TUTTI_EXPLAIN: every collective is counted where the program calls it, and what ran is told at MPI_Finalize.
 //
-// Without the setting a call costs two tests of a flag that never changes. With it, two readings of the clock and a few
+// Without the setting a call costs a test of a flag that never changes. With it, two readings of the clock and a few
 // additions to counters that belong to the communicator: MPI forbids two collectives at once on one communicator, so
 // that threads do not meet there. Calls that go to the host without a choice are counted under a lock.
 #pragma once

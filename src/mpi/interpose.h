@@ -44,7 +44,7 @@ int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
     remember_host();
     code = forward(arguments...);
   }
-  if (explain::counting) [[unlikely]]
+  if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);
   return code;
 }

@@ -8,9 +8,8 @@
 namespace tutti::mpi {
 
 struct LastCall {
-  const char* algorithm = "";          ///< "host"; empty if the call ended with an error of ours
-  Collectives* collectives = nullptr;  ///< that carried it out; null for the host. Valid until the call returns
-  const Node* node = nullptr;          ///< valid until the process ends
+  const char* algorithm = "";  ///< "host"; empty if the call ended with an error of ours
+  const Node* node = nullptr;  ///< null if the host has carried it out
   const void* buffer = nullptr;
   std::size_t bytes = 0;
 };
@@ -22,10 +21,10 @@ const char* mechanism_of(const LastCall& call);
 /// Notes what the collective that just ended was: one of ours, `bytes` of `buffer` of this rank (one block of them where
 /// all are of one size), or the host's.
 inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
-  last_call = {collectives.last_algorithm(), &collectives, &collectives.communicator().node(), buffer, bytes};
+  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
 }
 inline void remember_host() {
-  last_call = {selection::host_algorithm, nullptr, nullptr, nullptr, 0};
+  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
 }
 
 }  // namespace tutti::mpi
