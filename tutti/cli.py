@@ -1,8 +1,9 @@
-"""The command line: `tutti run | topo | bench | probe | tune | explain | info`."""
+"""The command line: `tutti run | topo | bench | probe | tune | explain | doctor | info`."""
 
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     help="Tutti: faster MPI collectives inside a node, for programs as they are.",
 )
 MISTAKE = 2
+INTERRUPTED = 130
 
 
 def _version(wanted: bool) -> None:
@@ -378,15 +380,72 @@ def probe(
     raise typer.Exit(run(options))
 
 
-@app.command()
+_INFO_EPILOG = """Examples:
+
+    tutti info
+
+    tutti info --json | jq '.settings[] | select(.source != "default")'
+
+    tutti info --json | jq -r '.algorithms[] | select(.collective == "bcast") | .algorithm'
+"""
+
+
+@app.command(epilog=_INFO_EPILOG)
 def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None:
-    """What is built, which MPIs were found, and every setting with its default."""
+    """What is built and found here, every algorithm, every setting and where its value comes from."""
     from tutti.info import collect, show
 
+    facts = collect()
     if as_json:
-        print(json.dumps(collect(), indent=1))
+        print(json.dumps(facts, indent=1))
     else:
-        show(Console(width=None if sys.stdout.isatty() else 140))
+        show(facts, Console(width=None if sys.stdout.isatty() else 140))
+
+
+_DOCTOR_EPILOG = """Examples:
+
+    tutti doctor
+
+    tutti doctor --host openmpi --host path
+
+    tutti doctor --json | jq -r '.checks[] | select(.status == "warn") | .remedy'
+
+    tutti doctor > doctor.txt || echo "something does not work here"
+
+Exit status: 0 if all is well or only slower than it could be (ok, warn, unknown), 1 if a check fails,
+2 for a mistake in the command, 130 after Ctrl-C.
+"""
+
+
+@app.command(epilog=_DOCTOR_EPILOG)
+def doctor(
+    as_json: bool = typer.Option(False, "--json", help="As JSON (schema tutti-doctor-1)."),
+    host: Optional[List[str]] = typer.Option(
+        None, "--host", help="Only this MPI: mpich, openmpi, intel, abi, openmpi-debian, path; repeatable."
+    ),
+) -> None:
+    """What this machine and container allow, and the remedy for what they do not."""
+    from tutti.check import Check
+    from tutti.doctor import document, examine, exit_status, show
+    from tutti.machine import Machine
+
+    machine = Machine()
+    checks: List[Check] = []
+    errors = Console(stderr=True)
+    try:
+        with errors.status("looking") if errors.is_terminal else nullcontext() as status:
+            for check in examine(machine, tuple(host or ())):
+                checks.append(check)
+                if status:
+                    status.update(f"{check.title}: {check.status}")
+    except KeyboardInterrupt:
+        print("tutti: interrupted", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print(json.dumps(document(machine, checks), indent=1))
+    else:
+        show(machine, checks, Console(width=None if sys.stdout.isatty() else 140))
+    raise typer.Exit(exit_status(checks))
 
 
 app.command(name="tune")(tune)
@@ -399,3 +458,6 @@ def main() -> None:
     except UserError as error:
         print(f"tutti: {error}", file=sys.stderr)
         sys.exit(MISTAKE)
+    except KeyboardInterrupt:
+        print("tutti: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
