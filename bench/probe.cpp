@@ -68,6 +68,8 @@ class Plan {
     cma_ = kernel_copies_work(reason_);
     if (!cma_) leave_out("copies by the kernel: " + reason_);
     if (processors_.size() < 2) leave_out("everything between two cores: there is one core to run on");
+    leave_out("more readers and pairs at once than the " + std::to_string(processors_.size()) +
+              (processors_.size() == 1 ? " core" : " cores") + " here: they would take turns");
     kernel_steps();
     copies();
     single_core();

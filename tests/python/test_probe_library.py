@@ -1,4 +1,4 @@
-"""How the library takes a probe: real ranks of an MPI, with files that fit, do not belong, are broken or are not there."""
+"""How the library takes a probe: real ranks, with files that fit, do not belong, are broken or are not there."""
 
 import json
 import os
