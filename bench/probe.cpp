@@ -70,9 +70,9 @@ class Plan {
     if (processors_.size() < 2) leave_out("everything between two cores: there is one core to run on");
     leave_out("more readers and pairs at once than the " + std::to_string(processors_.size()) +
               (processors_.size() == 1 ? " core" : " cores") + " here: they would take turns");
+    single_core();
     kernel_steps();
     copies();
-    single_core();
     readers();
     pairs_of_cores();
     concurrent();

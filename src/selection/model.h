@@ -15,7 +15,7 @@ struct Model {
   double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
-  double write_byte = 1.0 / 10e9;     ///< copy into another rank's buffer that its owner has not touched since
+  double write_byte = 1.0 / 12e9;     ///< copy into another rank's buffer that its owner has not touched since
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double stored_byte = 1.0 / 20e9;  ///< on top of that: stored into another rank's memory, if that has left its caches
   double private_cache = 1 << 20;   ///< bytes that a core keeps for itself

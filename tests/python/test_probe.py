@@ -325,7 +325,7 @@ def processes_of(name):
 @needs_predict
 def test_a_short_probe_measures_and_writes(tmp_path):
     file = tmp_path / "probe.json"
-    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "2", "--output", str(file)]
+    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "4", "--output", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
     document = probe.read(file)
