@@ -203,8 +203,10 @@ void Plan::single_core() {
           {{"measure", "reduction"}, {"kernel", reduction_kernel_name(kernel)}, {"sources", sources}, {"bytes", bytes}},
           [=](const Probing& probing) { return reduction_sum(probing, first, sources, bytes, kernel); });
     }
-  add("ranks that share a core", 1, {{"measure", "turn"}},
-      [=](const Probing& probing) { return turn(probing, first); });
+  const auto places = processors_.size() > 1 ? two() : std::vector<int>{first};
+  for (const int shared : {2, 4})
+    add("ranks that share a core", 1, {{"measure", "turn"}, {"cores", places.size()}, {"ranks_per_core", shared}},
+        [=](const Probing& probing) { return turn(probing, places, shared); });
   add("exposing a buffer", 0.5, {{"measure", "expose"}},
       [=](const Probing& probing) { return exposure(probing, first); });
 }
