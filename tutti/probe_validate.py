@@ -68,9 +68,9 @@ def observe(
 ) -> Observed:
     """The cells of `tutti bench --algorithms all --mechanisms window,cma`, one collective after the other.
 
-    Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So before and after
-    each collective a flag hop is measured again (hop_now); a collective that was measured in another state than the
-    parameters (hop) is measured again, and left out if that does not help. Raises UserError if nothing remains.
+    Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So before and
+    after each collective a flag hop is measured again (hop_now). A collective that was measured in another state than
+    the parameters (hop) is measured again, and left out if that does not help. Raises UserError if nothing remains.
     """
     cells: List[Cell] = []
     notes: List[str] = []
