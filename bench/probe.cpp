@@ -68,9 +68,11 @@ class Plan {
     cma_ = kernel_copies_work(reason_);
     if (!cma_) leave_out("copies by the kernel: " + reason_);
     if (processors_.size() < 2) leave_out("everything between two cores: there is one core to run on");
+    leave_out("more readers and pairs at once than the " + std::to_string(processors_.size()) +
+              (processors_.size() == 1 ? " core" : " cores") + " here: they would take turns");
+    single_core();
     kernel_steps();
     copies();
-    single_core();
     readers();
     pairs_of_cores();
     concurrent();
@@ -201,8 +203,10 @@ void Plan::single_core() {
           {{"measure", "reduction"}, {"kernel", reduction_kernel_name(kernel)}, {"sources", sources}, {"bytes", bytes}},
           [=](const Probing& probing) { return reduction_sum(probing, first, sources, bytes, kernel); });
     }
-  add("ranks that share a core", 1, {{"measure", "turn"}},
-      [=](const Probing& probing) { return turn(probing, first); });
+  const auto places = processors_.size() > 1 ? two() : std::vector<int>{first};
+  for (const int shared : {2, 4})
+    add("ranks that share a core", 1, {{"measure", "turn"}, {"cores", places.size()}, {"ranks_per_core", shared}},
+        [=](const Probing& probing) { return turn(probing, places, shared); });
   add("exposing a buffer", 0.5, {{"measure", "expose"}},
       [=](const Probing& probing) { return exposure(probing, first); });
 }

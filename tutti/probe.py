@@ -9,17 +9,18 @@ import datetime
 import json
 import os
 import platform
+import statistics
 import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tutti import __version__
 from tutti.bench import parse_line
 from tutti.errors import UserError
 from tutti.library import find_tool
-from tutti.probe_fit import Fit, Line, combine_passes, fit
+from tutti.probe_fit import Fit, Line, combine_passes, fit, select
 
 #: Name and version of the file's layout; src/selection/machine.h has the same.
 SCHEMA = "tutti-probe-1"
@@ -65,9 +66,19 @@ def stop(process: "subprocess.Popen[str]") -> None:
             process.wait()
 
 
-def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[List[Line], List[str]]:
-    """All measurements, and what was left out, in words. progress: title and fraction done. Raises UserError."""
+def hop_now() -> Optional[float]:
+    """What a flag hop takes at the moment, in seconds; None where there is one core."""
+    rows = select(measure(0.4, lambda title, done: None, "hop")[0], "hop")
+    return statistics.median(float(row["seconds"]) for row in rows) if rows else None
+
+
+def measure(
+    seconds: float, progress: Callable[[str, float], None], only: str = ""
+) -> Tuple[List[Line], List[str]]:
+    """All measurements, and what was left out, in words. progress: title and fraction done; only: measure nothing but
+    this. Raises UserError."""
     words = [str(_tool("tutti-probe-measure", "bench")), "--seconds", f"{seconds:g}"]
+    words += ["--only", only] if only else []
     process = subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     )  # fmt: skip

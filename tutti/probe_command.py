@@ -80,7 +80,10 @@ def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]
     """Predictions against observations, in a form for --json."""
     host = _host(options)
     with _Bar() as bar:
-        cells = probe_validate.observe(host, options.ranks, options.cell_seconds, bar)
+        hop = float(document["model"]["hop"])
+        cells, notes = probe_validate.observe(
+            host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar
+        )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probe.json"
         file.write_text(json.dumps(document), encoding="utf-8")
@@ -96,7 +99,7 @@ def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]
         "host": host.title,
         "median_error_percent": median,
         "percentile_90_error_percent": most,
-        "words": probe_validate.report(points),
+        "words": [*probe_validate.report(points), *notes],
         "points": [point._asdict() for point in points],
     }
 

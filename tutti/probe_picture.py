@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from tutti.probe_fit import Line, select
-from tutti.probe_words import reader_throughput
+from tutti.probe_words import gamma_text, reader_throughput
 from tutti.sizes import human_bytes
 
 _MECHANISMS = {"mapped": "#1f6f8b", "cma": "#b0543c", "staged": "#7a8b1f", "xpmem": "#6b4c9a"}
@@ -29,7 +29,15 @@ def _map(axes: Any, figure: Any, rows: List[Line], title: str, value: Any, unit:
         for y in range(len(cores)):
             for x in range(len(cores)):
                 if grid[y][x] == grid[y][x]:
-                    axes.text(x, y, f"{grid[y][x]:.3g}", ha="center", va="center", fontsize=7, color="white")
+                    axes.text(
+                        x,
+                        y,
+                        f"{grid[y][x]:.3g}",
+                        ha="center",
+                        va="center",
+                        fontsize=7,
+                        color="white" if shown.norm(grid[y][x]) < 0.6 else "black",
+                    )
     axes.set_xlabel("owner", fontsize=8)
     axes.set_ylabel("reader", fontsize=8)
     axes.set_title(title, fontsize=9)
@@ -91,7 +99,7 @@ def _gamma(axes: Any, gamma: Dict[str, Any]) -> None:
     axes.plot(
         [c for c, _ in points], [value for _, value in points], "o", ms=4, color="#b0543c", label="measured"
     )
-    label = f"{gamma['square']:.2g} c^2 + {gamma['linear']:.2g} c"
+    label = gamma_text(gamma)
     axes.plot(cs, gamma["square"] * cs**2 + gamma["linear"] * cs, "-", lw=1, color="#1f6f8b", label=label)
     axes.set_xlabel("readers of the same pages, c", fontsize=8)
     axes.set_ylabel("time to lock a page, alone = 1", fontsize=8)

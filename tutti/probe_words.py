@@ -27,6 +27,12 @@ def rate_text(seconds_per_byte: float) -> str:
     return f"{1e-9 / seconds_per_byte:.1f} GB/s" if seconds_per_byte > 0 else "no time"
 
 
+def gamma_text(gamma: Dict[str, Any]) -> str:
+    """0.11 c^2 + 1.6 c; what is below a thousandth is 0."""
+    square, linear = (0.0 if gamma[name] < 1e-3 else gamma[name] for name in ("square", "linear"))
+    return f"{square:.2g} c^2 + {linear:.2g} c"
+
+
 def _seconds(rows: List[Line]) -> Optional[float]:
     return float(rows[0]["seconds"]) if rows else None
 
@@ -96,7 +102,7 @@ def summary(document: Dict[str, Any]) -> List[str]:
     gamma = (document["fits"] or {}).get("gamma")
     if gamma:
         said.append(
-            f"c readers of one rank lock a page {gamma['square']:.2g} c^2 + {gamma['linear']:.2g} c times "
+            f"c readers of one rank lock a page {gamma_text(gamma)} times "
             f"as slowly as one (residuals up to {100 * gamma['worst_relative_residual']:.0f} %)"
         )
     best = best_readers(lines)

@@ -205,35 +205,49 @@ std::vector<double> flag_hop(const Probing& probing, const std::vector<int>& pro
   return samples[0];
 }
 
-std::vector<double> turn(const Probing& probing, int processor) {
-  constexpr std::uint64_t trips = 100;
-  const SharedMemory memory(page_bytes);
+std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core) {
+  constexpr std::uint64_t rounds = 20;
+  std::vector<int> places;
+  for (int i = 0; i < ranks_per_core; ++i) places.insert(places.end(), processors.begin(), processors.end());
+  const std::size_t size = places.size();
+  const SharedMemory memory(size * sizeof(sync::Doorbell));
   auto* const bells = reinterpret_cast<sync::Doorbell*>(memory.base());
-  const auto samples = run_team({processor, processor}, probing.seconds + patience_seconds, [&](Member& member) {
+  const auto samples = run_team(places, probing.seconds + patience_seconds, [&](Member& member) {
     sync::WaitOptions options;
     options.mode = sync::WaitOptions::Mode::sleep;
     options.spin = 1;
     options.rank = member.index();
-    options.doorbells = {&bells[0], &bells[1]};
+    std::vector<int> others;
+    for (std::size_t i = 0; i < size; ++i) {
+      options.doorbells.push_back(&bells[i]);
+      if (static_cast<int>(i) != member.index()) others.push_back(static_cast<int>(i));
+    }
     const auto waiter = sync::make_waiter(std::move(options));
-    auto& mine = member.state().word[member.index()].value;
-    auto& other = member.state().word[1 - member.index()].value;
-    const int peer = 1 - member.index();
-    const sync::WaitReason reason{"probe", nullptr, 0, peer};
-    const auto set = [&](std::uint64_t trip) {
-      mine.store(trip, std::memory_order_release);
-      waiter->wake(&peer, 1);
+    TeamState& state = member.state();
+    const auto set = [&](std::uint64_t round) {
+      state.word[member.index()].value.store(round, std::memory_order_release);
+      waiter->wake(others.data(), static_cast<int>(others.size()));
     };
-    std::uint64_t trip = 0;
+    const auto wait_for = [&](int peer, std::uint64_t round) {
+      const sync::WaitReason reason{"probe", nullptr, 0, peer};
+      sync::wait(*waiter, reason, [&] { return state.word[peer].value.load(std::memory_order_acquire) >= round; });
+    };
+    std::uint64_t round = 0;
     repeat(member, probing.seconds, [&](int, bool counts) {
       const Stopwatch watch(probing.clock);
-      for (std::uint64_t i = 0; i < trips; ++i) {
-        ++trip;
-        if (member.index() == 0) set(trip);
-        sync::wait(*waiter, reason, [&] { return other.load(std::memory_order_acquire) >= trip; });
-        if (member.index() == 1) set(trip);
+      for (std::uint64_t i = 0; i < rounds; ++i) {
+        ++round;
+        if (member.index() == 0) {
+          set(round);
+          for (const int other : others) wait_for(other, round);
+        } else {
+          wait_for(0, round);
+          set(round);
+        }
       }
-      if (counts && member.index() == 0) member.keep(watch.seconds() / (2 * trips));
+      // Each time all wait for one, then one for all: two rounds, in which each core serves all of its ranks.
+      if (counts && member.index() == 0)
+        member.keep(watch.seconds() / (2 * rounds * static_cast<double>(ranks_per_core)));
     });
   });
   return samples[0];

@@ -48,8 +48,9 @@ std::vector<double> concurrent_readers(const Probing& probing, const std::vector
 
 /// One flag hop between two processors: half a round trip.
 std::vector<double> flag_hop(const Probing& probing, const std::vector<int>& processors);
-/// Until a process that sleeps on this processor runs after the one there has set its flag.
-std::vector<double> turn(const Probing& probing, int processor);
+/// Several processes a core, which sleep while they wait: all wait for one and that one for all. Of such a round, the part
+/// of one process of a core.
+std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core);
 
 /// What is copied from where to where; the processor after the first copies, or does what is said.
 enum class Copy {

@@ -325,7 +325,7 @@ def processes_of(name):
 @needs_predict
 def test_a_short_probe_measures_and_writes(tmp_path):
     file = tmp_path / "probe.json"
-    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "2", "--output", str(file)]
+    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "4", "--output", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
     document = probe.read(file)
@@ -359,3 +359,30 @@ def test_ctrl_c_leaves_no_process_and_no_file(tmp_path, to_all):
         time.sleep(0.05)
     assert not set(processes_of("tutti-probe-measure")) - before
     assert not list(tmp_path.iterdir())
+
+
+def observed(monkeypatch, hops):
+    """What is kept if these flag hops are measured, one after the other."""
+    hops = iter(hops)
+    monkeypatch.setattr(
+        probe_validate,
+        "run_bench",
+        lambda hosts, options, progress, failed: [{"collective": options.collectives[0]}],
+    )
+    found = probe_validate.observe(None, [2], 0.1, 1e-7, lambda: next(hops), lambda title, done: None)
+    return [cell["collective"] for cell in found.cells], found.notes
+
+
+def test_collectives_are_kept_only_if_the_machine_was_in_the_state_of_the_parameters(monkeypatch):
+    same, other = 1.1e-7, 2.4e-7
+    assert observed(monkeypatch, [same] * 8) == (probe_validate.COLLECTIVES, [])
+    # Before the second one the state is another for a while; after the third once, which is measured again.
+    assert observed(monkeypatch, [same, same, other, other, same, same, same, other, *[same] * 4]) == (
+        probe_validate.COLLECTIVES,
+        [],
+    )
+    kept, notes = observed(monkeypatch, [same, same, *[other] * (probe_validate.ATTEMPTS + 1), *[same] * 4])
+    assert kept == ["bcast", "gather", "allgather"]
+    assert "a flag took 240 ns instead of 100 ns" in notes[0]
+    with pytest.raises(UserError, match="another state"):
+        observed(monkeypatch, [other] * 100)

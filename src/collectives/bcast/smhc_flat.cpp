@@ -32,7 +32,8 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Copying out overlaps with copying the next piece in.
-      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
+      const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
+      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks),
                              .rounds = 3,
                              .remote_bytes = std::min(bytes, smhc::usual_piece_bytes),
                              .slot_bytes = bytes,
