@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 from tutti.bench import _lines, _program, parse_line
-from tutti.bench_words import LARGEST, catalogue, library_names, parse_collectives, parse_size
+from tutti.bench_words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.run import make_plan
@@ -29,7 +29,7 @@ from tutti.tune_table import (
     decide,
     document,
     entries_of,
-    is_open,
+    promise,
     read_json,
     rivals_of,
     with_others,
@@ -43,7 +43,7 @@ TUNABLE = (
     "scan", "exscan", "scatterv", "gatherv", "allgatherv", "alltoallv",
 )  # fmt: skip
 #: Part of the time for the first pass; the rest is for what is close.
-FIRST_PART = 0.6
+FIRST_PART = 0.5
 #: Seconds for one cell of the benchmark and two contenders.
 LEAST_SECONDS, MOST_SECONDS = 0.01, 0.5
 #: A start of the benchmark that takes so many times what was planned is ended.
@@ -134,6 +134,8 @@ class State:
     cells: List[Cell] = field(default_factory=list)
     #: Starts that are complete: pass, ranks, collective.
     done: List[List[Any]] = field(default_factory=list)
+    #: How often the benchmark was started.
+    starts: int = 0
 
     def save(self) -> None:
         """Whole or not at all."""
@@ -150,7 +152,10 @@ class State:
             raise UserError(
                 f"'{path}' is of a tuning with other options; repeat them, or leave --resume out to begin anew"
             )
-        return cls(path, key, value["origin"], value["cells"], value["done"])
+        try:
+            return cls(path, key, value["origin"], value["cells"], value["done"], value["starts"])
+        except KeyError as error:
+            raise UserError(f"'{path}' has no {error}") from None
 
 
 @dataclass(frozen=True)
@@ -235,13 +240,13 @@ class Tuning:
         return [word for one in catalogue(ranks).get(self.names.get(name, name), []) for word in one.words()]
 
     def close_ones(self) -> Dict[Tuple[int, str], List[Decision]]:
-        """What more measuring could change, by ranks and collective."""
+        """What more measuring could change, by ranks and collective; that which promises most first."""
         found: Dict[Tuple[int, str], List[Decision]] = {}
         for kind, decisions in decide(self.state.cells).items():
             for decision in decisions:
-                if is_open(decision):
+                if promise(decision) > 1:
                     found.setdefault((kind.ranks, kind.collective), []).append(decision)
-        return found
+        return dict(sorted(found.items(), key=lambda pair: -max(map(promise, pair[1]))))
 
     def later_passes(self) -> None:
         """What is close, again."""
@@ -256,16 +261,19 @@ class Tuning:
                 seconds = time_left / todo / self.cost
                 if self.left() < 2 * self.start_up or seconds < LEAST_SECONDS / 2:
                     return
-                name = MEASURED_AS.get(collective, collective)
-                words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
-                sizes = sorted(
-                    {size for one in decisions for size in self.measured_sizes(ranks, collective, one)}
-                )
                 seconds = min(MOST_SECONDS, max(LEAST_SECONDS, seconds))
-                self.measure(Start(ranks, name, words, (sizes[0], sizes[-1]), seconds))
+                self.measure(self.again(ranks, collective, decisions, seconds))
                 self.state.save()
                 todo -= len(decisions)
                 starts -= 1
+
+    def again(self, ranks: int, collective: str, decisions: List[Decision], seconds: float) -> Start:
+        """The start that measures what is still worth it for these decisions."""
+        words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
+        sizes = [size for one in decisions for size in self.measured_sizes(ranks, collective, one)]
+        # A barrier has none; the benchmark wants some all the same.
+        bounds = (max(min(sizes), GRAIN), max(*sizes, GRAIN))
+        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds, seconds)
 
     def measured_sizes(self, ranks: int, collective: str, decision: Decision) -> List[int]:
         """The benchmark's sizes of a class."""
@@ -289,6 +297,7 @@ class Tuning:
         self.progress(title, done_before)
         first_line = 0.0
         kept = []
+        self.state.starts += 1
         lines = self.lines(start, title)
         try:
             for line in lines:
@@ -303,7 +312,8 @@ class Tuning:
                 elif "progress" in value:
                     self.progress(title, min(0.99, done_before + share * float(value["progress"])))
                 elif "asked" in value and "class_bytes" in value:
-                    kept.append({**value, "chosen_as": self.names.get(start.name, start.name)})
+                    names = {"chosen_as": self.names.get(start.name, start.name), "run": self.state.starts}
+                    kept.append({**value, **names})
         except OutOfTime:
             self.failed(f"{title}: took too long and was ended; what it had measured is kept")
             return False

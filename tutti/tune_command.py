@@ -161,6 +161,11 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
     state = _state_path(output, options.host)
     if resume and not state.exists():
         raise UserError(f"--resume: there is nothing to go on with ('{state}' is not there)")
+    if state.exists() and not resume:
+        print(
+            f"tutti: what an earlier tuning left in '{state}' is replaced; --resume would go on",
+            file=sys.stderr,
+        )
     if not errors.is_terminal:  # a bar that is switched off would still print an empty line
         outcome = run_tuning(options, output, state, resume, lambda title, done: None, failures.append)
     else:
@@ -203,7 +208,7 @@ def _show(outcome: "Any", output: Optional[Path], console: Console) -> None:
     from tutti.tune import not_by_model
 
     table = Table(box=box.SIMPLE, padding=(0, 1), pad_edge=False)
-    for name in ("collective", "ranks", "sizes", "table", "gain"):
+    for name in ("collective", "ranks", "sizes", "reach", "table", "gain"):
         table.add_column(name, justify="right" if name in ("ranks", "gain") else "left")
     measured = {(kind.collective, kind.ranks) for kind in outcome.found}
     for entry in outcome.table["entries"]:
@@ -214,7 +219,12 @@ def _show(outcome: "Any", output: Optional[Path], console: Console) -> None:
         sizes = human_bytes(high) if low == high else f"{human_bytes(low)} to {human_bytes(high)}"
         gain = f"{entry['gain']:.2f}" if entry["gain"] > 1 else ""
         table.add_row(
-            entry["collective"], str(entry["ranks"][0]), sizes, entry["algorithm"] + parameter, gain
+            entry["collective"],
+            str(entry["ranks"][0]),
+            sizes,
+            entry["reach"],
+            entry["algorithm"] + parameter,
+            gain,
         )
     console.print(table)
     others = len(not_by_model(outcome.found))

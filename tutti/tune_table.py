@@ -16,6 +16,8 @@ SCHEMA = "tutti-table-1"
 HOST = "host"
 #: What is faster by less than this is not: below, two runs of the same differ.
 LEAST_GAIN = 0.03
+#: Starts of the benchmark that must have measured what replaces the model's choice.
+RUNS = 2
 #: The library chooses by these names; they are measured under others.
 MEASURED_AS = {"reduce_scatter": "reduce_scatter_block"}
 
@@ -33,11 +35,13 @@ class Kind(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Time of a candidate over that of the host in the same runs; spread: half its 95 % interval, relative."""
+    """Time of a candidate over that of the host in the same runs; spread: half its 95 % interval, relative; runs: how
+    many starts of the benchmark measured it."""
 
     ratio: float
     spread: float
     us: float
+    runs: int
 
 
 class Decision(NamedTuple):
@@ -75,7 +79,7 @@ def _score(cells: List[Cell]) -> Score:
     between = (max(ratios) - min(ratios)) / 2 / statistics.median(ratios)
     within = statistics.median(spreads) / math.sqrt(len(spreads))
     us = statistics.median(float(cell["tutti_us"]) for cell in cells)
-    return Score(statistics.median(ratios), max(within, between), us)
+    return Score(statistics.median(ratios), max(within, between), us, len(cells))
 
 
 def _host_score(cells: List[Cell]) -> Score:
@@ -83,7 +87,8 @@ def _host_score(cells: List[Cell]) -> Score:
         _half_width(float(cell["host_low_us"]), float(cell["host_high_us"]), float(cell["host_us"]))
         for cell in cells
     ]
-    return Score(1.0, statistics.median(spreads), statistics.median(float(cell["host_us"]) for cell in cells))
+    us = statistics.median(float(cell["host_us"]) for cell in cells)
+    return Score(1.0, statistics.median(spreads), us, len({cell["run"] for cell in cells}))
 
 
 def _together(scores: List[Score]) -> Score:
@@ -92,6 +97,7 @@ def _together(scores: List[Score]) -> Score:
         statistics.geometric_mean(score.ratio for score in scores),
         max(score.spread for score in scores),
         statistics.geometric_mean(score.us for score in scores),
+        min(score.runs for score in scores),
     )
 
 
@@ -135,7 +141,8 @@ def beats(winner: Score, other: Score) -> bool:
 
 
 def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
-    """What to choose where, sizes ascending. What the model chooses stays, unless another beats it."""
+    """What to choose where, sizes ascending. What the model chooses stays, unless another beats it, and not by what one
+    start of the benchmark says alone."""
     groups: Dict[Tuple[Kind, int], List[Cell]] = {}
     for cell in cells:
         groups.setdefault((kind_of(cell), int(cell["class_bytes"])), []).append(cell)
@@ -144,16 +151,24 @@ def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
         scores = _scores_of(some)
         model = _by_model(some, scores)
         best = min(scores, key=lambda name: scores[name].ratio)
-        chosen = best if beats(scores[best], scores[model]) else model
+        confirmed = min(scores[best].runs, scores[model].runs) >= RUNS
+        chosen = best if confirmed and beats(scores[best], scores[model]) else model
         found.setdefault(kind, []).append(Decision(class_bytes, chosen, model, scores))
     return found
 
 
-def is_open(decision: Decision) -> bool:
-    """Whether more measuring could change the choice: another candidate lies within the spread of the best."""
+def promise(decision: Decision) -> float:
+    """How many times faster than the model's choice the best may be; 1 if more measuring could not change the choice.
+
+    It could where the best has not been confirmed yet, or others lie within its spread.
+    """
     best = min(decision.scores.values(), key=lambda score: score.ratio)
+    model = decision.scores[decision.by_model]
+    if beats(best, model) and min(best.runs, model.runs) < RUNS:
+        return model.ratio / best.ratio
     rivals = [score for score in decision.scores.values() if score is not best and not beats(best, score)]
-    return any(math.hypot(best.spread, score.spread) > LEAST_GAIN for score in rivals)
+    widest = max((math.hypot(best.spread, score.spread) for score in rivals), default=0.0)
+    return 1 + widest if widest > LEAST_GAIN else 1.0
 
 
 def rivals_of(decision: Decision) -> List[str]:

@@ -63,10 +63,9 @@ bool everybody(bool usable) {
   return all != 0;
 }
 
-/// Why the parsed table cannot be used on every node; empty if it can. Collective for tables that could be parsed.
+/// Why the parsed table cannot be used on every node; empty if it can. Collective.
 std::string why_not(const selection::ParsedTable& parsed, const selection::TableOrigin& here) {
-  if (!parsed.table) return parsed.error;
-  const std::string why = selection::why_other_origin(parsed.table->origin(), here);
+  const std::string why = parsed.table ? selection::why_other_origin(parsed.table->origin(), here) : parsed.error;
   if (!everybody(why.empty())) return why.empty() ? "it does not fit the other nodes of this job" : why;
   return "";
 }

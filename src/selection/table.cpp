@@ -29,9 +29,15 @@ const json* member(const json& object, const char* name) {
   return object.is_object() && found != object.end() ? &*found : nullptr;
 }
 
+/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it is.
 std::string text_of(const json& object, const char* name) {
+  constexpr std::size_t longest = 200;
   const json* value = member(object, name);
-  return value && value->is_string() ? value->get<std::string>() : "";
+  if (!value || !value->is_string()) return "";
+  std::string text = value->get<std::string>().substr(0, longest);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; }, '?');
+  return text;
 }
 
 /// The value, if it is a whole number from `least` to `most`.
@@ -119,7 +125,8 @@ std::string read_head(const json& document, TableOrigin& origin) {
   if (document.is_discarded()) return "it is no JSON, or cut off";
   const std::string schema = text_of(document, "schema");
   const int version = schema_version(schema);
-  if (version < 1) return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
+  if (version < 1)
+    return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
   if (version > 1)
     return "its schema " + in_quotes(schema) + " is newer than " + in_quotes(std::string(table_schema)) +
            ", which this version reads";

@@ -14,9 +14,9 @@ from tutti.errors import UserError
 from tutti.hosts import installed_hosts
 from tutti.library import find_tool
 from tutti.run import make_plan
-from tutti.tune import STATE_SCHEMA, parse_sizes, tunable
+from tutti.tune import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
 from tutti.tune_check import changes
-from tutti.tune_table import HOST, decide, document, entries_of, is_open, rivals_of, with_others, write_json
+from tutti.tune_table import HOST, decide, document, entries_of, promise, rivals_of, with_others, write_json
 
 ORIGIN = {
     "processor": "Some 9000", "cores": "2", "topology": "1 socket, 2 cores", "host": "MPICH", "host_version": "5.0.2",
@@ -32,7 +32,7 @@ def cell(asked, us, count=1024, host_us=10.0, spread=0.01, predicted=None, **mor
     known = {
         "collective": "bcast", "chosen_as": "bcast", "ranks": 2, "levels": 1, "ranks_per_core": 1.0, "reach": "mapped",
         "bytes": count, "class_bytes": count, "host_us": host_us, "host_low_us": host_us * 0.99,
-        "host_high_us": host_us * 1.01, "checked": True, "predicted_us": predicted,
+        "host_high_us": host_us * 1.01, "checked": True, "predicted_us": predicted, "run": 1,
     }  # fmt: skip
     times = {"tutti_us": us, "tutti_low_us": us * (1 - spread), "tutti_high_us": us * (1 + spread)}
     return {"asked": asked, "algorithm": name, **known, **times, **more}
@@ -42,13 +42,19 @@ def auto(algorithm, us, **more):
     return {**cell("auto", us, **more), "algorithm": algorithm}
 
 
+def twice(cells):
+    """As two starts of the benchmark give it."""
+    return [{**cell, "run": run} for run in (1, 2) for cell in cells]
+
+
 def only(found):
     (decisions,) = found.values()
     return decisions
 
 
 def test_the_fastest_is_chosen_if_it_beats_the_models_choice():
-    (one,) = only(decide([auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]))
+    cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
+    (one,) = only(decide(twice(cells)))
     assert (one.chosen, one.by_model) == ("eager", "xhc")
     assert one.gain == pytest.approx(1.25)
 
@@ -65,16 +71,32 @@ def test_what_is_faster_within_the_spread_does_not_replace_the_models_choice():
         cell("xhc", 5.0, predicted=1, spread=0),
         cell("eager", 4.9, predicted=2, spread=0),
     ]
-    assert only(decide(cells))[0].chosen == "xhc", "two per cent are noise, however narrow the intervals"
+    assert only(decide(twice(cells)))[0].chosen == "xhc", (
+        "two per cent are noise, however narrow the intervals"
+    )
 
 
 def test_the_host_is_a_candidate():
-    assert only(decide([auto("xhc", 15.0), cell("xhc", 15.0, predicted=1)]))[0].chosen == HOST
+    assert only(decide(twice([auto("xhc", 15.0), cell("xhc", 15.0, predicted=1)])))[0].chosen == HOST
+
+
+def test_one_run_alone_replaces_nothing_but_asks_for_another():
+    cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
+    (one,) = only(decide(cells))
+    assert one.chosen == "xhc"
+    assert promise(one) == pytest.approx(1.25)
+    assert rivals_of(one) == ["xhc", "eager"]
+
+
+def test_runs_that_contradict_each_other_replace_nothing():
+    cells = [cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)]
+    again = [cell("xhc", 5.0, predicted=1, run=2), cell("eager", 6.0, predicted=2, run=2)]
+    assert only(decide(cells + again))[0].chosen == "xhc"
 
 
 def test_a_wrong_result_is_no_candidate():
     cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 1.0, predicted=2, checked=False)]
-    assert only(decide(cells))[0].chosen == "xhc"
+    assert only(decide(twice(cells)))[0].chosen == "xhc"
 
 
 def test_the_models_choice_has_its_number():
@@ -94,18 +116,22 @@ def test_sizes_for_which_there_is_one_choice_are_decided_together():
             cell("parallel", slow, predicted=1, **where),
             cell("throttled,k=2", 2.0, predicted=2, **where),
         ]
-    (one,) = only(decide(cells))
+    (one,) = only(decide(twice(cells)))
     assert one.class_bytes == 65536
     assert one.chosen == "parallel"
 
 
 def test_only_what_is_close_is_measured_again():
-    clear = only(decide([cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)]))[0]
-    assert not is_open(clear)
+    clear = only(decide(twice([cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)])))[0]
+    assert promise(clear) == 1
     close = only(
-        decide([cell("xhc", 5.0, predicted=1, spread=0.1), cell("eager", 4.9, spread=0.1), cell("tree", 9.0)])
+        decide(
+            twice(
+                [cell("xhc", 5.0, predicted=1, spread=0.1), cell("eager", 4.9, spread=0.1), cell("tree", 9.0)]
+            )
+        )
     )[0]
-    assert is_open(close)
+    assert promise(close) > 1
     assert rivals_of(close) == ["xhc", "eager"]
 
 
@@ -118,7 +144,7 @@ def cells_of(choices, **more):
 
 
 def test_neighbouring_sizes_with_one_choice_are_one_entry_and_leave_no_gap():
-    entries = entries_of(decide(cells_of([(4, "eager"), (16, "eager"), (64, "xhc")])))
+    entries = entries_of(decide(twice(cells_of([(4, "eager"), (16, "eager"), (64, "xhc")]))))
     assert [(entry["algorithm"], entry["bytes"]) for entry in entries] == [
         ("eager", [0, 16]),
         ("xhc", [17, 64]),
@@ -127,7 +153,7 @@ def test_neighbouring_sizes_with_one_choice_are_one_entry_and_leave_no_gap():
 
 def test_an_entry_ends_where_memory_is_reached_otherwise():
     cells = cells_of([(4, "xhc"), (16, "xhc")], reach="staged") + cells_of([(64, "xhc")])
-    entries = entries_of(decide(cells))
+    entries = entries_of(decide(twice(cells)))
     assert sorted((entry["reach"], entry["bytes"]) for entry in entries) == [
         ("mapped", [17, 64]),
         ("staged", [0, 16]),
@@ -135,7 +161,7 @@ def test_an_entry_ends_where_memory_is_reached_otherwise():
 
 
 def test_parameters_stand_apart_from_names():
-    (entry,) = entries_of(decide(cells_of([(4, "throttled,k=8")])))
+    (entry,) = entries_of(decide(twice(cells_of([(4, "throttled,k=8")]))))
     assert (entry["algorithm"], entry["parameter"]) == ("throttled", 8)
 
 
@@ -314,6 +340,41 @@ def test_mistakes_are_one_line_and_status_two(tutti, words):
     assert done.stderr.count("\n") == 1
 
 
+def test_only_a_state_of_the_same_tuning_is_resumed(tmp_path):
+    path = tmp_path / "state"
+    state = State(path, {"host": "mpich"}, dict(ORIGIN), [cell("xhc", 1.0)], [["first", 2, "bcast"]], 1)
+    state.save()
+    assert State.load(path, {"host": "mpich"}) == state
+    for text, key in (
+        (path.read_text(), {"host": "intel"}),
+        (path.read_text()[:-20], {"host": "mpich"}),
+        ('{"schema": "tutti-tune-state-1", "key": {"host": "mpich"}}', {"host": "mpich"}),
+        ("[]", {"host": "mpich"}),
+    ):
+        path.write_text(text)
+        with pytest.raises(UserError):
+            State.load(path, key)
+
+
+@needs_mpich
+def test_what_is_measured_again_is_what_is_close(tmp_path):
+    options = TuneOptions(MPICH, ["barrier", "bcast"], [2])
+    state = State(tmp_path / "state", options.key())
+    state.cells = [
+        cell("flat", 1.0, count=0, chosen_as="barrier"),
+        cell("tree", 2.0, count=0, chosen_as="barrier", predicted=1),
+        *(cell("xhc", 5.0, count=count, predicted=1) for count in (64, 256)),
+        *(cell("eager", 4.0, count=count, predicted=2) for count in (64, 256)),
+        *(cell("smhc", 9.0, count=count, predicted=2) for count in (64, 256)),
+    ]
+    tuning = Tuning(options, state, lambda title, done: None, lambda line: None)
+    close = tuning.close_ones()
+    assert list(close) == [(2, "barrier"), (2, "bcast")], "twice as fast promises more than a quarter"
+    starts = [tuning.again(ranks, name, decisions, 0.1) for (ranks, name), decisions in close.items()]
+    assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4), 0.1)
+    assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256), 0.1)
+
+
 # --- with MPICH ------------------------------------------------------------------------------------------------------
 
 
@@ -437,6 +498,20 @@ def test_what_does_not_belong_is_one_line_and_the_model_chooses(tuned, tmp_path,
     assert algorithm == "eager"
     assert len(lines) == 1
     assert words in lines[0]
+
+
+@needs_mpich
+def test_a_table_of_a_large_machine_counts_there_alone(tuned, tmp_path):
+    value = json.loads(tuned[1].read_text())
+    words = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 2560 cores, 2560 units"
+    value["machine"] = {"processor": "", "cores": 2560, "topology": words}
+    value["entries"] = [entry("direct-read", 0, 4096, ranks=[2, 2560], reach="staged")]
+    path = written(tmp_path, value)
+    there = bcast(path, tmp_path, TUTTI_TOPOLOGY="package:2 numa:8 core:160")
+    assert there == ("direct-read", [])
+    algorithm, (line,) = bcast(path, tmp_path)
+    assert algorithm == "eager"
+    assert "it was measured on 2560 cores" in line
 
 
 @needs_mpich

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -216,6 +217,56 @@ TEST(Table, FieldsOfTheWrongKindAreRefused) {
   EXPECT_NE(error_of(no_list.dump()).find("entries"), std::string::npos);
   no_list = document({3});
   error_of(no_list.dump());
+}
+
+TEST(Table, WhateverIsInAFileAMessageIsOneLine) {
+  auto other = document({});
+  other["machine"]["processor"] = std::string(5000, 'x') + "\n\033[2J";
+  other["machine"]["topology"] = "two\nlines";
+  auto parsed = parse_table(other.dump(), known);
+  ASSERT_TRUE(parsed.table);
+  const std::string why = why_other_origin(parsed.table->origin(), {{"Some 9000", 2, "1 socket"}, "MPICH", "5.0.2"});
+  EXPECT_LT(why.size(), 500u);
+  EXPECT_EQ(parsed.table->origin().machine.topology, "two?lines");
+  parsed = parse_table(document({entry("a\nb")}).dump(), known);
+  ASSERT_EQ(parsed.left_out.size(), 1u);
+  EXPECT_EQ(parsed.left_out[0].find('\n'), std::string::npos);
+}
+
+TEST(Table, DamageOfAnyKindIsRefusedOrHarmless) {
+  ordered_json counted_entry = entry("counted");
+  counted_entry["parameter"] = 4;
+  const std::string text = document({entry("slow"), entry("quick", 5, 50), counted_entry, entry("host")}).dump();
+  std::mt19937 random(20261);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string damaged = text;
+    for (unsigned i = 0; i <= random() % 3; ++i) {
+      const std::size_t at = random() % damaged.size();
+      switch (random() % 3) {
+        case 0:
+          damaged[at] = static_cast<char>(random());
+          break;
+        case 1:
+          damaged.erase(at, 1 + random() % 20);
+          break;
+        default:
+          damaged.insert(at, 1, "0123456789-.e\"[]{},"[random() % 20]);
+      }
+      if (damaged.empty()) break;
+    }
+    auto parsed = parse_table(damaged, known);
+    EXPECT_NE(parsed.table.has_value(), !parsed.error.empty());
+    if (!parsed.table) continue;
+    const auto table = std::make_shared<const Table>(std::move(*parsed.table));
+    for (const std::size_t bytes : {0u, 20u, 200u}) {
+      const auto choice = chosen(table, bytes);
+      if (!choice.algorithm) continue;
+      Shape shape;
+      shape.bytes = bytes;
+      shape.parameter = choice.parameter;
+      EXPECT_TRUE(choice.algorithm->eligible(shape));
+    }
+  }
 }
 
 TEST(Table, DeepNestingIsNoDanger) {
