@@ -10,16 +10,23 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
 #include "base/nearest.h"
 #include "base/settings.h"
+#include "collectives/call_shape.h"
 #include "collectives/collectives.h"
+#include "collectives/kinds.h"
 #include "collectives/prediction.h"
 #include "selection/machine.h"
+#include "selection/table.h"
+#include "selection/words.h"
 #include "topology/machine.h"
+#include "topology/mapping.h"
+#include "topology/tree.h"
 
 namespace {
 
@@ -36,15 +43,21 @@ struct Options {
   std::string bytes = "64K";
   int ranks = 2;
   int levels = 1;
-  double ranks_per_core = 1;
+  double ranks_per_core = 0;  ///< 0: by --map, or 1
   std::string reach = "mapped";
+  std::string mechanisms;
+  std::string mapping;
+  std::string hierarchy = "auto";
   bool irregular = false;
   bool ordered = false;
   std::string eager_max, slot_bytes;
   int flat_max = 0;
   std::string probe;
+  std::string table;
+  std::string host;
   std::string algorithm;
   std::string topology;
+  bool overview = false;
   bool model_only = false;
 };
 
@@ -60,20 +73,25 @@ ordered_json json_of(const selection::Model& model) {
   return out;
 }
 
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError(path + " cannot be read: " + std::strerror(errno));
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
 KnownModel model_of(const Options& options) {
   if (options.probe.empty()) return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
-  std::ifstream file(options.probe, std::ios::binary);
-  if (!file) throw UsageError(options.probe + " cannot be read: " + std::strerror(errno));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
   std::string error;
-  const auto probe = selection::parse_probe(text, error);
+  const auto probe = selection::parse_probe(text_of(options.probe), error);
   if (!probe) throw UsageError(options.probe + ": " + error);
   const auto machine = topology::Machine::load(options.topology, error);
   if (!machine) throw UsageError(error);
   const std::string why = selection::why_other_machine(probe->machine, selection::identity_of(*machine));
-  return {probe->model,
+  // Who asks what the library would do is told that; others may predict for whatever was measured.
+  const bool refused = !why.empty() && !options.mechanisms.empty();
+  return {refused ? selection::Model() : probe->model,
           {{"path", options.probe},
-           {"words", "measured " + probe->date},
+           {"words", refused ? "shipped values" : "measured " + probe->date},
            {"date", probe->date},
            {"kernel", probe->kernel},
            {"processor", probe->machine.processor},
@@ -83,31 +101,97 @@ KnownModel model_of(const Options& options) {
            {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
 }
 
+/// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any fits.
+struct KnownTable {
+  std::shared_ptr<const selection::Table> table;
+  ordered_json source;
+};
+
+KnownTable table_of(const Options& options) {
+  if (options.table.empty()) return {nullptr, nullptr};
+  const auto known = known_algorithms();
+  selection::ParsedTable parsed = selection::parse_table(text_of(options.table), known);
+  if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
+  std::string error;
+  const auto machine = topology::Machine::load(options.topology, error);
+  if (!machine) throw UsageError(error);
+  const selection::TableOrigin& origin = parsed.table->origin();
+  const std::string why = selection::why_other_origin(origin, {selection::identity_of(*machine), options.host, ""});
+  const ordered_json source{
+      {"path", options.table},
+      {"words", "measured with " + origin.host + " " + origin.host_version + " on " + origin.machine.processor},
+      {"fits", why.empty()},
+      {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
+      {"left_out", parsed.left_out}};
+  if (!why.empty()) return {nullptr, source};
+  return {std::make_shared<const selection::Table>(std::move(*parsed.table)), source};
+}
+
+/// What the table has for a shape; null if nothing.
+ordered_json json_of(const selection::TableEntry* entry) {
+  if (!entry) return nullptr;
+  return {{"name", entry->algorithm},
+          {"parameter", entry->parameter ? ordered_json(entry->parameter) : ordered_json(nullptr)},
+          {"bytes_from", entry->bytes_from},
+          {"bytes_to", entry->bytes_to}};
+}
+
 std::size_t size_of(const std::string& text, const char* option) {
   std::size_t bytes = 0;
   if (!parse_bytes(text, bytes)) throw UsageError(std::string(option) + " " + text + ": expected a size such as 64K");
   return bytes;
 }
 
-/// What the library makes of the settings for one data area.
-std::size_t slot_bytes_of(std::size_t eager_max, int ranks) {
+/// Of a communicator of all ranks: as described, or as --map places them on the machine.
+Surroundings surroundings_of(const Options& options) {
   Settings settings;
-  settings.eager_max = eager_max;
-  return (shared_bytes(settings, ranks) - sizeof(Shared)) / data_areas;
+  if (!options.eager_max.empty()) settings.eager_max = size_of(options.eager_max, "--eager-max");
+  if (options.flat_max > 0) settings.flat_max = static_cast<std::size_t>(options.flat_max);
+  int ranks = options.ranks, levels = options.levels;
+  double ranks_per_core = options.ranks_per_core;
+  if (!options.mapping.empty()) {
+    std::string error;
+    const auto spec = topology::parse_levels(options.hierarchy, error);
+    if (!spec) throw UsageError(error);
+    const auto mapping = topology::parse_mapping(options.mapping, error);
+    if (!mapping) throw UsageError(error);
+    const auto machine = topology::Machine::load(options.topology, error);
+    if (!machine) throw UsageError(error);
+    if (ranks == 0) ranks = machine->core_count();
+    const auto placement = topology::place_by_affinity(*machine, topology::map_ranks(*machine, ranks, *mapping));
+    levels = static_cast<int>(topology::build(placement, topology::choose_levels(*spec, placement), 0).levels.size());
+    if (ranks_per_core == 0) ranks_per_core = ranks_per_core_of(placement, ranks, placement.oversubscribed());
+  }
+  if (ranks < 1) throw UsageError("--ranks 0: expected a number of ranks, or --map as well");
+  Surroundings surroundings =
+      tutti::surroundings_of(settings, ranks, levels, ranks_per_core > 0 ? ranks_per_core : 1.0);
+  if (!options.slot_bytes.empty()) surroundings.common.slot_bytes = size_of(options.slot_bytes, "--slot-bytes");
+  std::string list = options.mechanisms;
+  while (!list.empty()) {
+    const auto comma = list.find(',');
+    const std::string name = list.substr(0, comma);
+    list = comma == std::string::npos ? "" : list.substr(comma + 1);
+    if (name == "window")
+      surroundings.window = true;
+    else if (name == "xpmem")
+      surroundings.xpmem = true;
+    else if (name == "cma")
+      surroundings.cma = true;
+    else if (name != "staged")
+      throw UsageError("--mechanisms " + name + ": expected window, xpmem, cma, staged with commas between");
+  }
+  return surroundings;
 }
 
-selection::Shape shape_of(const Options& options) {
-  const Settings settings;
-  selection::Shape shape;
-  shape.ranks = options.ranks;
-  shape.bytes = size_of(options.bytes, "--bytes");
+selection::Shape shape_of(const Options& options, const Surroundings& surroundings, std::string_view collective,
+                          std::size_t bytes) {
+  if (!options.mechanisms.empty()) {
+    const bool regular = !is_irregular(collective) && !options.irregular;
+    return call_shape(surroundings, regular ? bytes : irregular_block_bytes, regular, !options.ordered);
+  }
+  selection::Shape shape = surroundings.common;
+  shape.bytes = bytes;
   shape.regular = !options.irregular;
-  shape.levels = options.levels;
-  shape.ranks_per_core = options.ranks_per_core;
-  shape.eager_max = options.eager_max.empty() ? settings.eager_max : size_of(options.eager_max, "--eager-max");
-  shape.slot_bytes = options.slot_bytes.empty() ? slot_bytes_of(shape.eager_max, shape.ranks)
-                                                : size_of(options.slot_bytes, "--slot-bytes");
-  shape.flat_max = options.flat_max > 0 ? static_cast<std::size_t>(options.flat_max) : settings.flat_max;
   shape.commutative = !options.ordered;
   shape.reach = options.reach == "mapped"   ? selection::Reach::mapped
                 : options.reach == "kernel" ? selection::Reach::kernel
@@ -115,15 +199,33 @@ selection::Shape shape_of(const Options& options) {
   return shape;
 }
 
-const char* name_of(selection::Reason reason) {
-  switch (reason) {
-    case selection::Reason::user:
-      return "user";
-    case selection::Reason::refused:
-      return "refused";
-    default:
-      return "model";
+ordered_json json_of(const Predictions& predictions) {
+  const bool by_host = predictions.algorithm == selection::host_algorithm;
+  return {{"name", predictions.algorithm},
+          {"parameter", predictions.parameter ? ordered_json(predictions.parameter) : ordered_json(nullptr)},
+          {"seconds", predictions.seconds},
+          {"reason", selection::name_of(predictions.reason)},
+          {"words", selection::words_of(predictions.reason, by_host)}};
+}
+
+/// The choice of every collective in every size class.
+ordered_json overview(const Options& options, const Surroundings& surroundings, const selection::Knowledge& knowledge) {
+  const std::size_t most = size_of(options.bytes, "--bytes");
+  ordered_json rows = ordered_json::array();
+  for (const auto& entry : known_algorithms()) {
+    const bool sized = entry.collective != "barrier" && !is_irregular(entry.collective);
+    std::size_t bytes = sized ? 1 : 0;
+    do {
+      const auto shape = shape_of(options, surroundings, entry.collective, bytes);
+      ordered_json row{{"collective", entry.collective},
+                       {"bytes_to", sized ? ordered_json(bytes) : ordered_json(nullptr)},
+                       {"reach", selection::name_of(shape.reach)}};
+      row.update(json_of(*predict(entry.collective, shape, knowledge)));
+      rows.push_back(row);
+      bytes *= 2;
+    } while (sized && bytes <= most);
   }
+  return rows;
 }
 
 ordered_json describe(const Options& options) {
@@ -131,9 +233,20 @@ ordered_json describe(const Options& options) {
   if (options.model_only) return {{"model", json_of(known.model)}, {"source", known.source}};
   selection::Knowledge knowledge;
   knowledge.model = known.model;
+  const KnownTable table = table_of(options);
+  knowledge.table = table.table;
   const auto names = known_algorithms();
   knowledge.user = selection::UserChoice::parse(options.algorithm, names, Log());
-  const selection::Shape shape = shape_of(options);
+  const Surroundings surroundings = surroundings_of(options);
+  if (options.overview)
+    return {{"shape",
+             {{"ranks", surroundings.common.ranks},
+              {"levels", surroundings.common.levels},
+              {"ranks_per_core", surroundings.common.ranks_per_core}}},
+            {"model_source", known.source},
+            {"table", table.source},
+            {"choices", overview(options, surroundings, knowledge)}};
+  const selection::Shape shape = shape_of(options, surroundings, options.collective, size_of(options.bytes, "--bytes"));
   const auto predictions = predict(options.collective, shape, knowledge);
   if (!predictions) {
     std::vector<std::string> collectives;
@@ -160,38 +273,46 @@ ordered_json describe(const Options& options) {
             {"ranks_per_core", shape.ranks_per_core},
             {"regular", shape.regular},
             {"commutative", shape.commutative},
-            {"reach", options.reach},
+            {"reach", selection::name_of(shape.reach)},
             {"eager_max", shape.eager_max},
             {"slot_bytes", shape.slot_bytes},
             {"flat_max", shape.flat_max}}},
           {"model_source", known.source},
+          {"table", table.source},
+          {"table_entry", json_of(table.table ? table.table->find(options.collective, shape) : nullptr)},
           {"candidates", candidates},
-          {"choice",
-           {{"name", predictions->algorithm},
-            {"parameter", predictions->parameter ? ordered_json(predictions->parameter) : ordered_json(nullptr)},
-            {"seconds", predictions->seconds},
-            {"reason", name_of(predictions->reason)}}}};
+          {"choice", json_of(*predictions)}};
 }
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--collective", options.collective, "As in TUTTI_ALGORITHM")->capture_default_str();
   app.add_option("--bytes", options.bytes, "Of the message, or of one block")->capture_default_str();
-  app.add_option("--ranks", options.ranks, "Of the communicator")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  app.add_option("--ranks", options.ranks, "Of the communicator")->check(CLI::Range(0, 1 << 20))->capture_default_str();
   app.add_option("--levels", options.levels, "Depth of the hierarchy")->check(CLI::Range(1, 16))->capture_default_str();
-  app.add_option("--ranks-per-core", options.ranks_per_core, "More than 1: ranks take turns")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+  app.add_option("--ranks-per-core", options.ranks_per_core, "More than 1: ranks take turns; default: by --map, or 1")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_option("--reach", options.reach, "How buffers are reached")
       ->check(CLI::IsMember({"mapped", "kernel", "staged"}))
       ->capture_default_str();
+  app.add_option("--mechanisms", options.mechanisms,
+                 "window, xpmem, cma, staged, with commas: shape and reach are then made as the library makes them, "
+                 "sizes counted in classes");
+  app.add_option(
+      "--map", options.mapping,
+      "core, numa, socket or unbound: ranks are placed so on the machine, which gives the levels; --ranks 0: "
+      "one a core");
+  app.add_option("--hierarchy", options.hierarchy, "As TUTTI_HIERARCHY; with --map")->capture_default_str();
   app.add_flag("--irregular", options.irregular, "Sizes differ between ranks");
   app.add_flag("--ordered", options.ordered, "The operator does not commute");
   app.add_option("--eager-max", options.eager_max, "TUTTI_EAGER_MAX");
   app.add_option("--slot-bytes", options.slot_bytes, "Data area of an operation; by default as the library makes it");
   app.add_option("--flat-max", options.flat_max, "TUTTI_FLAT_MAX");
   app.add_option("--probe", options.probe, "File of tutti probe; without it the shipped parameters");
-  app.add_option("--topology", options.topology, "hwloc description or XML file that the probe should fit");
+  app.add_option("--table", options.table, "File of tutti tune to choose by, if it fits");
+  app.add_option("--host", options.host, "Host MPI that the table should fit: MPICH, Open MPI, Intel MPI");
+  app.add_option("--topology", options.topology, "hwloc description or XML file that probe and table should fit");
   app.add_option("--algorithm", options.algorithm, "As TUTTI_ALGORITHM");
+  app.add_flag("--overview", options.overview, "The choice of every collective in every size class up to --bytes");
   app.add_flag("--model-only", options.model_only, "Print the model's parameters and where they are from");
 }
 

@@ -1,4 +1,4 @@
-"""The command line: `tutti run | topo | bench | tune | doctor | info`."""
+"""The command line: `tutti run | topo | bench | probe | tune | explain | doctor | info`."""
 
 import json
 import os
@@ -57,6 +57,9 @@ def run(
         metavar="NAME=VALUE",
         help="A setting for this run (tutti info lists them); repeatable.",
     ),
+    explain_run: bool = typer.Option(
+        False, "--explain", help="Print at the end what ran and why (-s EXPLAIN=FILE: as JSON to a file)."
+    ),
 ) -> None:
     """Run an MPI program with its collectives replaced: put this in front of your mpirun."""
     from tutti.run import execute, make_plan, parse_settings
@@ -64,8 +67,9 @@ def run(
 
     values: Dict[str, str] = {}
     warnings: List[str] = []
-    if settings:
-        values, warnings = parse_settings(settings, all_settings())
+    pairs = [*(["EXPLAIN=1"] if explain_run else []), *(settings or [])]
+    if pairs:
+        values, warnings = parse_settings(pairs, all_settings())
     if library is not None and not library.is_file():
         raise UserError(f"no library '{library}'")
     plan = make_plan(words, library, values, os.environ)
@@ -103,6 +107,69 @@ def topo(
     if tool is None:
         raise UserError("tutti-topo is not built; run ./dev setup && ./dev build")
     raise typer.Exit(command(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool))
+
+
+@app.command()
+def explain(
+    collective: str = typer.Argument("", help="bcast, allreduce, ...; without it: all of them."),
+    size: str = typer.Argument("", metavar="[BYTES]", help="Of the message, or of one block: 4, 64K, 1M."),
+    ranks: int = typer.Argument(0, min=0, help="Of the communicator; 0: one for each core."),
+    ranks_per_core: float = typer.Option(
+        0.0, "--ranks-per-core", min=0.0, help="Default: as the ranks are laid out."
+    ),
+    topology: str = typer.Option(
+        "", "--topology", "-t", help="hwloc synthetic description or XML file; default: here."
+    ),
+    hierarchy: str = typer.Option("", "--hierarchy", help="Levels, e.g. numa+socket, or flat."),
+    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out: core, numa, socket, unbound."),
+    mechanism: str = typer.Option(
+        "", "--mechanism", help="What there is: window, xpmem, cma, staged, with commas."
+    ),
+    algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
+    ordered: bool = typer.Option(False, "--ordered", help="With an operator that does not commute."),
+    probe_file: Optional[Path] = typer.Option(None, "--probe", help="A file of tutti probe to predict from."),
+    table_file: Optional[Path] = typer.Option(None, "--table", help="A table of tutti tune to choose by."),
+    host: str = typer.Option("", "--host", help="MPI that the table has to be for: mpich, openmpi, intel."),
+    as_json: bool = typer.Option(False, "--json", help="As JSON."),
+) -> None:
+    """Say which algorithm a collective takes, what the others would cost, and why they are not taken.
+
+    \b
+    Examples:
+      tutti explain                        all collectives here, a rank a core
+      tutti explain bcast 64K 8            the candidates for one call
+      tutti explain bcast 1M --mechanism cma
+      tutti explain alltoall 4K -t "package:2 numa:8 core:10" --hierarchy numa+socket
+      tutti explain scatter 1M 8 --algorithm "scatter:throttled,k=4"
+    """
+    from tutti.explain import Question, as_json_text, ask, show
+    from tutti.library import find_tool
+
+    tool = find_tool("tutti-predict", "tools")
+    if tool is None:
+        raise UserError("tutti-predict is not built; run ./dev setup && ./dev build")
+    question = Question(
+        collective=collective,
+        size=size,
+        ranks=ranks,
+        ranks_per_core=ranks_per_core,
+        topology=topology,
+        hierarchy=hierarchy,
+        mapping=mapping,
+        mechanisms=mechanism,
+        algorithm=algorithm,
+        probe=probe_file,
+        table=table_file,
+        host=host,
+        ordered=ordered,
+    )
+    told = ask(tool, question)
+    for line in told["warnings"]:
+        print(f"tutti: {line}", file=sys.stderr)
+    if as_json:
+        print(as_json_text(told))
+    else:
+        show(told, Console(width=None if sys.stdout.isatty() else 140))
 
 
 def _numbers(text: str, what: str) -> List[int]:
@@ -274,6 +341,43 @@ def bench(
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)
     raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
+
+
+@app.command(
+    epilog="Examples:  tutti probe  |  tutti probe --seconds 20 --plot probe.png  |  "
+    "tutti probe --validate --plot probe.png  |  tutti probe --from ~/.config/tutti/probe.json --json"
+)
+def probe(
+    output: Optional[Path] = typer.Option(
+        None, "--output", "-o", help="Where to write; default: the user's folder, where the library looks."
+    ),
+    seconds: float = typer.Option(45.0, "--seconds", help="Time for all measurements, at most 120."),
+    as_json: bool = typer.Option(False, "--json", help="Print the file's content instead of a summary."),
+    plot: Optional[Path] = typer.Option(None, "--plot", help="Draw maps and curves (PNG, SVG or PDF)."),
+    source: Optional[Path] = typer.Option(
+        None, "--from", metavar="FILE", help="Show, draw or validate this file instead of measuring."
+    ),
+    validate: bool = typer.Option(
+        False, "--validate", help="Force every algorithm and compare its time with the prediction."
+    ),
+    ranks: str = typer.Option("2", "--ranks", "-n", help="For --validate: numbers of ranks, e.g. 2,8."),
+    host: str = typer.Option(
+        "", "--host", help="For --validate: mpich, openmpi, intel, abi, openmpi-debian."
+    ),
+    mpirun: str = typer.Option("", "--mpirun", help="For --validate: the MPI of this launcher."),
+) -> None:
+    """Measure this machine, once: what flags, copies and the kernel cost. The library's model reads the file."""
+    from tutti.probe import SECONDS_MAX
+    from tutti.probe_command import ProbeOptions, run
+
+    if not 1 <= seconds <= SECONDS_MAX:
+        raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
+    if source is not None and not source.is_file():
+        raise UserError(f"--from {source}: there is no such file")
+    options = ProbeOptions(
+        output, seconds, as_json, plot, source, validate, _numbers(ranks, "ranks"), host, mpirun
+    )
+    raise typer.Exit(run(options))
 
 
 _INFO_EPILOG = """Examples:

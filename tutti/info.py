@@ -23,6 +23,7 @@ TOOLS = {
     "tutti-topo": "tools",
     "tutti-settings": "tools",
     "tutti-algorithms": "tools",
+    "tutti-predict": "tools",
     "tutti-build": "tools",
 }
 

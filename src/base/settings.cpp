@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 21>& table() {
-  static const std::array<Row, 21> rows{{
+const std::array<Row, 22>& table() {
+  static const std::array<Row, 22> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -52,7 +52,7 @@ const std::array<Row, 21>& table() {
        &Settings::eager_max},
       {{"FLAT_MAX", "count", "16", "Up to this many ranks, algorithms without a hierarchy are considered."},
        &Settings::flat_max},
-      {{"WINDOW_MIN", "bytes", "4K", "Allocations of at least this size come from the window that peers can read."},
+      {{"WINDOW_MIN", "bytes", "2K", "Allocations of at least this size come from the window that peers can read."},
        &Settings::window_min},
       {{"WINDOW_SIZE", "bytes", "0",
         "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
@@ -74,6 +74,9 @@ const std::array<Row, 21>& table() {
       {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},
       {{"TIMEOUT", "seconds", "0", "After this long in one collective, report who waits for whom; 0: never."},
        &Settings::timeout},
+      {{"EXPLAIN", "string", "0",
+        "Count what ran: 1 prints it at MPI_Finalize, the name of a file writes it there as JSON."},
+       &Settings::explain},
   }};
   return rows;
 }
@@ -155,11 +158,21 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 21> out;
+    std::array<SettingDescription, 22> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();
   return descriptions;
+}
+
+bool Settings::explains() const {
+  bool value = true;
+  return !explain.empty() && (!parse_bool(explain, value) || value);
+}
+
+std::string Settings::explain_file() const {
+  bool value = true;
+  return parse_bool(explain, value) ? std::string() : explain;
 }
 
 Settings Settings::from_environment(const char* const* environment, const Log& log) {

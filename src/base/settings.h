@@ -25,7 +25,7 @@ struct Settings {
   std::string wait = "auto";
   std::size_t eager_max = 16 * 1024;
   std::size_t flat_max = 16;
-  std::size_t window_min = 4 * 1024;
+  std::size_t window_min = 2 * 1024;
   std::size_t window_size = 0;
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";
@@ -34,6 +34,11 @@ struct Settings {
   std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;
+  std::string explain = "0";
+
+  /// Whether calls are counted for TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.
+  bool explains() const;
+  std::string explain_file() const;
 
   /// Reads every TUTTI_ variable of `environment` (null-terminated, as ::environ). An unknown name or a bad value
   /// is one warning with the nearest right one, and the default stays.

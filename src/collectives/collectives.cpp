@@ -64,58 +64,35 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
   return entries;
 }
 
+const Collectives::AnyChoice Collectives::no_choice{};
+
 Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge)
     : communicator_(communicator), knowledge_(knowledge) {
   const Node& node = communicator.node();
-  const auto& placement = communicator.placement();
-  shape_.ranks = communicator.size();
-  shape_.levels = std::max<int>(1, static_cast<int>(communicator.depth()));
-  const double cores = std::max(1, placement.cores_available);
-  shape_.ranks_per_core = node.oversubscribed ? std::max(placement.ranks_per_core, communicator.size() / cores) : 1.0;
+  const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
+  shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core).common;
   cached_bytes_ = static_cast<double>(node.cache_bytes);
-  shape_.eager_max = node.settings.eager_max;
-  shape_.slot_bytes = communicator.slot_bytes();
-  shape_.flat_max = node.settings.flat_max;
 }
 
-namespace {
-
-/// Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
-std::size_t class_of(std::size_t bytes) {
-  return static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
-}
-
-}  // namespace
-
-selection::Shape Collectives::shape_of(std::size_t size_class, std::size_t bytes, bool regular,
-                                       bool commutative) const {
+selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool commutative) const {
   const Node& node = communicator_.node();
-  selection::Shape shape = shape_;
-  shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
-  shape.commutative = commutative;
-  shape.regular = regular;
-  if (node.window_shared && (shape.bytes >= node.settings.window_min || node.ranks_are_threads))
-    shape.reach = selection::Reach::mapped;
-  else if (node.exposures && shape.bytes > shape.slot_bytes)
-    shape.reach = selection::Reach::mapped;
-  else if (node.cma && shape.bytes > shape.slot_bytes)
-    shape.reach = selection::Reach::kernel;
-  else
-    shape.reach = selection::Reach::staged;
-  return shape;
+  const Surroundings surroundings{
+      shape_,  node.settings.window_min, node.window_shared, node.ranks_are_threads, node.exposures != nullptr,
+      node.cma};
+  return call_shape(surroundings, bytes, regular, commutative);
 }
 
 selection::Shape Collectives::shape_of(std::string_view collective, std::size_t bytes) const {
   const bool irregular = is_irregular(collective);
-  if (irregular) bytes = irregular_block_bytes;
-  return shape_of(class_of(bytes), bytes, !irregular, true);
+  return shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
 }
 
 template <class Arguments>
 void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const Node& node = communicator_.node();
-  const selection::Shape shape = shape_of(size_class, bytes, choices.regular, commutative);
+  selection::Shape shape = shape_of(bytes, choices.regular, commutative);
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;
@@ -123,28 +100,42 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   choices.collective, bytes, shape.ranks, knowledge_.user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  const std::string_view algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  Choice<Arguments>& made = choices.of[(commutative ? size_classes : 0) + size_class];
+  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   if (chosen.refused_entry && !choices.warned_of_table && communicator_.rank() == 0) {
     choices.warned_of_table = true;
     node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
-                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), std::string(algorithm).c_str());
+                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), made.name);
   }
-  choices.of[(commutative ? size_classes : 0) + size_class] = {chosen.algorithm, chosen.parameter, true,
-                                                               identity_of(choices.collective, algorithm)};
+  made.algorithm = chosen.algorithm;
+  made.parameter = chosen.parameter;
+  made.identity = identity_of(choices.collective, made.name);
+  made.record =
+      record_of({choices.collective, choices.regular, size_class, made.name,
+                 chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
+  made.made = true;
+}
+
+CallRecord* Collectives::record_of(const CallRecord& wanted) {
+  if (!communicator_.node().settings.explains()) return nullptr;
+  for (CallRecord& record : records_)
+    if (record.is_for(wanted)) return &record;
+  return &records_.emplace_back(wanted);
 }
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
                                                           bool commutative, bool begins_call) {
   communicator_.current_collective = choices.collective;
-  const std::size_t size_class = class_of(bytes);
+  const std::size_t size_class = size_class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
   if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
     make(choices, size_class, bytes, commutative);
   const Choice<Arguments>& chosen = choices.of[index];
   // Neighbours agree on their own sizes only.
   communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes, begins_call);
-  last_algorithm_ = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  last_ = &chosen;
+  last_bytes_ = bytes;
   return chosen;
 }
 
@@ -161,6 +152,7 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
   knowledge_.user = user;
+  last_ = &no_choice;
   const auto forget = [](auto&... choices) {
     const auto forget_one = [](auto& each) {
       each.of.clear();
@@ -180,10 +172,11 @@ bool Collectives::barrier() {
 }
 
 bool Collectives::bcast(const BcastArguments& arguments) {
-  const auto& [algorithm, parameter, made, identity] = choice(bcast_, arguments.bytes);
+  const auto& chosen = choice(bcast_, arguments.bytes);
+  const auto* const algorithm = chosen.algorithm;
   if (!algorithm) return false;
   BcastArguments part = arguments;
-  part.parameter = parameter;
+  part.parameter = chosen.parameter;
   if (arguments.bytes <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
@@ -201,10 +194,11 @@ bool Collectives::bcast(const BcastArguments& arguments) {
 template <class Arguments>
 bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& arguments) {
   const Combiner& combiner = *arguments.combiner;
-  const auto& [algorithm, parameter, made, identity] = choice(choices, arguments.bytes(), combiner.commutative);
+  const auto& chosen = choice(choices, arguments.bytes(), combiner.commutative);
+  const auto* const algorithm = chosen.algorithm;
   if (!algorithm) return false;
   Arguments part = arguments;
-  part.parameter = parameter;
+  part.parameter = chosen.parameter;
   if (arguments.bytes() <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "collectives/arguments.h"
+#include "collectives/call_record.h"
+#include "collectives/call_shape.h"
+#include "collectives/kinds.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
 
@@ -58,13 +62,32 @@ class Collectives {
   /// TUTTI_ALGORITHM.
   selection::Shape shape_of(std::string_view collective, std::size_t bytes) const;
   /// Name of the algorithm that ran last; "host" if none of ours.
-  const char* last_algorithm() const { return last_algorithm_; }
+  const char* last_algorithm() const { return last_->name; }
+
+  /// Where the call that ran last is to be counted, once: null if it did not come as far as a choice, or without
+  /// TUTTI_EXPLAIN.
+  CallRecord* take_last_record() {
+    CallRecord* const record = last_->record;
+    last_ = &no_choice;
+    return record;
+  }
+  /// What that call was chosen by.
+  std::size_t last_bytes() const { return last_bytes_; }
+  /// With TUTTI_EXPLAIN: of every choice made so far, in the order in which they were made.
+  const std::deque<CallRecord>& records() const { return records_; }
+  /// What all calls have in common: ranks, levels, ranks per core.
+  const selection::Shape& shape() const { return shape_; }
 
  private:
   static constexpr int size_classes = 66;  // by the width of the size
+  struct AnyChoice {
+    const char* name = selection::host_algorithm;
+    CallRecord* record = nullptr;
+  };
+  static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
-  struct Choice {
-    const selection::Algorithm<Arguments>* algorithm = nullptr;
+  struct Choice : AnyChoice {
+    const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
     bool made = false;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
@@ -73,18 +96,19 @@ class Collectives {
   template <class Arguments>
   struct Choices {
     const char* collective;
-    bool regular = true;
+    bool regular = !is_irregular(collective);
     bool warned = false;  ///< that the user's words do not hold
     bool warned_of_table = false;
     std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
-  /// Null: the host's own.
   template <class Arguments>
   const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
                                   bool begins_call = true);
-  selection::Shape shape_of(std::size_t size_class, std::size_t bytes, bool regular, bool commutative) const;
+  selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
+  CallRecord* record_of(const CallRecord& wanted);
   /// One call without segments: `bytes` chooses, `total` is what one rank's buffers hold.
   template <class Arguments>
   bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
@@ -103,24 +127,26 @@ class Collectives {
   selection::Knowledge knowledge_;
   selection::Shape shape_;
   double cached_bytes_;
-  const char* last_algorithm_ = selection::host_algorithm;
+  const AnyChoice* last_ = &no_choice;
+  std::size_t last_bytes_ = 0;
+  std::deque<CallRecord> records_;  ///< choices point into it
   Choices<BarrierArguments> barrier_{"barrier"};
   Choices<BcastArguments> bcast_{"bcast"};
   Choices<ReduceArguments> reduce_{"reduce"};
   Choices<AllreduceArguments> allreduce_{"allreduce"};
   Choices<ScatterArguments> scatter_{"scatter"};
-  Choices<ScatterArguments> scatterv_{"scatterv", false};
+  Choices<ScatterArguments> scatterv_{"scatterv"};
   Choices<GatherArguments> gather_{"gather"};
-  Choices<GatherArguments> gatherv_{"gatherv", false};
+  Choices<GatherArguments> gatherv_{"gatherv"};
   Choices<AllgatherArguments> allgather_{"allgather"};
   Choices<AllgatherArguments> allgatherv_{"allgatherv"};
   Choices<AlltoallArguments> alltoall_{"alltoall"};
-  Choices<AlltoallArguments> alltoallv_{"alltoallv", false};
+  Choices<AlltoallArguments> alltoallv_{"alltoallv"};
   Choices<ReduceScatterArguments> reduce_scatter_{"reduce_scatter"};
   Choices<ScanArguments> scan_{"scan"};
   Choices<ScanArguments> exscan_{"exscan"};
   Choices<NeighborArguments> neighbor_{"neighbor"};
-  Choices<NeighborArguments> neighborv_{"neighborv", false};
+  Choices<NeighborArguments> neighborv_{"neighborv"};
 };
 
 }  // namespace tutti

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <string_view>
+#include <type_traits>
 
 #include "collectives/arguments.h"
 
@@ -14,6 +15,17 @@ inline constexpr std::size_t irregular_block_bytes = 64 * 1024;
 /// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
 inline bool is_irregular(std::string_view collective) {
   return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" || collective == "neighborv";
+}
+
+/// What the buffers of a rank hold, in multiples of the size that the choice is made by: the mean over the ranks.
+template <class Arguments>
+double rank_buffers(int ranks) {
+  const double p = ranks;
+  if constexpr (std::is_same_v<Arguments, BcastArguments>) return 1;
+  if constexpr (std::is_same_v<Arguments, AllgatherArguments>) return 1 + p;
+  if constexpr (std::is_same_v<Arguments, AlltoallArguments>) return 2 * p;
+  if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) return 1 + 1 / p;
+  return 2;
 }
 
 /// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.

@@ -30,9 +30,9 @@ std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, con
 }
 
 template <class Arguments>
-Predictions predict_among(std::string_view collective, const selection::Shape& shape,
-                          const selection::Knowledge& knowledge) {
+Predictions predict_among(std::string_view collective, selection::Shape shape, const selection::Knowledge& knowledge) {
   Predictions out;
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
   const auto algorithms = algorithms_of<Arguments>();
   for (const auto* algorithm : algorithms) {
     const bool allowed = knowledge.user.allows(collective, algorithm->name);

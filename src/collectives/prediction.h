@@ -30,7 +30,8 @@ struct Predictions {
   selection::Reason reason = selection::Reason::model;
 };
 
-/// Nothing if there is no collective of this name (as in TUTTI_ALGORITHM). What Collectives would choose for the shape.
+/// Nothing if there is no collective of this name (as in TUTTI_ALGORITHM). What Collectives would choose for the shape,
+/// whose `buffers` follow from the collective.
 std::optional<Predictions> predict(std::string_view collective, const selection::Shape& shape,
                                    const selection::Knowledge& knowledge);
 

@@ -15,11 +15,6 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-/// A data area holds a small message, or 16 bytes about each rank.
-std::size_t slot_bytes_of(const Settings& settings, int ranks) {
-  return round_up(std::max(settings.eager_max, 16 * static_cast<std::size_t>(ranks)), page_bytes);
-}
-
 /// "64K" or "16K,64K": one chunk a level, the last one for all that follow. Empty if malformed.
 std::vector<std::size_t> parse_chunks(std::string_view text) {
   std::vector<std::size_t> chunks;
@@ -37,6 +32,11 @@ std::vector<std::size_t> parse_chunks(std::string_view text) {
 constexpr std::size_t default_chunk_bytes = 128 * 1024;
 
 }  // namespace
+
+/// A data area holds a small message, or 16 bytes about each rank.
+std::size_t slot_bytes_of(const Settings& settings, int ranks) {
+  return round_up(std::max(settings.eager_max, 16 * static_cast<std::size_t>(ranks)), page_bytes);
+}
 
 std::size_t shared_bytes(const Settings& settings, int ranks) {
   return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks);

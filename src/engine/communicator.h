@@ -84,6 +84,8 @@ struct Shared {
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
 
+/// Bytes that an operation of `ranks` ranks can send through a rank's data area.
+std::size_t slot_bytes_of(const Settings& settings, int ranks);
 /// Bytes of a rank's shared part of a communicator of `ranks` for `settings`.
 std::size_t shared_bytes(const Settings& settings, int ranks);
 

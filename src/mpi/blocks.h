@@ -8,6 +8,7 @@
 #include "collectives/arguments.h"
 #include "engine/communicator.h"
 #include "mpi/datatypes.h"
+#include "mpi/explain.h"
 #include "mpi/host.h"
 
 namespace tutti::mpi {
@@ -103,7 +104,8 @@ class UserBlocks {
 template <class Count>
 bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type) {
   const TypeInfo* info = type_info(type);
-  if (!info || elements < 0) return false;
+  if (!info) return refuse(Refusal::datatype);
+  if (elements < 0) return false;
   const auto* user = static_cast<const std::byte*>(buffer);
   const std::size_t bytes = static_cast<std::size_t>(elements) * info->bytes;
   type_ = type;
@@ -121,7 +123,8 @@ template <class Count, class Displacement>
 bool UserBlocks::describe(const void* buffer, const Count* elements, const Displacement* displacements,
                           MPI_Datatype type) {
   const TypeInfo* known = type_info(type);
-  if (!known || ((!elements || !displacements) && count_)) return false;
+  if (!known) return refuse(Refusal::datatype);
+  if ((!elements || !displacements) && count_) return false;
   const TypeInfo info = *known;
   const bool direct = info.contiguous && !copy_;
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
@@ -155,7 +158,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
     scratch_.offsets[i] = 0;
     if (elements[i] == 0) continue;
     const TypeInfo* info = type_info(types[i]);
-    if (!info) return false;
+    if (!info) return refuse(Refusal::datatype);
     const auto of_block = static_cast<std::size_t>(elements[i]);
     scratch_.sizes[i] = of_block * info->bytes;
     if (scratch_.sizes[i] == 0) continue;

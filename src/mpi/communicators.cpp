@@ -36,6 +36,7 @@ int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
 
 int on_delete(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
+  explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
   if (state->communicator && !state->release_memory) state->communicator->keep_shared_memory();
   delete state;
@@ -46,6 +47,7 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   int inter = 0, size = 0, rank = 0;
   host.Comm_test_inter(communicator, &inter);
   host.Comm_size(communicator, &size);
+  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
   if (inter || size < 2) return;
   host.Comm_rank(communicator, &rank);
   Node& node = the_job->node;
@@ -57,12 +59,14 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   CommunicatorLayout layout;
   layout.rank = rank;
   layout.identity = all.front().identity;
-  bool usable = true;
+  bool same_node = true, usable = true;
   for (const Entry& entry : all) {
-    usable = usable && entry.node == mine.node && entry.offset != no_offset;
+    same_node = same_node && entry.node == mine.node;
+    usable = usable && same_node && entry.offset != no_offset;
     layout.node_ranks.push_back(entry.node_rank);
     layout.offsets.push_back(entry.offset);
   }
+  state.refusal = same_node ? Refusal::memory : Refusal::nodes;
   if (!usable) {
     if (offset) node.arena->release(*offset);
     return;
@@ -88,6 +92,7 @@ CommunicatorState* state_of(MPI_Comm communicator, bool make) {
     if (!make) return nullptr;
     state = new CommunicatorState;
     build(*state, communicator);
+    explain::made(*state);
     host.Comm_set_attr(communicator, keyval, state);
   }
   last = {communicator, now, state};
@@ -103,6 +108,7 @@ Job* job() {
 void start() {
   if (the_job) return;
   auto made = start_job();
+  explain::start(*made);
   if (!made->active) {
     made->node.log.note("the host MPI does everything: %s", made->why_inactive.c_str());
     return;  // nothing of it is kept
@@ -120,6 +126,7 @@ int made(int code, const MPI_Comm* communicator) {
 }
 
 void stop() {
+  explain::finish();
   if (!the_job) return;
   PeerWatch::leave();
   host.Comm_free(&the_job->progress);
@@ -132,6 +139,10 @@ Collectives* collectives_of(MPI_Comm communicator) {
   CommunicatorState* state = state_of(communicator, true);
   if (memory::unmapping::watched()) memory::unmapping::watch_stack_of_this_thread();
   return state ? state->collectives.get() : nullptr;
+}
+
+const CommunicatorState* known_state(MPI_Comm communicator) {
+  return the_job && communicator != MPI_COMM_NULL ? state_of(communicator, false) : nullptr;
 }
 
 const Neighborhood& neighborhood_of(MPI_Comm communicator) {

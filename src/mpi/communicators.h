@@ -4,18 +4,20 @@
 #include <memory>
 
 #include "collectives/collectives.h"
+#include "mpi/explain.h"
 #include "mpi/host.h"
 #include "mpi/neighborhood.h"
 #include "mpi/node_setup.h"
 
 namespace tutti::mpi {
 
-/// One communicator. Without `collectives` everything goes to the host (another node, intercommunicator, one rank).
+/// One communicator. Without `collectives` everything goes to the host; `refusal` says why.
 struct CommunicatorState {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool release_memory = false;                 ///< all ranks have agreed to free it: the shared part may be given back
+  Refusal refusal = Refusal::arguments;
 };
 
 /// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
@@ -32,6 +34,9 @@ int made(int code, const MPI_Comm* communicator);
 /// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL and
 /// inactive jobs give null without any call.
 Collectives* collectives_of(MPI_Comm communicator);
+
+/// The state of `communicator` if it has been built; null otherwise.
+const CommunicatorState* known_state(MPI_Comm communicator);
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);

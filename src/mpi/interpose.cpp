@@ -2,9 +2,7 @@
 
 #include "mpi/interpose.h"
 
-#include <cstring>
 #include <memory>
-#include <string>
 
 #include "mpi/alloc_mem.h"
 #include "mpi/communicators.h"
@@ -17,41 +15,13 @@ namespace tutti::mpi {
 
 namespace {
 
-/// What ran last in this thread, for benchmarks and curious users. Put into words only when somebody asks.
-struct LastCall {
-  const char* algorithm = "";
-  const Node* node = nullptr;
-  const void* buffer = nullptr;
-  std::size_t bytes = 0;
-};
-thread_local LastCall last_call;
-
-const char* mechanism_of(const LastCall& call) {
-  if (!call.node) return "";
-  if (call.bytes <= Post::inline_bytes) return "inline";
-  const memory::Kind kind = call.node->reach(call.buffer);
-  if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
-  if (!memory::always_mapped(kind) && call.bytes <= call.node->settings.eager_max) return "slot";
-  return kind == memory::Kind::none ? "staged" : memory::name_of(kind);
-}
-
-}  // namespace
-
-void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
-  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
-}
-void remember_host() {
-  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
-}
-
-namespace {
-
 /// Bcast by the core. False: the call is the host's.
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
   Collectives* collectives = collectives_of(communicator);
   if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
   const TypeInfo* info = type_info(datatype);
-  if (!info || count == 0 || info->bytes == 0) return false;
+  if (!info) return refuse(Refusal::datatype);
+  if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
   const std::size_t bytes = count * info->bytes;
   code = MPI_SUCCESS;
   if (info->contiguous) {
@@ -69,48 +39,41 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
   return true;
 }
 
-// The same for int and MPI_Count: the core's collective, or what comes after us. `forward` is read after resolve(), which
-// a call before MPI_Init needs.
+// The same for int and MPI_Count: false if the call is the host's.
 
-template <class Count, class Function>
-int bcast_or(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Function& forward) {
-  int code = MPI_SUCCESS;
-  if (count > 0 &&
-      guarded(comm, code, [&] { return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code); }))
-    return code;
-  resolve();
-  remember_host();
-  return forward(buffer, count, datatype, root, comm);
+template <class Count>
+bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int& code) {
+  if (count <= 0) return refuse_count(count);
+  return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code);
 }
 
-template <class Count, class Function>
-int reduce_or(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-              Function& forward) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
+template <class Count>
+bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                 MPI_Comm comm, int& code) {
+  if (count <= 0) return refuse_count(count);
+  Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && guarded(comm, code, [&] { return reduce(*collectives, call, root, code); })) {
-    remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
-    return code;
-  }
-  resolve();
-  remember_host();
-  return forward(send, receive, count, datatype, op, root, comm);
+  if (!collectives || !reduce(*collectives, call, root, code)) return false;
+  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
+  return true;
 }
 
-template <class Count, class Function>
-int allreduce_or(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                 Function& forward) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
+template <class Count>
+bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    int& code) {
+  if (count <= 0) return refuse_count(count);
+  Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (collectives && guarded(comm, code, [&] { return allreduce(*collectives, call, code); })) {
-    remember(*collectives, receive, call.count * type_info(datatype)->bytes);
-    return code;
-  }
-  resolve();
-  remember_host();
-  return forward(send, receive, count, datatype, op, comm);
+  if (!collectives || !allreduce(*collectives, call, code)) return false;
+  remember(*collectives, receive, call.count * type_info(datatype)->bytes);
+  return true;
+}
+
+bool barrier_ours(MPI_Comm comm, int&) {
+  Collectives* collectives = collectives_of(comm);
+  if (!collectives || !collectives->barrier()) return false;
+  remember(*collectives, nullptr, 0);
+  return true;
 }
 
 }  // namespace
@@ -242,29 +205,21 @@ TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm)
 }
 
 TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
-  int code = MPI_SUCCESS;
-  Collectives* collectives = mpi::collectives_of(comm);
-  if (collectives && mpi::guarded(comm, code, [&] { return collectives->barrier(); })) {
-    mpi::remember(*collectives, nullptr, 0);
-    return code;
-  }
-  mpi::resolve();
-  mpi::remember_host();
-  return next.Barrier(comm);
+  return mpi::ours_or(mpi::barrier_ours, next.Barrier, comm);
 }
 
 TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return mpi::bcast_or(buffer, count, datatype, root, comm, next.Bcast);
+  return mpi::ours_or(mpi::bcast_ours<int>, next.Bcast, buffer, count, datatype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
                             MPI_Comm comm) {
-  return mpi::reduce_or(sendbuf, recvbuf, count, datatype, op, root, comm, next.Reduce);
+  return mpi::ours_or(mpi::reduce_ours<int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                MPI_Comm comm) {
-  return mpi::allreduce_or(sendbuf, recvbuf, count, datatype, op, comm, next.Allreduce);
+  return mpi::ours_or(mpi::allreduce_ours<int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 #if TUTTI_HAS_LARGE_COUNTS
@@ -275,28 +230,16 @@ TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MP
 }
 
 TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return mpi::bcast_or(buffer, count, datatype, root, comm, next.Bcast_c);
+  return mpi::ours_or(mpi::bcast_ours<MPI_Count>, next.Bcast_c, buffer, count, datatype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                               int root, MPI_Comm comm) {
-  return mpi::reduce_or(sendbuf, recvbuf, count, datatype, op, root, comm, next.Reduce_c);
+  return mpi::ours_or(mpi::reduce_ours<MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                  MPI_Comm comm) {
-  return mpi::allreduce_or(sendbuf, recvbuf, count, datatype, op, comm, next.Allreduce_c);
+  return mpi::ours_or(mpi::allreduce_ours<MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
 }
 #endif
-
-/// Names of the algorithm and the mechanism of this thread's last collective, cut to the sizes given. Returns 0.
-TUTTI_EXPORT int tutti_last_choice(char* algorithm, int algorithm_bytes, char* mechanism, int mechanism_bytes) {
-  const auto put = [](char* to, int bytes, const char* from) {
-    if (!to || bytes <= 0) return;
-    std::strncpy(to, from, static_cast<std::size_t>(bytes) - 1);
-    to[bytes - 1] = '\0';
-  };
-  put(algorithm, algorithm_bytes, mpi::last_call.algorithm);
-  put(mechanism, mechanism_bytes, mpi::mechanism_of(mpi::last_call));
-  return 0;
-}

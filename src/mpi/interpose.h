@@ -1,19 +1,17 @@
 // What the files of interposed functions share.
 #pragma once
 
+#include <cstdint>
 #include <tuple>
 
 #include "collectives/collectives.h"
+#include "mpi/explain.h"
 #include "mpi/host.h"
+#include "mpi/last_call.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace tutti::mpi {
-
-/// Notes what this thread's collective that just ended was, for tutti_last_choice(): one of ours, `bytes` of `buffer` of
-/// this rank (one block of them where all are of one size), or the host's.
-void remember(Collectives& collectives, const void* buffer, std::size_t bytes);
-void remember_host();
 
 /// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
 /// the communicator is called as the host would for too little room.
@@ -28,16 +26,27 @@ bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   }
 }
 
+/// No elements, or a negative number of them.
+template <class Count>
+bool refuse_count(Count count) {
+  return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
+}
+
 /// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments as
 /// the host's function, of which the last is the communicator. `forward` is read after resolve(), which a call before MPI_Init needs.
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
-  int code = MPI_SUCCESS;
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
-  if (guarded(communicator, code, [&] { return ours(arguments..., code); })) return code;
-  resolve();
-  remember_host();
-  return forward(arguments...);
+  const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
+  int code = MPI_SUCCESS;
+  if (!guarded(communicator, code, [&] { return ours(arguments..., code); })) {
+    resolve();
+    remember_host();
+    code = forward(arguments...);
+  }
+  if (begin) [[unlikely]]
+    explain::end_call(communicator, &forward, begin, code);
+  return code;
 }
 
 }  // namespace tutti::mpi

@@ -50,7 +50,7 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
 
   ScatterArguments arguments;
   arguments.bytes = in_place ? send.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return false;
+  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) send.leave_out(own_index);
   code = send.pack();
   if (is_root) arguments.send = send.core();
@@ -86,7 +86,7 @@ bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const Li
 
   GatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return false;
+  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) receive.leave_out(own_index);
   code = own.pack();
   arguments.send = in_place ? nullptr : own.core().base;
@@ -117,7 +117,7 @@ bool allgather_blocks(const void* send, Count elements, MPI_Datatype type, const
 
   AllgatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return false;
+  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   code = own.pack();
   if (in_place) {
     code = receive.pack(own_index);
@@ -148,7 +148,7 @@ bool alltoall_blocks(const List& send_list, const List& list, MPI_Comm comm, int
   const bool too_long = send.bytes(own_index) > receive.bytes(own_index);
   if (too_long && List::regular) receive.widen(send.bytes(own_index));
   if (too_long && !List::regular) send.cut(own_index, receive.bytes(own_index));
-  if (List::regular && send.bytes(0) == 0) return false;
+  if (List::regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
 
   code = send.pack();
   AlltoallArguments arguments;

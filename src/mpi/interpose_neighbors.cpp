@@ -22,7 +22,9 @@ class Exchange {
     collectives_ = collectives_of(communicator);
     if (!collectives_) return;
     neighborhood_ = &neighborhood_of(communicator);
-    if (!neighborhood_->exists) collectives_ = nullptr;
+    if (neighborhood_->exists) return;
+    collectives_ = nullptr;
+    refuse(Refusal::topology);
   }
 
   template <class List>

@@ -18,7 +18,8 @@ void remember_call(Collectives& collectives, const ReductionCall& call) {
 
 bool reduce_scatter_of(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code) {
   for (int rank = 0; rank < collectives.communicator().size(); ++rank) call.count += counts[rank];
-  if (call.count == 0 || !reduce_scatter(collectives, call, counts, code)) return false;
+  if (call.count == 0) return refuse(Refusal::nothing);
+  if (!reduce_scatter(collectives, call, counts, code)) return false;
   remember_call(collectives, call);
   return true;
 }
@@ -42,7 +43,8 @@ bool reduce_scatter_ours(const void* send, void* receive, const Count* receive_c
 template <class Count>
 bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_count, MPI_Datatype datatype,
                                MPI_Op operation, MPI_Comm comm, int& code) {
-  Collectives* collectives = receive_count > 0 ? collectives_of(comm) : nullptr;
+  if (receive_count <= 0) return refuse_count(receive_count);
+  Collectives* collectives = collectives_of(comm);
   if (!collectives) return false;
   static thread_local std::vector<std::size_t> counts;
   counts.assign(static_cast<std::size_t>(collectives->communicator().size()), static_cast<std::size_t>(receive_count));
@@ -52,7 +54,8 @@ bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_co
 template <bool exclusive, class Count>
 bool scan_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op operation, MPI_Comm comm,
                int& code) {
-  Collectives* collectives = count > 0 ? collectives_of(comm) : nullptr;
+  if (count <= 0) return refuse_count(count);
+  Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
   if (!collectives || !scan(*collectives, call, exclusive, code)) return false;
   remember_call(*collectives, call);

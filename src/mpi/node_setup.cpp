@@ -58,14 +58,14 @@ struct Card {
 
 enum Way : unsigned { way_arena = 1, way_window = 2, way_cma = 4, way_xpmem = 8 };
 
+struct NamedWay {
+  const char* name;
+  unsigned way;
+};
+constexpr NamedWay names[] = {{"window", way_window}, {"xpmem", way_xpmem}, {"cma", way_cma}, {"staged", way_arena}};
+
 /// Allowed ways by TUTTI_MECHANISM: "auto", a list of names, or names with ^.
 unsigned allowed_ways(const std::string& text, const Log& log) {
-  struct Named {
-    const char* name;
-    unsigned way;
-  };
-  static constexpr Named names[] = {
-      {"window", way_window}, {"xpmem", way_xpmem}, {"cma", way_cma}, {"staged", way_arena}};
   unsigned listed = 0, forbidden = 0;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -75,7 +75,7 @@ unsigned allowed_ways(const std::string& text, const Log& log) {
     const bool excluded = !word.empty() && word[0] == '^';
     if (excluded) word.erase(0, 1);
     const auto found =
-        std::find_if(std::begin(names), std::end(names), [&](const Named& each) { return word == each.name; });
+        std::find_if(std::begin(names), std::end(names), [&](const NamedWay& each) { return word == each.name; });
     if (found != std::end(names)) {
       (excluded ? forbidden : listed) |= found->way;
     } else if (word != "auto") {
@@ -535,6 +535,13 @@ bool restrict_mechanisms(Job& job, const std::string& text) {
   job.node.window_shared = (usable & way_window) != 0;
   job.node.cma = (usable & way_cma) != 0;
   return true;
+}
+
+std::vector<std::string> names_of_mechanisms(const Job& job) {
+  std::vector<std::string> found;
+  for (const NamedWay& each : names)
+    if (job.mechanisms & each.way) found.emplace_back(each.name);
+  return found;
 }
 
 void end_xpmem(Job& job) {

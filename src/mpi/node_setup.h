@@ -30,6 +30,9 @@ struct Job {
 /// changed, if none of those it names is there. To be called by all ranks of the node alike, between operations.
 bool restrict_mechanisms(Job& job, const std::string& text);
 
+/// Those that work between all ranks of the job, as TUTTI_MECHANISM names them; none where the library is inactive.
+std::vector<std::string> names_of_mechanisms(const Job& job);
+
 /// Collective over MPI_COMM_WORLD, after the host's own MPI_Init.
 std::unique_ptr<Job> start_job();
 

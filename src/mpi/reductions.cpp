@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mpi/datatypes.h"
+#include "mpi/explain.h"
 
 namespace tutti::mpi {
 
@@ -86,9 +87,10 @@ bool with_core_arguments(const ReductionCall& call, std::size_t received, const 
   // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
   if (received > 0 && !in_place && call.send == call.receive) return false;
   const OperatorInfo operation = operator_info(call.operation);
-  if (operation.kind == OperatorKind::unknown) return false;
+  if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
   const TypeInfo* info = type_info(call.datatype);
-  if (!info || info->bytes == 0) return false;
+  if (!info) return refuse(Refusal::datatype);
+  if (info->bytes == 0) return refuse(Refusal::nothing);
   if (info->predefined && ((!in_place && !call.send) || ((in_place || received > 0) && !call.receive))) return false;
 
   const void* send = in_place ? call.receive : call.send;
@@ -96,7 +98,7 @@ bool with_core_arguments(const ReductionCall& call, std::size_t received, const 
   Combiner combiner;
   if (operation.kind == OperatorKind::predefined) {
     combiner.kernel = kernel_of(operation, *info);
-    if (!combiner.kernel) return false;
+    if (!combiner.kernel) return refuse(Refusal::operation);
     combiner.element_bytes = reduction::size_of(*info->kernel_type);
     return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
   }

@@ -9,22 +9,27 @@ namespace tutti::selection {
 
 /// Seconds, and seconds a byte.
 struct Model {
-  double hop = 100e-9;              ///< a flag, from the store to the peer that sees it
-  double turn = 1.2e-6;             ///< until a rank that shares its core runs, for each rank before it
-  double copy_byte = 1.0 / 25e9;    ///< copy within the caches of one core
-  double remote_byte = 1.0 / 12e9;  ///< copy of what another core has just written
-  double slot_byte = 1.0 / 8e9;     ///< copy into lines that another core has read before
-  double reduce_byte = 1.0 / 20e9;  ///< one source of a reduction, from the own caches
+  double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
+  double turn = 1.2e-6;               ///< until a rank that shares its core runs, for each rank before it
+  double copy_byte = 1.0 / 25e9;      ///< copy within the caches of one core
+  double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
+  double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
+  double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
+  double write_byte = 1.0 / 12e9;     ///< copy into another rank's buffer that its owner has not touched since
+  double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double stored_byte = 1.0 / 20e9;  ///< on top of that: stored into another rank's memory, if that has left its caches
   double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
+  double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
+  double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
 
   // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
   // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one rank.
-  double kernel_start = 400e-9;      ///< alpha
-  double kernel_byte = 1.0 / 10e9;   ///< beta
-  double kernel_page = 60e-9;        ///< lock: one page alone
-  double kernel_gamma_square = 0.1;  ///< for c above 1
+  double kernel_start = 400e-9;           ///< alpha
+  double kernel_byte = 1.0 / 10e9;        ///< beta
+  double kernel_write_byte = 1.0 / 10e9;  ///< the same for process_vm_writev
+  double kernel_page = 60e-9;             ///< lock: one page alone
+  double kernel_gamma_square = 0.1;       ///< for c above 1
   double kernel_gamma_linear = 0.9;
 
   double gamma(double concurrency) const {
@@ -45,6 +50,7 @@ struct Shape {
   std::size_t eager_max = 0;
   std::size_t slot_bytes = 0;  ///< what an operation can send through its data area
   std::size_t flat_max = 0;
+  double buffers = 2;  ///< what a rank's buffers hold, in multiples of `bytes`
   bool commutative = true;
   Reach reach = Reach::mapped;
   int parameter = 0;  ///< k or j of the algorithm that is looked at; 0 if it has none
@@ -55,12 +61,14 @@ struct Shape {
 
 /// What one call costs one rank, slowest rank first.
 struct Cost {
-  double hops = 0;          ///< flag hops one after the other
-  double rounds = 0;        ///< times a rank has to wait for all the others
-  double copied_bytes = 0;  ///< between own buffers
-  double remote_bytes = 0;  ///< read from or written to others' buffers
-  double stored_bytes = 0;  ///< the part of remote_bytes that is stored into two buffers of the message's size
-  double slot_bytes = 0;    ///< through slots on the way in or out, because buffers of this size are not reachable
+  double hops = 0;             ///< flag hops one after the other
+  double rounds = 0;           ///< times a rank has to wait for all the others
+  double copied_bytes = 0;     ///< between own buffers
+  double remote_bytes = 0;     ///< read from or written to others' buffers
+  double written_bytes = 0;    ///< the part of remote_bytes that is written to others' buffers
+  double exchanged_bytes = 0;  ///< the part of remote_bytes that is read while its owner reads from another rank, too
+  double stored_bytes = 0;     ///< the part of remote_bytes that is stored into two buffers of the message's size
+  double slot_bytes = 0;       ///< through slots on the way in or out, because buffers of this size are not reachable
   double reduced_bytes = 0;
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
@@ -68,14 +76,23 @@ struct Cost {
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
-    double work = copied_bytes * model.copy_byte + slot_bytes * model.slot_byte + reduced_bytes * model.reduce_byte +
-                  exposures * model.expose;
+    // The part of the data that is not in the caches any more when it is copied.
+    const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
+    const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
+    const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
+    double work = copied_bytes * byte(model.copy_byte) + slot_bytes * byte(model.slot_byte) +
+                  reduced_bytes * model.reduce_byte + exposures * model.expose;
     if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
-    if (startups > 0 && shape.reach == Reach::kernel)
-      work += startups * model.kernel_start + remote_bytes * model.kernel_byte +
-              remote_bytes / 4096 * model.kernel_page * model.gamma(concurrency);
-    else
-      work += remote_bytes * model.remote_byte;
+    if (startups > 0 && shape.reach == Reach::kernel) {
+      // Ranks that take turns are not in the kernel at the same time.
+      const double at_once = std::max(1.0, concurrency / shared);
+      work += startups * model.kernel_start + (remote_bytes - written_bytes) * model.kernel_byte +
+              written_bytes * model.kernel_write_byte + remote_bytes * (byte(model.remote_byte) - model.remote_byte) +
+              remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
+    } else {
+      work += (remote_bytes - written_bytes - exchanged_bytes) * byte(model.remote_byte) +
+              written_bytes * byte(model.write_byte) + exchanged_bytes * byte(model.exchange_byte);
+    }
     const double waiting = shape.oversubscribed() ? rounds * shared * model.turn : hops * model.hop;
     return work * shared + waiting;
   }

@@ -34,6 +34,15 @@ TEST(Settings, ValuesOfEveryTypeAreRead) {
   EXPECT_EQ(printed, "");
 }
 
+TEST(Settings, ExplainIsAWordOrAFile) {
+  for (const char* off : {"TUTTI_EXPLAIN=", "TUTTI_EXPLAIN=0", "TUTTI_EXPLAIN=off", "OTHER=1"})
+    EXPECT_FALSE(settings_of({off}).explains()) << off;
+  EXPECT_TRUE(settings_of({"TUTTI_EXPLAIN=1"}).explains());
+  EXPECT_EQ(settings_of({"TUTTI_EXPLAIN=yes"}).explain_file(), "");
+  EXPECT_TRUE(settings_of({"TUTTI_EXPLAIN=a/b.json"}).explains());
+  EXPECT_EQ(settings_of({"TUTTI_EXPLAIN=a/b.json"}).explain_file(), "a/b.json");
+}
+
 TEST(Settings, AnUnknownNameIsOneWarningWithTheNearest) {
   std::string printed;
   settings_of({"TUTTI_HIERACHY=flat"}, &printed);

@@ -51,9 +51,11 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = bytes,
+                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : 0.0,
+                             .exchanged_bytes = others * bytes,
+                             // The own block goes where others have read the one before.
+                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = 2 * steps};
     },

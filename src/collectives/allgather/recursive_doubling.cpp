@@ -74,9 +74,11 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
       const double read = (fold ? 2.0 : 1.0) * (shape.ranks - 1);
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = bytes,
+                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = read * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : 0.0,
+                             .exchanged_bytes = read * bytes,
+                             // The own block goes where others have read the one before.
+                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = (fold ? 2.0 : 1.0) * steps};
     },

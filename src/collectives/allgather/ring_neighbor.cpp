@@ -58,9 +58,11 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
       const double steps = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = bytes,
+                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = steps * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : 0.0,
+                             .exchanged_bytes = steps * bytes,
+                             // The own block goes where others have read the one before.
+                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = steps};
     },

@@ -66,6 +66,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .rounds = 2,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
+                             .exchanged_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = others};

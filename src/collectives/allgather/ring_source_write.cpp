@@ -87,6 +87,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              // The own block is read once for all copies where they are stores.
                              .copied_bytes = shape.reach == selection::Reach::mapped ? bytes / 2 : bytes,
                              .remote_bytes = others * bytes,
+                             .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
                              .startups = others};

@@ -73,6 +73,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
                              .rounds = 2,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
+                             .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
                              .startups = others};

@@ -96,10 +96,13 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      // Where the kernel copies the root stores nothing: all is read.
+      // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
+      const double read = shape.reach == selection::Reach::mapped   ? others * bytes
+                          : shape.reach == selection::Reach::kernel ? bytes
+                                                                    : std::min(bytes, 8.0 * grain_bytes);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             .remote_bytes = shape.reach == selection::Reach::kernel ? bytes : others * bytes,
+                             .remote_bytes = read,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / (8 * grain_bytes)),

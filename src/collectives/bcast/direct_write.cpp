@@ -84,6 +84,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = readers * bytes / crowd,
+                             .written_bytes = readers * bytes / crowd,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = readers / crowd};

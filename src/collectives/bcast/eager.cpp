@@ -42,8 +42,7 @@ const selection::Algorithm<BcastArguments> bcast_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{
-          .hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .copied_bytes = bytes, .remote_bytes = bytes};
+      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .remote_bytes = bytes, .slot_bytes = bytes};
     },
     run};
 

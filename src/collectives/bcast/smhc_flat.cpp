@@ -31,8 +31,13 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{
-          .hops = 3.0 + 0.2 * shape.ranks, .rounds = 3, .remote_bytes = bytes, .slot_bytes = bytes, .exposures = 1};
+      // Copying out overlaps with copying the next piece in.
+      const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
+      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks),
+                             .rounds = 3,
+                             .remote_bytes = std::min(bytes, smhc::usual_piece_bytes),
+                             .slot_bytes = bytes,
+                             .exposures = 1};
     },
     run};
 

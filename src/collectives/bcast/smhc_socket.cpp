@@ -27,18 +27,20 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 }  // namespace
 
 extern const selection::Algorithm<BcastArguments> bcast_smhc_socket;
-const selection::Algorithm<BcastArguments> bcast_smhc_socket{"smhc-socket", "nothing",
-                                                             [](const selection::Shape&) { return true; },
-                                                             [](const selection::Shape& shape) {
-                                                               const auto bytes = static_cast<double>(shape.bytes);
-                                                               // Two sockets.
-                                                               return selection::Cost{.hops = 6.0 + 0.1 * shape.ranks,
-                                                                                      .rounds = 6,
-                                                                                      .copied_bytes = bytes,
-                                                                                      .remote_bytes = 2 * bytes,
-                                                                                      .slot_bytes = 2 * bytes,
-                                                                                      .exposures = 2};
-                                                             },
-                                                             run};
+const selection::Algorithm<BcastArguments> bcast_smhc_socket{
+    "smhc-socket", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // Two sockets, or one level and then none between sockets.
+      const double levels = shape.levels > 1 ? 2 : 1;
+      const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
+      return selection::Cost{.hops = (3.0 + pieces - 1) * levels + 0.2 * shape.ranks / levels,
+                             .rounds = 3 * levels,
+                             .copied_bytes = (levels - 1) * bytes,
+                             .remote_bytes = (levels - 1) * bytes + std::min(bytes, smhc::usual_piece_bytes),
+                             .slot_bytes = levels * bytes,
+                             .exposures = levels};
+    },
+    run};
 
 }  // namespace tutti

@@ -52,9 +52,9 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
       const double levels = shape.levels;
       return selection::Cost{.hops = (eager ? 1.0 : 2.0) * levels + 0.05 * shape.ranks / levels,
                              .rounds = (eager ? 1.0 : 2.0) * levels,
-                             .copied_bytes = eager ? bytes * levels : 0,
+                             .copied_bytes = eager ? bytes * (levels - 1) : 0,
                              .remote_bytes = eager ? bytes * levels : bytes,
-                             .slot_bytes = !eager && shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .slot_bytes = eager || shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = eager ? 0.0 : 2.0,
                              .startups = eager ? 0.0 : levels,
                              .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1)};

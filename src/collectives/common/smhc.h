@@ -14,6 +14,9 @@
 
 namespace tutti::smhc {
 
+/// Size of a piece where TUTTI_CHUNK says nothing else: for costs.
+inline constexpr double usual_piece_bytes = 128 * 1024;
+
 /// The shared memory of one rank. Sizes are equal on all ranks of a call.
 struct Pieces {
   memory::Region region;

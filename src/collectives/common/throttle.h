@@ -19,7 +19,9 @@ inline int throttle_candidate(const selection::Shape& shape, int index) {
   return index == 0 || k < shape.ranks - 1 ? k : 0;
 }
 
-inline selection::Cost throttled_cost(const selection::Shape& shape) {
+/// writes: into the root's buffer (Gather), instead of reading from it.
+template <bool writes>
+selection::Cost throttled_cost(const selection::Shape& shape) {
   const auto bytes = static_cast<double>(shape.bytes);
   const double others = shape.ranks - 1;
   const double k = std::min<double>(std::max(1, shape.parameter), others);
@@ -27,6 +29,7 @@ inline selection::Cost throttled_cost(const selection::Shape& shape) {
   return {.hops = 2.0 + steps + 0.2 * k,
           .rounds = 1 + steps,
           .remote_bytes = bytes * steps,
+          .written_bytes = writes ? bytes * steps : 0.0,
           .slot_bytes = shape.reach == selection::Reach::staged ? bytes * others : 0.0,
           .exposures = 1,
           .startups = steps,

@@ -51,10 +51,8 @@ const selection::Algorithm<GatherArguments> gather_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.2 * shape.ranks,
-                             .rounds = 1,
-                             .copied_bytes = bytes,
-                             .remote_bytes = bytes * (shape.ranks - 1)};
+      return selection::Cost{
+          .hops = 1.0 + 0.2 * shape.ranks, .rounds = 1, .remote_bytes = bytes * (shape.ranks - 1), .slot_bytes = bytes};
     },
     run};
 

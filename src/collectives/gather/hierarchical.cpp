@@ -96,9 +96,9 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
       const double copied = shape.ranks - 1 + blocks_of_leaders(shape);  // the root reads all blocks
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
-                             .copied_bytes = in_slot ? bytes : 0.0,
+                             .copied_bytes = bytes,  // the root's own block
                              .remote_bytes = bytes * copied,
-                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .slot_bytes = in_slot || shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = copied};
     },

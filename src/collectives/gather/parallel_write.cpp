@@ -68,6 +68,7 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes,
+                             .written_bytes = bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 1,
                              .startups = 1,

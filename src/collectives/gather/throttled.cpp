@@ -62,7 +62,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_throttled;
 const selection::Algorithm<GatherArguments> gather_throttled{
-    "throttled",    "nothing", [](const selection::Shape&) { return true; },
-    throttled_cost, run,       {"k", throttle_candidate}};
+    "throttled",          "nothing", [](const selection::Shape&) { return true; },
+    throttled_cost<true>, run,       {"k", throttle_candidate}};
 
 }  // namespace tutti

@@ -115,10 +115,8 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.2 + 0.1 * shape.ranks,
-                             .rounds = 1,
-                             .copied_bytes = bytes * (shape.ranks - 1),
-                             .remote_bytes = bytes};
+      return selection::Cost{
+          .hops = 1.2 + 0.1 * shape.ranks, .rounds = 1, .remote_bytes = bytes, .slot_bytes = bytes * (shape.ranks - 1)};
     },
     run};
 

@@ -108,9 +108,8 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
       const double leaders = blocks_of_leaders(shape);
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
-                             .copied_bytes = in_slot ? all : 0.0,
                              .remote_bytes = bytes * (1 + leaders),
-                             .slot_bytes = !in_slot && shape.reach == selection::Reach::staged ? all : 0.0,
+                             .slot_bytes = in_slot || shape.reach == selection::Reach::staged ? all : 0.0,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = 1 + leaders};
     },

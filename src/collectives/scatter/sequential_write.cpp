@@ -67,6 +67,7 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .rounds = 2,
                              .copied_bytes = bytes,
                              .remote_bytes = bytes * others,
+                             .written_bytes = bytes * others,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 1,
                              .startups = others};

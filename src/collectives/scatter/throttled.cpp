@@ -58,7 +58,7 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_throttled;
 const selection::Algorithm<ScatterArguments> scatter_throttled{
-    "throttled",    "nothing", [](const selection::Shape&) { return true; },
-    throttled_cost, run,       {"k", throttle_candidate}};
+    "throttled",           "nothing", [](const selection::Shape&) { return true; },
+    throttled_cost<false>, run,       {"k", throttle_candidate}};
 
 }  // namespace tutti

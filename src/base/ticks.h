@@ -1,0 +1,24 @@
+// The processor's own clock: what two readings a call may cost.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#else
+#include <chrono>
+#endif
+
+namespace tutti {
+
+/// Grows steadily, in a unit that whoever compares two readings has to find out by another clock. Not a fence: some of
+/// the work before and after may be counted on the other side, which is nothing beside a collective.
+inline std::uint64_t ticks() {
+#if defined(__x86_64__)
+  return __rdtsc();
+#else
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+#endif
+}
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+#include "collectives/call_shape.h"
+
+#include <algorithm>
+
+#include "engine/communicator.h"
+
+namespace tutti {
+
+double ranks_per_core_of(const topology::Placement& placement, int ranks, bool oversubscribed) {
+  if (!oversubscribed) return 1;
+  const double cores = std::max(1, placement.cores_available);
+  return std::max<double>(placement.ranks_per_core, ranks / cores);
+}
+
+Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core) {
+  Surroundings surroundings;
+  surroundings.common.ranks = ranks;
+  surroundings.common.levels = std::max(1, levels);
+  surroundings.common.ranks_per_core = ranks_per_core;
+  surroundings.common.eager_max = settings.eager_max;
+  surroundings.common.slot_bytes = slot_bytes_of(settings, ranks);
+  surroundings.common.flat_max = settings.flat_max;
+  surroundings.window_min = settings.window_min;
+  return surroundings;
+}
+
+selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes, bool regular, bool commutative) {
+  using selection::Reach;
+  selection::Shape shape = surroundings.common;
+  shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class_of(bytes);
+  shape.regular = regular;
+  shape.commutative = commutative;
+  const bool in_slots = shape.bytes <= shape.slot_bytes;
+  const std::size_t smallest_of_class = shape.bytes / 2 + 1;
+  if (surroundings.window && (smallest_of_class >= surroundings.window_min || surroundings.ranks_are_threads))
+    shape.reach = Reach::mapped;
+  else if (surroundings.xpmem && !in_slots)
+    shape.reach = Reach::mapped;
+  else
+    shape.reach = surroundings.cma && !in_slots ? Reach::kernel : Reach::staged;
+  return shape;
+}
+
+}  // namespace tutti

@@ -1,0 +1,107 @@
+// A known number of known collectives, for TUTTI_EXPLAIN to tell of (explain.py has the same numbers):
+//
+//     calls     of every kind, by the library and by the host, on communicators that live and that are gone
+//     late      rank 1 says "PID 1 pid" and comes a minute late to MPI_Finalize
+//     threads   three threads of each rank, each on a communicator of its own
+#include <mpi.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int mebibyte = 1 << 20;
+
+void broadcast(void* buffer, int bytes, int calls, MPI_Comm communicator) {
+  for (int call = 0; call < calls; ++call) MPI_Bcast(buffer, bytes, MPI_BYTE, 0, communicator);
+}
+
+void calls(int rank, int size) {
+  std::vector<char> large(mebibyte);
+  int small = 0;
+  for (int call = 0; call < 10; ++call) MPI_Barrier(MPI_COMM_WORLD);
+  broadcast(&small, 4, 7, MPI_COMM_WORLD);
+  broadcast(large.data(), mebibyte, 5, MPI_COMM_WORLD);
+  broadcast(&small, 0, 2, MPI_COMM_WORLD);
+
+  const std::vector<double> values(1000, rank);
+  std::vector<double> sums(values.size());
+  for (int call = 0; call < 3; ++call)
+    MPI_Allreduce(values.data(), sums.data(), 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  const long double one = 1;
+  long double sum = 0;
+  for (int call = 0; call < 2; ++call) MPI_Allreduce(&one, &sum, 1, MPI_LONG_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+
+  std::vector<int> blocks(static_cast<std::size_t>(16 * size));
+  for (int call = 0; call < 4; ++call)
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, blocks.data(), 16, MPI_INT, MPI_COMM_WORLD);
+
+  std::vector<int> counts, offsets;
+  for (int i = 0; i < size; ++i) {
+    counts.push_back(i + 1);
+    offsets.push_back(16 * i);
+  }
+  std::vector<int> mine(static_cast<std::size_t>(size));
+  for (int call = 0; call < 6; ++call)
+    MPI_Scatterv(blocks.data(), counts.data(), offsets.data(), MPI_INT, mine.data(),
+                 counts[static_cast<std::size_t>(rank)], MPI_INT, 0, MPI_COMM_WORLD);
+
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  broadcast(&small, 4, 6, copy);
+  MPI_Comm_free(&copy);
+  for (int call = 0; call < 2; ++call) MPI_Barrier(MPI_COMM_SELF);
+
+  MPI_Comm half = MPI_COMM_NULL, between = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &between);
+  for (int call = 0; call < 3; ++call) MPI_Barrier(between);
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&half);
+}
+
+void late(int rank) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank != 1) return;
+  std::printf("PID %d %d\n", rank, static_cast<int>(getpid()));
+  std::fflush(stdout);
+  sleep(60);
+}
+
+void threads() {
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < 3; ++thread) {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    running.emplace_back([communicator] {
+      int value = 0, zero = 0;
+      MPI_Comm mine = communicator;
+      broadcast(&value, 4, 200, mine);
+      broadcast(&zero, 0, 50, mine);
+      MPI_Comm_free(&mine);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "calls";
+  const bool threaded = mode == "threads";
+  int provided = 0, rank = 0, size = 1;
+  MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (mode == "late")
+    late(rank);
+  else if (!threaded)
+    calls(rank, size);
+  else if (provided == MPI_THREAD_MULTIPLE)
+    threads();
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,171 @@
+"""TUTTI_EXPLAIN: what is told at MPI_Finalize is what the program did. The numbers are those of explain.cpp."""
+
+import json
+import os
+import re
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+OURS = "cheapest by the model"
+#: collective, size in the table, bytes_to in JSON, communicator, algorithm or None, calls, bytes, reason
+CALLS = [
+    ("barrier", "-", None, "2 ranks", None, 10, 0, OURS),
+    ("bcast", "<=4 B", 4, "2 ranks", "eager", 13, 52, "asked for"),
+    ("bcast", "<=1 MiB", 1 << 20, "2 ranks", None, 5, 5 << 20, "what was asked for cannot; cheapest other"),
+    ("bcast", "-", None, "2 ranks", "host", 2, 0, "no data"),
+    ("allreduce", "<=8 KiB", 8192, "2 ranks", None, 3, 24000, OURS),
+    ("allreduce", "<=16 B", 16, "2 ranks", None, 2, 32, OURS),
+    ("allgather", "<=64 B", 64, "2 ranks", "host", 4, 256, "asked for"),
+    ("scatterv", "varying", None, "2 ranks", None, 6, 24, OURS),
+    ("barrier", "-", None, "1 rank", "host", 2, 0, "a rank alone"),
+    ("barrier", "-", None, "1 rank, inter", "host", 3, 0, "intercommunicator"),
+]
+#: Nothing of the calls depends on what the machine's model says.
+FORCED = {"TUTTI_ALGORITHM": "bcast:eager;allgather:host"}
+
+
+def normal(words):
+    """Without what depends on the number of cores."""
+    return re.sub(r", [\d.]+ (a core|levels)", "", words)
+
+
+def rows_of_table(text):
+    """The cells of each row that is printed, without times."""
+    rows = []
+    lines = [line.split("tutti: ", 1)[1] for line in text.splitlines() if "tutti: " in line]
+    heads = [number for number, line in enumerate(lines) if line.startswith("collective ")]
+    if len(heads) != 1:
+        return rows
+    for line in lines[heads[0] + 1 :]:
+        cells = re.split(r"\s{2,}", line.strip())
+        if len(cells) == 10:
+            collective, size, communicator, algorithm, _, calls, _, _, _, why = cells
+            rows.append((collective, size, normal(communicator), algorithm, int(calls), why))
+    return rows
+
+
+def check_table(runner):
+    """TUTTI_EXPLAIN=1."""
+    outcome = runner.start(2, "explain", ["calls"], {**FORCED, "TUTTI_EXPLAIN": "1"}).wait(60)
+    rows = rows_of_table(outcome.text)
+    wrong = [row for row in CALLS if not any(matches_table(row, printed) for printed in rows)]
+    good = outcome.status == 0 and not wrong and len(rows) == len(CALLS)
+    good = (
+        good and re.search(r"; 50 collectives in .*, 11 of them by the MPI itself", outcome.text) is not None
+    )
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=1 prints what ran"
+    runner.verdict(good, name, f"{outcome.why()}, not there: {wrong}", outcome.text)
+
+
+def matches_table(row, printed):
+    collective, size, _, communicator, algorithm, calls, _, why = row
+    return (collective, size, communicator, algorithm or printed[3], calls, why) == printed
+
+
+def matches_json(row, found):
+    collective, _, bytes_to, communicator, algorithm, calls, total, why = row
+    shape = found["communicator"]
+    words = ("1 rank" if shape["ranks"] == 1 else f"{shape['ranks']} ranks") + (
+        ", inter" if shape["intercommunicator"] else ""
+    )
+    return (
+        found["collective"] == collective
+        and found["bytes_to"] == bytes_to
+        and words == communicator
+        and (algorithm is None or found["algorithm"] == algorithm)
+        and (found["calls"], found["bytes"], found["reason"]) == (calls, total, why)
+        and found["ranks"] == 2
+        and 0 <= found["least_seconds"] <= found["seconds"]
+        and (found["algorithm"] == "host" or sum(found["mechanisms"].values()) == 2 * calls)
+    )
+
+
+def check_file(runner, folder):
+    """TUTTI_EXPLAIN=FILE."""
+    path = Path(folder) / "told.json"
+    outcome = runner.start(2, "explain", ["calls"], {**FORCED, "TUTTI_EXPLAIN": str(path)}).wait(60)
+    told = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    wrong = [row for row in CALLS if not any(matches_json(row, found) for found in told["rows"])]
+    good = outcome.status == 0 and not wrong and len(told["rows"]) == len(CALLS)
+    good = good and told["schema"] == "tutti-explain-1" and told["ranks"] == 2 and told["active"]
+    good = good and "collective " not in outcome.text
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE writes what ran"
+    runner.verdict(
+        good, name, f"{outcome.why()}, not there: {wrong}", outcome.text + json.dumps(told, indent=1)
+    )
+
+
+def check_threads(runner, folder):
+    """Threads in collectives at the same time, on communicators that are gone at the end."""
+    path = Path(folder) / "threads.json"
+    outcome = runner.start(2, "explain", ["threads"], {"TUTTI_EXPLAIN": str(path)}).wait(120)
+    told = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    calls = sorted((row["collective"], row["reason"], row["calls"]) for row in told["rows"])
+    good = outcome.status == 0 and calls in ([("bcast", OURS, 600), ("bcast", "no data", 150)], [])
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN counts the calls of all threads"
+    runner.verdict(good, name, f"{outcome.why()}, {calls}", outcome.text)
+
+
+def check_bad_file(runner):
+    """A file that cannot be written is one warning, and the table is printed."""
+    variables = {"TUTTI_EXPLAIN": "/no/such/folder/told.json"}
+    outcome = runner.start(2, "explain", ["calls"], variables).wait(60)
+    warnings = [line for line in outcome.tutti_lines() if "warning" in line]
+    good = outcome.status == 0 and len(warnings) == 1 and "/no/such/folder/told.json" in warnings[0]
+    good = good and len(rows_of_table(outcome.text)) == len(CALLS)
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN to a file that cannot be written is one warning"
+    runner.verdict(good, name, f"{outcome.why()}, {len(warnings)} warnings", outcome.text)
+
+
+def check_inactive(runner):
+    """Where the library is off the calls are counted all the same."""
+    variables = {"TUTTI_EXPLAIN": "yes", "TUTTI_ENABLE": "0"}
+    outcome = runner.start(2, "explain", ["calls"], variables).wait(60)
+    rows = rows_of_table(outcome.text)
+    good = outcome.status == 0 and "the library was inactive: TUTTI_ENABLE=0" in outcome.text
+    good = good and all(row[3] == "host" and row[5] == "the library is inactive" for row in rows)
+    good = good and sum(row[4] for row in rows) == 50
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN tells of an inactive library, too"
+    runner.verdict(good, name, outcome.why(), outcome.text)
+
+
+def check_off(runner):
+    """Nothing is printed unless asked for."""
+    for value in ("", "0", "off"):
+        outcome = runner.start(2, "explain", ["calls"], {"TUTTI_EXPLAIN": value}).wait(60)
+        good = outcome.status == 0 and "tutti" not in outcome.text
+        name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN={value} prints nothing"
+        runner.verdict(good, name, outcome.why(), outcome.text)
+
+
+def check_death(runner):
+    """A rank dies while the others wait for it at MPI_Finalize, and the launcher leaves them alone where it can."""
+    hydra = runner.arguments.host in ("mpich", "abi")
+    options = ["-disable-auto-cleanup"] if hydra else []
+    job = runner.start(2, "explain", ["late"], {"TUTTI_EXPLAIN": "1"}, options=options)
+    deadline = time.time() + 30
+    found = None
+    while not found and time.time() < deadline and job.process.poll() is None:
+        time.sleep(0.1)
+        found = re.search(r"^PID 1 (\d+)$", job.text(), re.MULTILINE)
+    if found:
+        time.sleep(0.5)
+        os.kill(int(found.group(1)), signal.SIGKILL)
+    outcome = job.wait(20)
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN and a rank that dies before MPI_Finalize: all end"
+    runner.verdict(found and not outcome.timed_out, name, outcome.why(), outcome.text)
+
+
+def check(runner):
+    """All of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        check_table(runner)
+        check_file(runner, folder)
+        check_threads(runner, folder)
+        check_bad_file(runner)
+        check_inactive(runner)
+        check_off(runner)
+    check_death(runner)
+    runner.kill_ranks("allreduce", 10, [1], variables={"TUTTI_EXPLAIN": "1"})

@@ -1,0 +1,388 @@
+"""`tutti probe`: fits of measurements whose answer is known, the file, what is said, the real program for a moment."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tutti import probe, probe_validate
+from tutti.cli import app
+from tutti.errors import UserError
+from tutti.library import find_tool
+from tutti.probe_fit import combine_passes, fit, fit_gamma, select
+from tutti.probe_validate import Point, errors_of, percentile, report
+from tutti.probe_words import summary, time_text
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).with_name("golden") / "probe.txt"
+SHIPPED = {
+    "hop": 1e-7,
+    "turn": 1e-6,
+    "copy_byte": 4e-11,
+    "remote_byte": 8e-11,
+    "kernel_start": 4e-7,
+    "new_field": 7.0,
+}
+
+needs_measure = pytest.mark.skipif(
+    find_tool("tutti-probe-measure", "bench") is None, reason="tutti-probe-measure is not built"
+)
+needs_predict = pytest.mark.skipif(
+    find_tool("tutti-predict", "tools") is None, reason="tutti-predict is not built"
+)
+
+K, M = 1 << 10, 1 << 20
+ALPHA, PAGE, BETA, BETA_WRITE = 2e-6, 2e-7, 5e-11, 4e-11
+SQUARE, LINEAR = 0.3, 0.7
+
+
+def line(measure, seconds, **of):
+    return {
+        "measure": measure,
+        **of,
+        "seconds": seconds,
+        "lower": 0.99 * seconds,
+        "upper": 1.01 * seconds,
+        "samples": 99,
+    }
+
+
+def measurements():
+    """What a machine of four cores would give that follows the model to the letter."""
+    lines = [
+        {"measure": "machine", "processor": "Test Processor", "cores": 4, "units": 4, "topology": "1 socket, 4 cores",
+         "l2_bytes": 512 * K, "l3_bytes": 32 * M, "processors": []}
+    ]  # fmt: skip
+    for call, beta in (("process_vm_readv", BETA), ("process_vm_writev", BETA_WRITE)):
+        lines.append(line("kernel_step", 5e-7, call=call, step="empty", pages=1))
+        lines.append(line("kernel_step", ALPHA + PAGE, call=call, step="access", pages=1))
+        for pages in (4, 16, 64, 256):
+            lines.append(line("kernel_step", ALPHA + pages * PAGE, call=call, step="lock", pages=pages))
+        for pages in (1, 4, 16, 64, 256, 1024):
+            seconds = ALPHA + pages * (PAGE + 4096 * beta)
+            lines.append(line("kernel_step", seconds, call=call, step="copy", pages=pages))
+    for size in (16 * K, 64 * K, 256 * K, M, 4 * M, 8 * M, 16 * M, 32 * M):
+        beyond = max(0.0, 1 - 8 * M / (2 * size))
+        lines.append(line("mapped_copy", size * (3e-11 + beyond * 6e-11), copy="read", bytes=size))
+    for size in (16 * K, 64 * K, 256 * K, M, 4 * M):
+        lines.append(line("mapped_copy", size * 2e-11, copy="own", bytes=size))
+        lines.append(line("mapped_copy", size * 1e-10, copy="slot", bytes=size))
+        lines.append(line("mapped_copy", size * 1.1e-10, copy="store", bytes=size))
+        lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
+        lines.append(line("staged_copy", size * 9e-11, bytes=size))
+    lines += [line("turn", 1.8e-6), line("expose", 3e-8)]
+    lines.append(line("reduction", 16 * K * 4e-11, kernel="sum f64", sources=2, bytes=16 * K))
+    for c in (1, 2, 3, 4):
+        gamma = SQUARE * c * c + LINEAR * c
+        for pages in (64, 256):
+            lines.append(
+                line("readers", ALPHA + PAGE + pages * PAGE * gamma, pattern="same", readers=c, bytes=4096 * pages,
+                     lock_only=True)
+            )  # fmt: skip
+        seconds = ALPHA + 256 * (PAGE * gamma + 4096 * BETA)
+        lines.append(line("readers", seconds, pattern="same", readers=c, bytes=M, lock_only=False))
+    for a in range(4):
+        for b in range(4):
+            if a != b:
+                lines.append(line("hop", 1e-7 if abs(a - b) == 1 else 1.5e-7, **{"from": a, "to": b}))
+                lines.append(line("core_copy", M * 3e-11, **{"from": a, "to": b, "bytes": M}))
+    for way in ("mapped", "cma", "staged"):
+        for cold in (False, True):
+            for pairs in (1, 2):
+                lines.append(
+                    line("pairs", 1e-4 * pairs, where="inside", way=way, cold=cold, pairs=pairs, bytes=M)
+                )
+    return lines
+
+
+def made(lines=None, left_out=()):
+    document, _ = probe.document(lines or measurements(), list(left_out), SHIPPED, 45)
+    return {**document, "date": "2026-01-02T03:04:05+00:00", "kernel": "Linux 6.1", "tutti": "0"}
+
+
+def test_the_fit_finds_the_parameters_that_the_measurements_were_made_from():
+    model = fit(measurements()).model
+    expected = {
+        "hop": 1.25e-7, "turn": 1.8e-6, "expose": 3e-8, "copy_byte": 2e-11, "write_byte": 2e-11, "remote_byte": 3e-11,
+        "exchange_byte": 5e-11, "slot_byte": 1e-10, "reduce_byte": 2e-11, "private_cache": 512 * K,
+        "kernel_start": ALPHA, "kernel_page": PAGE, "kernel_byte": BETA, "kernel_write_byte": BETA_WRITE,
+        "kernel_gamma_square": SQUARE, "kernel_gamma_linear": LINEAR, "shared_cache": 8 * M, "memory_byte": 9e-11,
+    }  # fmt: skip
+    for name, value in expected.items():
+        assert model[name] == pytest.approx(value, rel=0.02 if name != "hop" else 0.21), name
+    assert model["stored_byte"] >= 0
+
+
+def test_gamma_is_fitted_by_least_squares_with_its_residuals():
+    points = [(c, 0.11 * c * c + 1.6 * c) for c in range(1, 20)]
+    found = fit_gamma(points)
+    assert found["square"] == pytest.approx(0.11, rel=1e-3)
+    assert found["linear"] == pytest.approx(1.6, rel=1e-3)
+    assert found["worst_relative_residual"] < 1e-3
+    assert len(found["residuals"]) == len(points)
+    assert fit_gamma([(1, 1.0)]) is None
+    assert fit_gamma([]) is None
+
+
+def test_passes_become_their_median_and_their_range():
+    rows = [{**line("turn", seconds), "pass": number} for number, seconds in enumerate((3.0, 1.0, 2.0))]
+    (one,) = combine_passes(rows)
+    assert (one["seconds"], one["lower"], one["upper"], one["passes"], one["samples"]) == (
+        2.0,
+        1.0,
+        3.0,
+        3,
+        297,
+    )
+    (same,) = combine_passes(rows[:1])
+    assert same["upper"] == rows[0]["upper"]
+
+
+def test_what_was_not_measured_is_shipped_and_said():
+    only = [row for row in measurements() if row["measure"] in ("machine", "turn")]
+    document = made(only, ["copies by the kernel: forbidden"])
+    assert document["model"]["kernel_start"] == SHIPPED["kernel_start"]
+    assert document["model"]["turn"] == 1.8e-6
+    assert "kernel_start" in document["shipped"]
+    assert "turn" not in document["shipped"]
+    assert document["left_out"][0] == "copies by the kernel: forbidden"
+    assert "kernel_start" in document["left_out"][1]
+    assert summary(document)
+
+
+def test_the_file_has_what_its_schema_asks_for():
+    schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+    document = made()
+    assert set(schema["required"]) <= set(document)
+    assert set(document) <= set(schema["properties"])
+    assert document["schema"] == schema["properties"]["schema"]["const"]
+    for row in document["measurements"]:
+        assert set(schema["properties"]["measurements"]["items"]["required"]) <= set(row)
+
+
+@needs_predict
+def test_the_schema_names_every_parameter_of_the_library():
+    schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+    model = probe.shipped_model()
+    assert sorted(schema["properties"]["model"]["required"]) == sorted(model)
+    assert not set(model) - set(fit(measurements()).model), "a parameter that no measurement gives"
+    page = (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8")
+    for name in model:
+        assert name.replace("kernel_gamma_linear", "_linear") in page, name
+
+
+def test_the_summary_is_the_golden_one():
+    text = "\n".join([*summary(made()), ""])
+    if os.environ.get("TUTTI_UPDATE_GOLDEN"):
+        GOLDEN.parent.mkdir(exist_ok=True)
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(9.5e-8, "95.0 ns"), (1.93e-6, "1.93 us"), (3.46e-5, "34.6 us"), (0.0012, "1.20 ms"), (2, "2.00 s")],
+)  # fmt: skip
+def test_times_have_three_digits(seconds, text):
+    assert time_text(seconds) == text
+
+
+def test_files_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    file = tmp_path / "new" / "probe.json"
+    probe.write_atomically(file, "one")
+    monkeypatch.setattr(
+        os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
+    with pytest.raises(UserError, match="No space left"):
+        probe.write_atomically(file, "two")
+    assert file.read_text() == "one"
+    assert [each.name for each in file.parent.iterdir()] == ["probe.json"]
+
+
+def test_the_default_file_is_where_the_library_looks(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert probe.user_file() == tmp_path / "tutti" / "probe.json"
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert probe.user_file() == tmp_path / ".config" / "tutti" / "probe.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema": "tutti-probe-1", ', "cut off"),
+        ("[]", "schema"),
+        ('{"schema": "tutti-probe-2"}', "tutti-probe-2"),
+    ],
+)
+def test_bad_files_are_refused_in_words(tmp_path, text, words):
+    file = tmp_path / "probe.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=words):
+        probe.read(file)
+
+
+def test_a_file_can_be_shown_and_drawn_instead_of_measured(tmp_path):
+    pytest.importorskip("matplotlib")
+    file, picture = tmp_path / "probe.json", tmp_path / "probe.png"
+    file.write_text(json.dumps(made()), encoding="utf-8")
+    shown = CliRunner().invoke(app, ["probe", "--from", str(file), "--plot", str(picture)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith(GOLDEN.read_text(encoding="utf-8"))
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    as_json = CliRunner().invoke(app, ["probe", "--from", str(file), "--json"])
+    assert json.loads(as_json.output) == made()
+
+
+def test_help_has_examples_and_mistakes_are_explained(tmp_path):
+    shown = CliRunner().invoke(app, ["probe", "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    assert "tutti probe --validate" in re.sub(r"\s+", " ", shown.output)
+    for words in (["--seconds", "500"], ["--from", str(tmp_path / "none")], ["--ranks", "x"]):
+        refused = CliRunner().invoke(app, ["probe", *words])
+        assert isinstance(refused.exception, UserError), words
+
+
+def points(*errors):
+    return [
+        Point("bcast", f"a{i}", "window", 2, 65536, 1e-6 * (1 + e / 100), 1e-6) for i, e in enumerate(errors)
+    ]
+
+
+def test_errors_are_counted_without_their_sign():
+    assert errors_of(points(10, -20, 30, 0)) == pytest.approx((15, 30))
+    assert percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9) == 9
+    said = report(points(10, -20, 30, 0))
+    assert said[0] == "4 predictions: median error 15 %, 90th percentile 30 % (aim: 25 % and 60 %, reached)"
+    assert "a2" in said[2]
+    assert "not reached" in report(points(70, 80))[0]
+
+
+@needs_predict
+def test_predictions_are_the_library_s(tmp_path):
+    file = tmp_path / "probe.json"
+    shipped = probe.shipped_model()
+    document, _ = probe.document(measurements(), [], shipped, 1)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    slow, fast = probe_validate.Predictor(file), probe_validate.Predictor(None)
+    cells = [
+        {"collective": "bcast", "asked": name, "asked_mechanism": "cma", "mechanism": "cma", "ranks": 2, "bytes": M,
+         "tutti_us": 300.0, "checked": True}
+        for name in ("auto", "direct-read", "knomial-read,k=1", "no-such-algorithm")
+    ]  # fmt: skip
+    found = probe_validate.points_of(cells, slow, 2)
+    assert [point.algorithm for point in found] == ["direct-read", "knomial-read,k=1"]
+    assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA), rel=0.05)
+    assert probe_validate.points_of(cells, fast, 2)[0].predicted != found[0].predicted
+
+
+@needs_predict
+def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_not_belong_here(tmp_path):
+    file = tmp_path / "probe.json"
+    lines = measurements()
+    lines[0]["cores"] = 160
+    document, _ = probe.document(lines, [], probe.shipped_model(), 1)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    words = [
+        str(find_tool("tutti-predict", "tools")),
+        "--probe",
+        str(file),
+        "--ranks",
+        "160",
+        "--levels",
+        "3",
+    ]
+    there = json.loads(
+        subprocess.run(
+            [*words, "--topology", "package:2 numa:8 core:10"], capture_output=True, check=True
+        ).stdout
+    )
+    assert there["model_source"]["fits"]
+    here = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    assert not here["model_source"]["fits"]
+    assert "Test Processor" in here["model_source"]["why_not"]
+
+
+def processes_of(name):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if name in (folder / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@needs_measure
+@needs_predict
+def test_a_short_probe_measures_and_writes(tmp_path):
+    file = tmp_path / "probe.json"
+    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "4", "--output", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    document = probe.read(file)
+    assert select(document["measurements"], "turn")
+    assert document["machine"]["cores"] >= 1
+    assert str(file) in done.stdout
+
+
+@needs_measure
+@needs_predict
+@pytest.mark.parametrize("to_all", [True, False])
+def test_ctrl_c_leaves_no_process_and_no_file(tmp_path, to_all):
+    before = set(processes_of("tutti-probe-measure"))
+    file = tmp_path / "probe.json"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tutti", "probe", "--seconds", "60", "--output", str(file)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while not set(processes_of("tutti-probe-measure")) - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1)
+    # A terminal sends it to all of them, `kill` to one.
+    os.killpg(process.pid, signal.SIGINT) if to_all else os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, (out, err)
+    assert "stopped" in err
+    assert "Traceback" not in err
+    deadline = time.monotonic() + 5
+    while set(processes_of("tutti-probe-measure")) - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not set(processes_of("tutti-probe-measure")) - before
+    assert not list(tmp_path.iterdir())
+
+
+def observed(monkeypatch, hops):
+    """What is kept if these flag hops are measured, one after the other."""
+    hops = iter(hops)
+    monkeypatch.setattr(
+        probe_validate,
+        "run_bench",
+        lambda hosts, options, progress, failed: [{"collective": options.collectives[0]}],
+    )
+    found = probe_validate.observe(None, [2], 0.1, 1e-7, lambda: next(hops), lambda title, done: None)
+    return [cell["collective"] for cell in found.cells], found.notes
+
+
+def test_collectives_are_kept_only_if_the_machine_was_in_the_state_of_the_parameters(monkeypatch):
+    same, other = 1.1e-7, 2.4e-7
+    assert observed(monkeypatch, [same] * 8) == (probe_validate.COLLECTIVES, [])
+    # Before the second one the state is another for a while; after the third once, which is measured again.
+    assert observed(monkeypatch, [same, same, other, other, same, same, same, other, *[same] * 4]) == (
+        probe_validate.COLLECTIVES,
+        [],
+    )
+    kept, notes = observed(monkeypatch, [same, same, *[other] * (probe_validate.ATTEMPTS + 1), *[same] * 4])
+    assert kept == ["bcast", "gather", "allgather"]
+    assert "a flag took 240 ns instead of 100 ns" in notes[0]
+    with pytest.raises(UserError, match="another state"):
+        observed(monkeypatch, [other] * 100)

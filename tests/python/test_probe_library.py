@@ -1,0 +1,116 @@
+"""How the library takes a probe: real ranks, with files that fit, do not belong, are broken or are not there."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tutti import probe
+from tutti.hosts import all_hosts
+from tutti.library import find_tool
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# The first host with everything built: what reads the file is the same source for all.
+HOSTS = [host for host in all_hosts() if host.library and find_tool(f"tutti-start-up-{host.name}", "bench")]
+
+pytestmark = pytest.mark.skipif(
+    not HOSTS or find_tool("tutti-predict", "tools") is None,
+    reason="no MPI, or tutti-start-up is not built for one",
+)
+
+
+@pytest.fixture(scope="module")
+def good():
+    """A probe of this machine with the shipped parameters but for one."""
+    words = [str(find_tool("tutti-topo", "tools") or ""), "--ranks=1"]
+    cores = len(os.sched_getaffinity(0))
+    if words[0]:
+        done = subprocess.run(words, capture_output=True, check=True, stdin=subprocess.DEVNULL)
+        cores = json.loads(done.stdout)["machine"]["core_count"]
+    names = [row for row in Path("/proc/cpuinfo").read_text().splitlines() if row.startswith("model name")]
+    processor = names[0].partition(":")[2].strip() if names else ""
+    return {
+        "schema": probe.SCHEMA,
+        "date": "2026-01-02T03:04:05+00:00",
+        "kernel": "Linux",
+        "machine": {"processor": processor, "cores": cores, "topology": ""},
+        "model": {**probe.shipped_model(), "hop": 2e-7},
+    }
+
+
+def said(tmp_path, setting=None, **variables):
+    """What two ranks say of the model at start-up."""
+    host = HOSTS[0]
+    program = find_tool(f"tutti-start-up-{host.name}", "bench")
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("TUTTI_")},
+        **host.environment(), "TUTTI_VERBOSE": "1",
+        "XDG_CONFIG_HOME": str(tmp_path / "none"), **variables,
+    }  # fmt: skip
+    if setting is not None:
+        environment["TUTTI_PROBE"] = str(setting)
+    words = [*host.launch_words(2), "env", f"LD_PRELOAD={host.library}"]
+    done = subprocess.run(
+        [*words, str(program)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"init_ms"' in done.stdout
+    return [row for row in done.stderr.splitlines() if "parameters" in row]
+
+
+def written(tmp_path, content):
+    file = tmp_path / "probe.json"
+    file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return file
+
+
+def test_a_file_that_fits_is_used_and_said(tmp_path, good):
+    file = written(tmp_path, good)
+    (row,) = said(tmp_path, file)
+    assert f"parameters are from {file}, measured 2026-01-02" in row
+    assert "warning" not in row
+
+
+def test_the_user_s_file_is_found_and_can_be_switched_off(tmp_path, good):
+    folder = tmp_path / "configuration" / "tutti"
+    folder.mkdir(parents=True)
+    written(folder, good)
+    variables = {"XDG_CONFIG_HOME": str(folder.parent)}
+    (row,) = said(tmp_path, **variables)
+    assert str(folder / "probe.json") in row
+    assert said(tmp_path, "off", **variables) == []
+    assert said(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda good: json.dumps(good)[:-20], "cut off"),
+        (lambda good: "", "cut off"),
+        (lambda good: {**good, "schema": "tutti-probe-9"}, "newer"),
+        (lambda good: {**good, "machine": {**good["machine"], "processor": "Another"}}, '"Another"'),
+        (lambda good: {**good, "machine": {**good["machine"], "cores": 160}}, "160 cores"),
+        (lambda good: {**good, "model": {**good["model"], "remote_byte": -1}}, '"remote_byte" is -1'),
+        (lambda good: {**good, "model": {"hop": 1e-7}}, "has no number"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_the_shipped_parameters_are_used(tmp_path, good, change, words):
+    file = written(tmp_path, change(good))
+    (row,) = said(tmp_path, file)
+    assert words in row
+    assert "warning" in row
+    assert "the shipped parameters are used" in row
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_one_line(tmp_path):
+    (row,) = said(tmp_path, tmp_path / "nothing")
+    assert "there is no file" in row
+    (row,) = said(tmp_path, tmp_path)
+    assert "it is a folder" in row

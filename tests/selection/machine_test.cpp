@@ -1,0 +1,111 @@
+#include "selection/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace tutti::selection {
+namespace {
+
+/// A file with the shipped parameters; `change` replaces the first occurrence of its key by its value.
+std::string file(const std::string& from = "", const std::string& to = "") {
+  std::string text = R"({"schema": "tutti-probe-1", "date": "2026-01-02T03:04:05+00:00", "kernel": "Linux 6.1",
+ "machine": {"processor": "Some Processor", "cores": 4, "topology": "1 socket"}, "unknown": [1, 2], "model": {)";
+  const Model shipped;
+  for (const ModelField& field : model_fields())
+    text += std::string(field.name == model_fields().front().name ? "" : ", ") + "\"" + field.name +
+            "\": " + std::to_string(shipped.*field.member * 1e15) + "e-15";
+  text += "}}";
+  if (const auto at = text.find(from); !from.empty() && at != std::string::npos) text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string error_of(const std::string& text) {
+  std::string error;
+  EXPECT_FALSE(parse_probe(text, error)) << text;
+  EXPECT_FALSE(error.empty());
+  EXPECT_EQ(error.find('\n'), std::string::npos) << "one line";
+  return error;
+}
+
+/// The value of a field replaced by `value`.
+std::string with(const std::string& field, const std::string& value) {
+  std::string text = file();
+  const auto at = text.find("\"" + field + "\": ") + field.size() + 4;
+  return text.replace(at, text.find_first_of(",}", at) - at, value);
+}
+
+TEST(ProbeFile, GivesTheParametersAndWhereTheyAreFrom) {
+  std::string error;
+  const auto probe = parse_probe(with("hop", "2.5e-7"), error);
+  ASSERT_TRUE(probe) << error;
+  EXPECT_DOUBLE_EQ(probe->model.hop, 2.5e-7);
+  EXPECT_NEAR(probe->model.remote_byte, Model().remote_byte, 1e-14);
+  EXPECT_EQ(probe->machine.processor, "Some Processor");
+  EXPECT_EQ(probe->machine.cores, 4);
+  EXPECT_EQ(probe->kernel, "Linux 6.1");
+  EXPECT_EQ(probe->date.substr(0, 4), "2026");
+}
+
+TEST(ProbeFile, CutOffAnywhereIsRefused) {
+  const std::string whole = file();
+  for (std::size_t length = 0; length < whole.size(); ++length) error_of(whole.substr(0, length));
+}
+
+TEST(ProbeFile, OfANewerSchemaIsRefusedWithItsName) {
+  EXPECT_NE(error_of(file("probe-1", "probe-2")).find("newer"), std::string::npos);
+  EXPECT_NE(error_of(file("tutti-probe-1", "something")).find("no file of tutti probe"), std::string::npos);
+  EXPECT_NE(error_of("[]").find("no file"), std::string::npos);
+  EXPECT_NE(error_of("{}").find("no file"), std::string::npos);
+}
+
+TEST(ProbeFile, ValuesThatNoMachineHasAreRefusedByName) {
+  for (const char* value : {"-1", "0", "NaN", "1e999", "null", "\"fast\"", "1", "[]"})
+    error_of(with("remote_byte", value));
+  for (const char* field : {"hop", "private_cache", "kernel_start", "turn"})
+    EXPECT_NE(error_of(with(field, "-3")).find(field), std::string::npos);
+  EXPECT_NE(error_of(file("\"hop\"", "\"hip\"")).find("hop"), std::string::npos);
+}
+
+TEST(ProbeFile, WithoutAMachineIsRefused) {
+  error_of(file("\"machine\"", "\"Machine\""));
+  error_of(file("\"cores\": 4", "\"cores\": 0"));
+  error_of(file("\"cores\": 4", "\"cores\": 1e300"));
+  error_of(file("\"cores\": 4", "\"cores\": \"4\""));
+}
+
+TEST(ProbeFile, OfAnotherMachineIsRefusedInWords) {
+  const MachineIdentity measured{"A", 4, ""};
+  EXPECT_EQ(why_other_machine(measured, {"A", 4, ""}), "");
+  EXPECT_NE(why_other_machine(measured, {"B", 4, ""}).find("\"B\""), std::string::npos);
+  EXPECT_NE(why_other_machine(measured, {"A", 8, ""}).find("8"), std::string::npos);
+  EXPECT_EQ(why_other_machine(measured, {"", 4, ""}), "") << "a machine that is only described has no processor";
+}
+
+TEST(ProbeFile, OfADescribedMachineIsTakenByItsCores) {
+  std::string error;
+  const auto machine = topology::Machine::load("package:2 numa:8 core:10 pu:1", error);
+  ASSERT_TRUE(machine) << error;
+  const MachineIdentity identity = identity_of(*machine);
+  EXPECT_EQ(identity.cores, 160);
+  EXPECT_EQ(identity.processor, "");
+  EXPECT_EQ(identity.topology, "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 160 cores, 160 units");
+  EXPECT_EQ(why_other_machine({"A", 160, ""}, identity), "");
+  EXPECT_NE(why_other_machine({"A", 2, ""}, identity).find("160"), std::string::npos);
+}
+
+TEST(ModelFields, AreAllOfThemOnce) {
+  std::set<std::string> names;
+  for (const ModelField& field : model_fields()) names.insert(field.name);
+  EXPECT_EQ(names.size(), model_fields().size());
+  EXPECT_EQ(names.size() * sizeof(double), sizeof(Model)) << "a field of the model is missing in the table";
+  const Model shipped;
+  for (const ModelField& field : model_fields()) {
+    EXPECT_GE(shipped.*field.member, field.least) << field.name;
+    EXPECT_LE(shipped.*field.member, field.most) << field.name;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::selection

@@ -1,0 +1,286 @@
+"""`tutti explain`: which algorithm a collective would take, what the others would cost, and why they are not taken.
+
+Everything comes from the program `tutti-predict`, which runs the library's own code: the same shape, the same model,
+the same choice as in a run with these settings.
+"""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tutti.bench_words import parse_bytes
+from tutti.errors import UserError
+from tutti.sizes import human_bytes
+
+#: Where nothing is said of a size.
+DEFAULT_BYTES = "64K"
+OVERVIEW_BYTES = "16M"
+#: As tables name them.
+HOST_NAMES = {
+    "mpich": "MPICH",
+    "abi": "MPICH",
+    "openmpi": "Open MPI",
+    "openmpi-debian": "Open MPI",
+    "intel": "Intel MPI",
+}
+_REACH_WORDS = {
+    "mapped": "peers load and store the buffers",
+    "kernel": "the kernel copies between ranks",
+    "staged": "the data goes through shared memory, copied in and out",
+}
+
+
+@dataclass
+class Question:
+    """What is asked; empty texts and 0 stand for what fits this machine."""
+
+    collective: str = ""
+    size: str = ""
+    ranks: int = 0
+    ranks_per_core: float = 0
+    topology: str = ""
+    hierarchy: str = ""
+    mapping: str = ""
+    mechanisms: str = ""
+    algorithm: str = ""
+    probe: Optional[Path] = None
+    table: Optional[Path] = None
+    host: str = ""
+    ordered: bool = False
+
+
+def available_mechanisms() -> str:
+    """What there usually is: xpmem where its device is."""
+    return "window,xpmem,cma,staged" if os.path.exists("/dev/xpmem") else "window,cma,staged"
+
+
+def arguments_of(question: Question) -> List[str]:
+    """The question as tutti-predict takes it. Raises UserError for a size that is none."""
+    size = question.size or (DEFAULT_BYTES if question.collective else OVERVIEW_BYTES)
+    bytes_asked = 0 if question.collective == "barrier" else parse_bytes(size)
+    arguments = [
+        f"--bytes={bytes_asked}",
+        f"--ranks={question.ranks}",
+        f"--map={question.mapping or 'core'}",
+        f"--mechanisms={question.mechanisms or available_mechanisms()}",
+    ]
+    arguments.append(f"--collective={question.collective}" if question.collective else "--overview")
+    for option, value in (
+        ("ranks-per-core", f"{question.ranks_per_core:g}" if question.ranks_per_core else ""),
+        ("topology", question.topology),
+        ("hierarchy", question.hierarchy),
+        ("algorithm", question.algorithm),
+        ("probe", str(question.probe or "")),
+        ("table", str(question.table or "")),
+        ("host", HOST_NAMES.get(question.host, question.host)),
+    ):
+        if value:
+            arguments.append(f"--{option}={value}")
+    if question.ordered:
+        arguments.append("--ordered")
+    return arguments
+
+
+def ask(tool: Path, question: Question) -> Dict[str, Any]:
+    """What tutti-predict says. Its warnings go to standard error; raises UserError with its one line if it fails."""
+    command = [str(tool), *arguments_of(question)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    except OSError as problem:
+        raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
+    if done.returncode != 0:
+        words = done.stderr.strip() or f"tutti-predict ended with status {done.returncode}"
+        for theirs, ours in (
+            ("tutti-predict: ", ""),
+            ("--collective ", ""),
+            ("--mechanisms ", "--mechanism "),
+        ):
+            words = words.replace(theirs, ours, 1)
+        raise UserError(words)
+    told: Dict[str, Any] = json.loads(done.stdout)
+    told["warnings"] = [line.replace("tutti: ", "", 1) for line in done.stderr.splitlines()]
+    return told
+
+
+def words_of_seconds(seconds: float) -> str:
+    """1.23 us, 45.6 ms, 7.89 s."""
+    for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def name_of(candidate: Dict[str, Any]) -> str:
+    """throttled(4)."""
+    parameter = candidate.get("parameter")
+    return f"{candidate['name']}({parameter})" if parameter else str(candidate["name"])
+
+
+def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
+    """Why a candidate was not taken; empty for the one that was."""
+    if (candidate["name"], candidate["parameter"]) == (choice["name"], choice["parameter"]):
+        return ""
+    if not candidate["eligible"]:
+        return f"cannot here; needs: {candidate['requirements']}"
+    if not candidate["allowed"] and choice["reason"] == "user":
+        return "not asked for"
+    if choice["reason"] == "table":
+        return "not what the table says"
+    if choice["name"] == "host":
+        return "the MPI's own was asked for"
+    ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
+    return f"{ratio:.2f} times as long"
+
+
+def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:
+    """Candidates with why they were not taken: the choice first, then by time, those that cannot last."""
+    choice = told["choice"]
+    rows = [(candidate, why_not(candidate, choice)) for candidate in told["candidates"]]
+    return sorted(
+        rows,
+        key=lambda row: (row[1] != "", not row[0]["eligible"], row[0]["seconds"] or 0.0, name_of(row[0])),
+    )
+
+
+def shape_words(told: Dict[str, Any]) -> str:
+    """8 ranks, 2 levels, 4 a core."""
+    shape = told["shape"]
+    words = "1 rank" if shape["ranks"] == 1 else f"{shape['ranks']} ranks"
+    if shape["levels"] > 1:
+        words += f", {shape['levels']} levels"
+    if shape["ranks_per_core"] > 1:
+        words += f", {shape['ranks_per_core']:g} a core"
+    return words
+
+
+def _sources(told: Dict[str, Any]) -> List[str]:
+    source = told["model_source"]
+    used = source.get("path") and source.get("fits")
+    lines = [f"model: {source['words']}" + (f" ({source['path']})" if used else "")]
+    if source.get("fits") is False:
+        lines.append(f"{source['path']} is not used: {source['why_not']}")
+    table = told.get("table")
+    if table and not table["fits"]:
+        lines.append(f"{table['path']} is not used: {table['why_not']}")
+    elif table:
+        lines.append(f"table: {table['words']} ({table['path']})")
+        lines += [f"left out of it: {words}" for words in table["left_out"][:3]]
+        if len(table["left_out"]) > 3:
+            lines.append(f"and {len(table['left_out']) - 3} more entries")
+        if "candidates" in told:
+            lines.append(_entry_words(told["table_entry"]))
+    return lines
+
+
+def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
+    if entry is None:
+        return "the table has nothing for such calls"
+    sizes = f"{human_bytes(entry['bytes_from'])} to {human_bytes(entry['bytes_to'])}"
+    return f"the table says {name_of(entry)} for {sizes}"
+
+
+def show(told: Dict[str, Any], console: Console) -> None:
+    """Prints the answer for people."""
+    (_show_overview if "choices" in told else _show_candidates)(told, console)
+    for line in _sources(told):
+        console.print(Text(line, style="dim"))
+
+
+def _show_candidates(told: Dict[str, Any], console: Console) -> None:
+    shape, choice = told["shape"], told["choice"]
+    name = told["collective"]
+    if name == "barrier":
+        size = ""
+    elif not shape["regular"]:
+        size = " of varying sizes"
+    else:
+        size = f" of up to {human_bytes(shape['bytes'])}"
+    console.print(
+        Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold")
+    )
+    if name != "barrier" and choice["name"] != "host":
+        console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("algorithm")
+    table.add_column("by the model", justify="right")
+    table.add_column("", overflow="fold")
+    for candidate, why in ordered_candidates(told):
+        time = words_of_seconds(candidate["seconds"]) if candidate["eligible"] else "-"
+        style = "green" if not why else "" if candidate["eligible"] else "dim"
+        table.add_row(Text(name_of(candidate)), time, Text(why or "taken"), style=style)
+    if choice["name"] == "host":
+        table.add_row("host", "-", "taken", style="green")
+    console.print(table)
+
+
+def overview_ranges(told: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Neighbouring size classes with the same choice as one row; None for bytes_from and bytes_to without a size."""
+    rows = []
+    for collective, choices in groupby(told["choices"], key=lambda row: row["collective"]):
+        before = -1
+        for _, same in groupby(choices, key=lambda row: (row["name"], row["parameter"], row["reason"])):
+            classes = list(same)
+            last = classes[-1]
+            rows.append(
+                {
+                    "collective": collective,
+                    "bytes_from": None if last["bytes_to"] is None else before + 1,
+                    "bytes_to": last["bytes_to"],
+                    **{key: last[key] for key in ("name", "parameter", "reason", "words")},
+                    "seconds": [classes[0]["seconds"], last["seconds"]],
+                }
+            )
+            before = last["bytes_to"] or 0
+    return rows
+
+
+def _range_words(row: Dict[str, Any], last: bool) -> str:
+    if row["bytes_to"] is None:
+        return "any" if row["collective"] != "barrier" else "-"
+    if row["bytes_from"] == 0:
+        return "all" if last else f"to {human_bytes(row['bytes_to'])}"
+    below = human_bytes(row["bytes_from"] - 1)
+    return f"above {below}" if last else f"above {below} to {human_bytes(row['bytes_to'])}"
+
+
+def _show_overview(told: Dict[str, Any], console: Console) -> None:
+    console.print(Text(f"On {shape_words(told)}:", style="bold"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("collective", "size", "algorithm", "why"):
+        table.add_column(column)
+    table.add_column("by the model", justify="right")
+    rows = overview_ranges(told)
+    for number, row in enumerate(rows):
+        first = number == 0 or rows[number - 1]["collective"] != row["collective"]
+        last = number + 1 == len(rows) or rows[number + 1]["collective"] != row["collective"]
+        begin, end = (words_of_seconds(seconds) for seconds in row["seconds"])
+        time = "-" if row["name"] == "host" else begin if begin == end else f"{begin} to {end}"
+        table.add_row(
+            row["collective"] if first else "",
+            _range_words(row, last),
+            Text(name_of(row)),
+            row["words"],
+            time,
+        )
+    console.print(table)
+
+
+def as_json_text(told: Dict[str, Any]) -> str:
+    """The same for scripts (docs/explain.md)."""
+    if "choices" in told:
+        told = {**told, "ranges": overview_ranges(told)}
+        del told["choices"]
+    else:
+        told = {
+            **told,
+            "candidates": [{**candidate, "why_not": why} for candidate, why in ordered_candidates(told)],
+        }
+    return json.dumps({"schema": "tutti-choice-1", **told}, indent=1)

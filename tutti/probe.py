@@ -1,0 +1,187 @@
+"""`tutti probe`: measures this machine and writes what the library's model needs to know of it.
+
+The measuring is done by the C++ program `tutti-probe-measure` (bench/probe.cpp); here it is started, its figures are
+turned into parameters (probe_fit), and the file is written that docs/probe.md describes.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from tutti import __version__
+from tutti.bench import parse_line
+from tutti.errors import UserError
+from tutti.library import find_tool
+from tutti.probe_fit import Fit, Line, combine_passes, fit, select
+
+#: Name and version of the file's layout; src/selection/machine.h has the same.
+SCHEMA = "tutti-probe-1"
+#: What the whole may take, in seconds.
+SECONDS_MAX = 120.0
+#: The program may overrun its time by this much before it is stopped.
+PATIENCE = 60.0
+
+Document = Dict[str, Any]
+
+
+def user_file(name: str = "probe.json") -> Path:
+    """The file of this name in the user's folder, where the library looks for it first."""
+    configuration = os.environ.get("XDG_CONFIG_HOME", "")
+    folder = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
+    return folder / "tutti" / name
+
+
+def _tool(name: str, folder: str) -> Path:
+    path = find_tool(name, folder)
+    if path is None:
+        raise UserError(f"{name} is not built; run ./dev setup && ./dev build")
+    return path
+
+
+def shipped_model() -> Dict[str, float]:
+    """The parameters that the library has without a probe: every field of its model."""
+    done = subprocess.run(
+        [str(_tool("tutti-predict", "tools")), "--model-only"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30,
+    )  # fmt: skip
+    return dict(json.loads(done.stdout)["model"])
+
+
+def stop(process: "subprocess.Popen[str]") -> None:
+    """Ends the program; the processes that it forked end with it."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def hop_now() -> Optional[float]:
+    """What a flag hop takes at the moment, in seconds; None where there is one core."""
+    rows = select(measure(0.4, lambda title, done: None, "hop")[0], "hop")
+    return statistics.median(float(row["seconds"]) for row in rows) if rows else None
+
+
+def measure(
+    seconds: float, progress: Callable[[str, float], None], only: str = ""
+) -> Tuple[List[Line], List[str]]:
+    """All measurements, and what was left out, in words. progress: title and fraction done; only: measure nothing but
+    this. Raises UserError."""
+    words = [str(_tool("tutti-probe-measure", "bench")), "--seconds", f"{seconds:g}"]
+    words += ["--only", only] if only else []
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    complaints: List[str] = []
+
+    def follow(stream: Any) -> None:
+        for text in stream:
+            value = parse_line(text)
+            if value is not None and "progress" in value:
+                progress(str(value.get("title", "")), float(value["progress"]))
+            elif text.strip():
+                complaints.append(text.strip())
+
+    reader = threading.Thread(target=follow, args=(process.stderr,), daemon=True)
+    reader.start()
+    watch = threading.Timer(seconds + PATIENCE, stop, args=(process,))
+    watch.start()
+    lines: List[Line] = []
+    left_out: List[str] = []
+    try:
+        for text in process.stdout:
+            value = parse_line(text)
+            if value is None:
+                continue
+            if "left_out" in value:
+                left_out.append(str(value["left_out"]))
+            elif "measure" in value:
+                lines.append(value)
+        status = process.wait()
+    finally:
+        watch.cancel()
+        stop(process)
+    reader.join(timeout=5)
+    if status != 0:
+        said = complaints[0] if complaints else "nothing on standard error"
+        raise UserError(f"tutti-probe-measure ended with status {status}: {said}")
+    if not lines:
+        raise UserError("tutti-probe-measure printed no measurement")
+    return combine_passes(lines), left_out
+
+
+def document(
+    lines: List[Line], left_out: List[str], shipped: Dict[str, float], seconds: float
+) -> Tuple[Document, Fit]:
+    """The file's content. What could not be measured has the shipped value, and says so."""
+    fitted = fit(lines)
+    machine = dict(next((line for line in lines if line["measure"] == "machine"), {}))
+    machine.pop("measure", None)
+    model = {name: fitted.model.get(name, value) for name, value in shipped.items()}
+    missing = [name for name in shipped if name not in fitted.model]
+    notes = list(left_out)
+    if missing:
+        notes.append(f"shipped values stand for {', '.join(missing)}: not measured here")
+    return {
+        "schema": SCHEMA,
+        "tutti": __version__,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "machine": machine,
+        "seconds": seconds,
+        "model": model,
+        "shipped": missing,
+        "spread": fitted.spread,
+        "fits": {"kernel": fitted.kernel, "gamma": fitted.gamma},
+        "left_out": notes,
+        "measurements": [line for line in lines if line["measure"] != "machine"],
+    }, fitted
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whoever reads the file meanwhile sees the old one or the new one. Raises UserError."""
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as problem:
+        with contextlib.suppress(OSError):
+            if temporary:
+                os.unlink(temporary)
+        raise UserError(f"{path} cannot be written: {problem.strerror}") from problem
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def read(path: Path) -> Document:
+    """A file that `document` made. Raises UserError."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise UserError(f"{path} cannot be read: {problem.strerror}") from problem
+    except ValueError:
+        raise UserError(f"{path} is no JSON, or cut off; measure again with tutti probe") from None
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        found = value.get("schema") if isinstance(value, dict) else None
+        raise UserError(f'{path}: its schema is {json.dumps(found)}, not "{SCHEMA}"')
+    return value

@@ -1,0 +1,269 @@
+"""From measurements to the model's parameters: what each is taken from, fitted, and how well the fit holds.
+
+A measurement is a line of `tutti-probe-measure`: {"measure": name, what it is of, "seconds", "lower", "upper",
+"samples"}.
+"""
+
+import json
+import math
+import statistics
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+Line = Dict[str, Any]
+
+PAGE = 4096
+#: Sizes that collectives with large buffers move; what is smaller is a matter of flags.
+LEAST_BYTES = 16 * 1024
+#: Copies up to this size stay within the caches that cores share.
+CACHED_BYTES = 1 << 20
+#: What a line has of its measurement; the rest says of what.
+_MEASURED = {"pass", "seconds", "lower", "upper", "samples"}
+
+
+class Fit(NamedTuple):
+    """The parameters and what they rest on."""
+
+    #: The fields of the library's model; those that could not be measured are not there.
+    model: Dict[str, float]
+    #: For each field, the relative half width of the 95 % confidence interval of what it rests on.
+    spread: Dict[str, float]
+    #: The fit of gamma: points, coefficients, residuals; None without copies by the kernel.
+    gamma: Optional[Dict[str, Any]]
+    #: The fit of the kernel's copies: alpha, beta, l by call.
+    kernel: Optional[Dict[str, Any]]
+
+
+def select(lines: Iterable[Line], measure: str, **conditions: Any) -> List[Line]:
+    """The measurements of one name with these properties."""
+    return [
+        line
+        for line in lines
+        if line.get("measure") == measure
+        and all(line.get(name) == value for name, value in conditions.items())
+    ]
+
+
+def combine_passes(lines: Iterable[Line]) -> List[Line]:
+    """One line for each figure: the median of its passes, with the range of them for a confidence interval. A single
+    pass keeps its own."""
+    groups: Dict[str, List[Line]] = {}
+    for line in lines:
+        of = {name: value for name, value in line.items() if name not in _MEASURED}
+        groups.setdefault(json.dumps(of, sort_keys=True), []).append(line)
+    combined = []
+    for rows in groups.values():
+        one = {name: value for name, value in rows[0].items() if name != "pass"}
+        if "seconds" in one and len(rows) > 1:
+            values = [float(row["seconds"]) for row in rows]
+            one.update(
+                seconds=statistics.median(values), lower=min(values), upper=max(values),
+                samples=sum(int(row["samples"]) for row in rows), passes=len(rows),
+            )  # fmt: skip
+        combined.append(one)
+    return combined
+
+
+def spread_of(line: Line) -> float:
+    """Half the width of the confidence interval, relative to the median."""
+    seconds = float(line["seconds"])
+    return (float(line["upper"]) - float(line["lower"])) / 2 / seconds if seconds > 0 else 0.0
+
+
+def _line_through(points: List[Tuple[float, float]]) -> Tuple[float, float]:
+    """(y at 0, slope) of the straight line with the least relative errors."""
+    if len(points) < 2:
+        return (0.0, points[0][1] / points[0][0]) if points and points[0][0] else (0.0, 0.0)
+    weights = [1 / (y * y) for _, y in points]
+    total = sum(weights)
+    mean_x = sum(w * x for w, (x, _) in zip(weights, points)) / total
+    mean_y = sum(w * y for w, (_, y) in zip(weights, points)) / total
+    above = sum(w * (x - mean_x) * (y - mean_y) for w, (x, y) in zip(weights, points))
+    below = sum(w * (x - mean_x) ** 2 for w, (x, _) in zip(weights, points))
+    slope = above / below if below else 0.0
+    return mean_y - slope * mean_x, slope
+
+
+def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
+    """alpha, beta and l of each call and of both together (CMA-aware, Table III); None if there is nothing of it."""
+    found: Dict[str, Any] = {}
+    for call in ("process_vm_readv", "process_vm_writev", None):
+        only = {} if call is None else {"call": call}
+        locks = select(lines, "kernel_step", step="lock", **only)
+        copies = select(lines, "kernel_step", step="copy", **only)
+        accesses = select(lines, "kernel_step", step="access", **only)
+        if len(locks) < 2 or len(copies) < 2 or not accesses:
+            return None
+        # One page is part of the access already.
+        access = [(1.0, float(line["seconds"])) for line in accesses]
+        _, page = _line_through(access + [(float(line["pages"]), float(line["seconds"])) for line in locks])
+        start, whole_page = _line_through([(float(line["pages"]), float(line["seconds"])) for line in copies])
+        page = min(max(page, 0.0), 0.95 * whole_page)
+        found["both" if call is None else call] = {
+            "alpha": start,
+            "l": page,
+            "beta": (whole_page - page) / PAGE,
+            "page": whole_page,
+            "empty_call": statistics.median(
+                float(line["seconds"]) for line in select(lines, "kernel_step", step="empty", **only)
+            ),
+            "access": statistics.median(float(line["seconds"]) for line in accesses),
+            "worst_residual": max(
+                abs((start + whole_page * float(line["pages"])) / float(line["seconds"]) - 1)
+                for line in copies
+            ),
+        }
+    return found
+
+
+def fit_caches(lines: List[Line]) -> Optional[Dict[str, float]]:
+    """How much the caches hold, C, and what a byte costs beyond, m: t(n)/n = r + (1 - C/2n) (m - r) where two buffers
+    of n bytes exceed C, with r from small copies. None if nothing large was measured."""
+    rows = {int(row["bytes"]): float(row["seconds"]) / int(row["bytes"])
+            for row in select(lines, "mapped_copy", copy="read")}  # fmt: skip
+    inside = [value for size, value in rows.items() if LEAST_BYTES <= size <= CACHED_BYTES]
+    large = {size: value for size, value in rows.items() if size >= CACHED_BYTES}
+    if not inside or len(large) < 3:
+        return None
+    cached = statistics.median(inside)
+    best: Optional[Tuple[float, float, float]] = None
+    for step in range(4 * 21, 4 * 33):  # 2 MB to 8 GB in steps of a quarter of an octave
+        cache = 2.0 ** (step / 4)
+        beyond = {size: max(0.0, 1 - cache / (2 * size)) for size in large}
+        # The best m for this C, by relative errors: a straight line through the origin.
+        above = sum(beyond[size] * (value - cached) / value**2 for size, value in large.items())
+        below = sum(beyond[size] ** 2 / value**2 for size, value in large.items())
+        memory = max(cached, cached + above / below) if below else cached
+        errors = [
+            abs((cached + beyond[size] * (memory - cached)) / value - 1) for size, value in large.items()
+        ]
+        total = sum(error * error for error in errors)
+        if memory <= 3 * max(rows.values()) and (best is None or total < best[0]):
+            best = (total, cache, memory)
+    if best is None:
+        return None
+    _, cache, memory = best
+    worst = max(
+        abs((cached + max(0.0, 1 - cache / (2 * size)) * (memory - cached)) / value - 1)
+        for size, value in large.items()
+    )
+    return {"shared_cache": cache, "memory_byte": memory, "worst_residual": worst}
+
+
+def _gamma(c: Any, square: float, linear: float) -> Any:
+    return square * c * c + linear * c
+
+
+def gamma_points(lines: List[Line]) -> List[Tuple[int, float]]:
+    """(c, gamma) for each number of readers of the same pages and number of pages: how much longer locking a page takes
+    than alone."""
+    rows = select(lines, "readers", pattern="same", lock_only=True)
+    access = [float(line["seconds"]) for line in select(lines, "kernel_step", step="access")]
+    if not rows or not access:
+        return []
+    start = statistics.median(access)
+    alone = {int(line["bytes"]): float(line["seconds"]) - start for line in rows if int(line["readers"]) == 1}
+    return [
+        (int(line["readers"]), (float(line["seconds"]) - start) / alone[int(line["bytes"])])
+        for line in rows
+        if alone.get(int(line["bytes"]), 0.0) > 0 and float(line["seconds"]) > start
+    ]
+
+
+def fit_gamma(points: List[Tuple[int, float]]) -> Optional[Dict[str, Any]]:
+    """gamma(c) = a c^2 + b c by nonlinear least squares, a and b not negative; None without points above c = 1."""
+    if max((c for c, _ in points), default=0) < 2:
+        return None
+    import numpy
+    from scipy.optimize import curve_fit
+
+    cs = numpy.array([float(c) for c, _ in points])
+    values = numpy.array([value for _, value in points])
+    # Relative errors count: gamma(16) may be a hundred times gamma(1).
+    (square, linear), _ = curve_fit(
+        _gamma, cs, values, p0=(0.1, 0.9), sigma=values, bounds=((0, 0), (numpy.inf, numpy.inf))
+    )
+    residuals = values - _gamma(cs, square, linear)
+    return {
+        "square": float(square),
+        "linear": float(linear),
+        "points": [[int(c), float(value)] for c, value in points],
+        "residuals": [float(residual) for residual in residuals],
+        "worst_relative_residual": float(numpy.max(numpy.abs(residuals) / values)),
+    }
+
+
+def _per_byte(
+    rows: List[Line], least: int = LEAST_BYTES, most: float = math.inf
+) -> Optional[Tuple[float, float]]:
+    """Median seconds a byte over the sizes, and the largest spread."""
+    rows = [line for line in rows if least <= int(line["bytes"]) <= most]
+    if not rows:
+        return None
+    return (
+        statistics.median(float(line["seconds"]) / int(line["bytes"]) for line in rows),
+        max(spread_of(line) for line in rows),
+    )
+
+
+def fit(lines: List[Line]) -> Fit:
+    """The model of the machine that the measurements describe."""
+    model: Dict[str, float] = {}
+    spread: Dict[str, float] = {}
+
+    def put(
+        name: str, found: Optional[Tuple[float, float]], change: Callable[[float], float] = float
+    ) -> None:
+        if found is not None:
+            model[name] = change(found[0])
+            spread[name] = found[1]
+
+    def single(rows: List[Line]) -> Optional[Tuple[float, float]]:
+        if not rows:
+            return None
+        middle = statistics.median(float(line["seconds"]) for line in rows)
+        return middle, max(spread_of(line) for line in rows)
+
+    machine = next(iter(select(lines, "machine")), {})
+    private = float(machine.get("l2_bytes") or 0)
+    if private > 0:
+        model["private_cache"] = private
+        spread["private_cache"] = 0.0
+    put("hop", single(select(lines, "hop")))
+    put("turn", single(select(lines, "turn")))
+    put("expose", single(select(lines, "expose")))
+    put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))
+    put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read"), most=CACHED_BYTES))
+    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=CACHED_BYTES))
+    put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
+    put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
+    caches = fit_caches(lines)
+    if caches:
+        model.update(shared_cache=caches["shared_cache"], memory_byte=caches["memory_byte"])
+        spread["shared_cache"] = spread["memory_byte"] = caches["worst_residual"]
+    put(
+        "reduce_byte",
+        _per_byte(select(lines, "reduction", kernel="sum f64", sources=2), least=0),
+        lambda seconds: seconds / 2,
+    )
+    beyond = private or 1 << 20
+    stored = _per_byte(select(lines, "mapped_copy", copy="store"), least=int(beyond))
+    loaded = _per_byte(select(lines, "mapped_copy", copy="read"), least=int(beyond))
+    if stored and loaded:
+        model["stored_byte"] = max(0.0, stored[0] - loaded[0])
+        spread["stored_byte"] = stored[1] + loaded[1]
+    kernel = fit_kernel(lines)
+    gamma = fit_gamma(gamma_points(lines))
+    if kernel:
+        both = kernel["both"]
+        rows = select(lines, "kernel_step")
+        model["kernel_start"], model["kernel_page"] = both["alpha"], both["l"]
+        for name, call in (("kernel_byte", "process_vm_readv"), ("kernel_write_byte", "process_vm_writev")):
+            # With the page's time of both together, so that their sum is what was measured.
+            model[name] = max(kernel[call]["page"] - both["l"], 0.05 * kernel[call]["page"]) / PAGE
+        for name in ("kernel_start", "kernel_page", "kernel_byte", "kernel_write_byte"):
+            spread[name] = max(spread_of(line) for line in rows)
+    if gamma:
+        model["kernel_gamma_square"] = gamma["square"]
+        model["kernel_gamma_linear"] = gamma["linear"]
+        spread["kernel_gamma_square"] = spread["kernel_gamma_linear"] = gamma["worst_relative_residual"]
+    return Fit(model, spread, gamma, kernel)

@@ -1,0 +1,258 @@
+"""`tutti probe --validate`: every algorithm forced by name, what the model predicts against what is observed
+(CMA-aware, section VI, Fig. 12)."""
+
+import json
+import math
+import os
+import statistics
+import subprocess
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from tutti.bench import BenchOptions, Cell
+from tutti.bench import measure as run_bench
+from tutti.bench_words import AlgorithmWords
+from tutti.errors import UserError
+from tutti.hosts import Host
+from tutti.library import find_tool
+from tutti.probe_words import time_text
+from tutti.sizes import human_bytes
+
+COLLECTIVES = ["bcast", "scatter", "gather", "allgather"]
+MECHANISMS = ["window", "cma"]
+LEAST_BYTES = 16 * 1024
+MOST_BYTES = 4 << 20
+#: Hops that differ by more are of two states of the machine; how often a collective is tried in the right one.
+STATE_FACTOR = 1.5
+ATTEMPTS = 6
+#: What is aimed at, in per cent: the median error, and the 90th percentile.
+AIM = (25.0, 60.0)
+
+
+class Point(NamedTuple):
+    """One algorithm at one size: seconds."""
+
+    collective: str
+    algorithm: str
+    mechanism: str
+    ranks: int
+    bytes: int
+    predicted: float
+    observed: float
+
+    @property
+    def error(self) -> float:
+        """Of the prediction, in per cent of what was observed; above 0: too slow."""
+        return 100 * (self.predicted / self.observed - 1)
+
+
+class Observed(NamedTuple):
+    """The cells that were measured, and what is to be said of them."""
+
+    cells: List[Cell]
+    notes: List[str]
+
+
+def same_state(hop: float, other: float) -> bool:
+    """Whether two flag hops, in seconds, may be of one state of the machine."""
+    return max(hop, other) < STATE_FACTOR * min(hop, other)
+
+
+def observe(
+    host: Host,
+    ranks: List[int],
+    seconds: float,
+    hop: float,
+    hop_now: Callable[[], Optional[float]],
+    progress: Callable[[str, float], None],
+) -> Observed:
+    """The cells of `tutti bench --algorithms all --mechanisms window,cma`, one collective after the other.
+
+    Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So before and
+    after each collective a flag hop is measured again (hop_now). A collective that was measured in another state than
+    the parameters (hop) is measured again, and left out if that does not help. Raises UserError if nothing remains.
+    """
+    cells: List[Cell] = []
+    notes: List[str] = []
+    for number, collective in enumerate(COLLECTIVES):
+        for attempt in range(ATTEMPTS):
+            options = BenchOptions(
+                ranks=ranks, collectives=[collective], minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES,
+                seconds=seconds, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS),
+            )  # fmt: skip
+            before = hop_now()
+            if before is not None and not same_state(before, hop) and attempt + 1 < ATTEMPTS:
+                continue
+            failures: List[str] = []
+
+            def advance(title: str, done: float, number: int = number) -> None:
+                progress(title, (number + done) / len(COLLECTIVES))
+
+            some = run_bench([host], options, advance, failures.append)
+            if not some:
+                raise UserError("; ".join(failures) or "the benchmark measured nothing")
+            hops = [value for value in (before, hop_now()) if value is not None]
+            others = [value for value in hops if not same_state(value, hop)]
+            if not others:
+                cells += some
+                break
+        else:
+            notes.append(
+                f"{collective} was measured while the machine was in another state than for the parameters "
+                f"(a flag took {time_text(others[-1])} instead of {time_text(hop)}); left out"
+            )
+    if not cells:
+        raise UserError("; ".join(notes))
+    return Observed(cells, notes)
+
+
+class Predictor:
+    """The library's own predictions, by `tutti-predict`."""
+
+    def __init__(self, probe: Optional[Path]) -> None:
+        tool = find_tool("tutti-predict", "tools")
+        if tool is None:
+            raise UserError("tutti-predict is not built; run ./dev setup && ./dev build")
+        self._words = [str(tool), *(["--probe", str(probe)] if probe else [])]
+        self._known: Dict[Tuple[Any, ...], Dict[str, float]] = {}
+
+    def of(
+        self, collective: str, size: int, ranks: int, ranks_per_core: float, reach: str
+    ) -> Dict[str, float]:
+        """Seconds by algorithm, as TUTTI_ALGORITHM writes it ("throttled,k=2")."""
+        key = (collective, size, ranks, ranks_per_core, reach)
+        if key not in self._known:
+            words = [
+                "--collective",
+                collective,
+                "--bytes",
+                str(size),
+                "--ranks",
+                str(ranks),
+                "--reach",
+                reach,
+            ]
+            words += ["--ranks-per-core", f"{ranks_per_core:g}"]
+            done = subprocess.run(
+                [*self._words, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+            )
+            if done.returncode != 0:
+                raise UserError(done.stderr.strip())
+            found = {}
+            for row in json.loads(done.stdout)["candidates"]:
+                name = row["name"]
+                if row["parameter"] is not None:
+                    name += f",{row['parameter_name']}={row['parameter']}"
+                if row["seconds"] is not None:
+                    found[name] = float(row["seconds"])
+            self._known[key] = found
+        return self._known[key]
+
+
+def reach_of(cell: Cell) -> str:
+    """How the buffers of a cell were reached, as the model has it."""
+    return {"window": "mapped", "xpmem": "mapped", "cma": "kernel"}.get(str(cell["mechanism"]), "staged")
+
+
+def points_of(cells: List[Cell], predictor: Predictor, cores: int) -> List[Point]:
+    """Observed and predicted side by side, for what was forced by name."""
+    points = []
+    for cell in cells:
+        if str(cell.get("asked") or "auto") == "auto" or not cell.get("checked"):
+            continue
+        ranks = int(cell["ranks"])
+        # Cells with cma forced have no window, so what is not copied by the kernel goes through slots.
+        seconds = predictor.of(
+            str(cell["collective"]), int(cell["bytes"]), ranks, max(1.0, ranks / cores), reach_of(cell)
+        ).get(str(cell["asked"]))
+        if seconds is None:
+            continue
+        points.append(
+            Point(
+                str(cell["collective"]), str(cell["asked"]), str(cell["asked_mechanism"]), ranks, int(cell["bytes"]),
+                seconds, 1e-6 * float(cell["tutti_us"]),
+            )
+        )  # fmt: skip
+    return points
+
+
+def percentile(values: List[float], part: float) -> float:
+    """The smallest value that at least this part of them does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+
+
+def errors_of(points: List[Point]) -> Tuple[float, float]:
+    """Median and 90th percentile of the errors without their sign, in per cent."""
+    sizes = [abs(point.error) for point in points]
+    return statistics.median(sizes), percentile(sizes, 0.9)
+
+
+def report(points: List[Point]) -> List[str]:
+    """The errors in words: all, by collective, by mechanism and ranks, and the worst ones."""
+    median, most = errors_of(points)
+    reached = "reached" if median <= AIM[0] and most <= AIM[1] else "not reached"
+    said = [
+        f"{len(points)} predictions: median error {median:.0f} %, 90th percentile {most:.0f} % "
+        f"(aim: {AIM[0]:.0f} % and {AIM[1]:.0f} %, {reached})"
+    ]
+    groups: Dict[str, List[Point]] = {}
+    for point in points:
+        groups.setdefault(f"{point.collective}, {point.mechanism}, {point.ranks} ranks", []).append(point)
+    for name, some in sorted(groups.items()):
+        median, most = errors_of(some)
+        said.append(f"{name}: median {median:.0f} %, 90th percentile {most:.0f} % of {len(some)}")
+    for point in sorted(points, key=lambda each: -abs(math.log(each.predicted / each.observed)))[:5]:
+        said.append(
+            f"worst: {point.collective} by {point.algorithm}, {point.mechanism}, {point.ranks} ranks, "
+            f"{human_bytes(point.bytes)}: predicted {1e6 * point.predicted:.2f} us, "
+            f"observed {1e6 * point.observed:.2f} us"
+        )
+    return said
+
+
+def draw(points: List[Point], path: Path) -> None:
+    """Predicted against observed: a panel a collective and number of ranks, a line an algorithm; observed as dots,
+    predicted as lines."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    ranks = sorted({point.ranks for point in points})
+    columns = [(mechanism, count) for count in ranks for mechanism in MECHANISMS]
+    collectives = [name for name in COLLECTIVES if any(point.collective == name for point in points)]
+    figure, grid = pyplot.subplots(
+        len(collectives), len(columns), figsize=(4.6 * len(columns) + 1.5, 3.2 * len(collectives)), squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for y, collective in enumerate(collectives):
+        for x, (mechanism, count) in enumerate(columns):
+            axes = grid[y][x]
+            some = [
+                p for p in points if (p.collective, p.mechanism, p.ranks) == (collective, mechanism, count)
+            ]
+            names = list(dict.fromkeys(p.algorithm for p in some))
+            for number, name in enumerate(names):
+                rows = sorted((p for p in some if p.algorithm == name), key=lambda p: p.bytes)
+                colour = pyplot.get_cmap("tab20")(number % 20)
+                xs = [p.bytes for p in rows]
+                axes.plot(xs, [1e6 * p.predicted for p in rows], "-", color=colour, linewidth=1.1, label=name)
+                axes.plot(xs, [1e6 * p.observed for p in rows], "o", color=colour, markersize=3.5)
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log", base=10)
+            sizes = sorted({p.bytes for p in some})
+            axes.set_xticks(sizes, [human_bytes(size) for size in sizes], fontsize=7)
+            axes.grid(True, which="major", alpha=0.3)
+            axes.set_title(f"{collective}, {mechanism}, {count} ranks", fontsize=9)
+            axes.set_ylabel("us: line predicted, dot observed", fontsize=7)
+            if names:
+                axes.legend(fontsize=5.5, ncols=2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+
+
+def usable_cores() -> int:
+    """Processors that ranks may run on."""
+    return len(os.sched_getaffinity(0))
