@@ -38,6 +38,7 @@ struct Options {
   int levels = 1;
   double ranks_per_core = 1;
   std::string reach = "mapped";
+  bool cma = false;
   bool irregular = false;
   bool ordered = false;
   std::string eager_max, slot_bytes;
@@ -112,6 +113,7 @@ selection::Shape shape_of(const Options& options) {
   shape.reach = options.reach == "mapped"   ? selection::Reach::mapped
                 : options.reach == "kernel" ? selection::Reach::kernel
                                             : selection::Reach::staged;
+  shape.kernel_beyond_slot = options.cma;
   return shape;
 }
 
@@ -184,6 +186,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--reach", options.reach, "How buffers are reached")
       ->check(CLI::IsMember({"mapped", "kernel", "staged"}))
       ->capture_default_str();
+  app.add_flag("--cma", options.cma, "Where staged: what does not fit a slot is copied by the kernel");
   app.add_flag("--irregular", options.irregular, "Sizes differ between ranks");
   app.add_flag("--ordered", options.ordered, "The operator does not commute");
   app.add_option("--eager-max", options.eager_max, "TUTTI_EAGER_MAX");

@@ -95,6 +95,8 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
     shape.reach = selection::Reach::kernel;
   else
     shape.reach = selection::Reach::staged;
+  // With a window, what is larger than a slot is usually in it.
+  shape.kernel_beyond_slot = node.cma && !node.exposures && !node.window_shared;
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;

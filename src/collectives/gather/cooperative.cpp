@@ -93,6 +93,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root reads only what is mapped.
       const bool root_reads = shape.reach == selection::Reach::mapped;
       const double read = root_reads ? 0.75 / shape.ranks * (shape.ranks - 1) : 0.0;
@@ -102,9 +103,10 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
                              .copied_bytes = root_reads ? bytes : 0.0,
                              .remote_bytes = root_reads ? bytes * read : bytes,
                              .written_bytes = root_reads ? 0.0 : bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,
+                             .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1)};
     },
     run};
