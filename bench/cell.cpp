@@ -69,8 +69,8 @@ struct Runner {
 
 class Cell {
  public:
-  Cell(const Bench& bench, const Collective& collective, const Place& place)
-      : bench_(bench), collective_(collective), rank_(place.rank), ranks_(place.ranks) {}
+  Cell(const Bench& bench, const Collective& collective, const Place& place, const Prediction& prediction)
+      : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {}
 
   CellResult measure();
 
@@ -98,6 +98,7 @@ class Cell {
 
   const Bench& bench_;
   const Collective& collective_;
+  const Prediction& prediction_;
   int rank_;
   int ranks_;
   int root_ = 0;
@@ -125,7 +126,9 @@ void Cell::add_host() {
 void Cell::add_contenders() {
   if (!bench_.measure_tutti) return;
   for (const Contender& contender : contenders_of(bench_.options)) {
+    if (!contender.algorithm.empty() && prediction_.rules_out(contender.name(), bench_.options.within)) continue;
     Runner runner(Side::kTutti, contender, pools_of(contender.memory()));
+    runner.outcome.predicted_us = prediction_.us_of(contender.name());
     if (!bench_.options.compares() || can_do_it(runner)) runners_.push_back(std::move(runner));
   }
 }
@@ -299,8 +302,9 @@ std::size_t buffer_bytes(const Options& options, const Collective& collective, i
   return (bytes[0] + bytes[1]) * buffers_of(options, std::max(bytes[0], bytes[1])) * (anonymous ? 2 : 1);
 }
 
-CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place) {
-  return Cell(bench, collective, place).measure();
+CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place,
+                        const Prediction& prediction) {
+  return Cell(bench, collective, place, prediction).measure();
 }
 
 }  // namespace tutti::bench

@@ -19,7 +19,8 @@ struct Outcome {
   Contender contender;
   Median us;
   bool correct = true;
-  Choice choice;  ///< of its last call on rank 0
+  Choice choice;             ///< of its last call on rank 0
+  double predicted_us = -1;  ///< by the library's model; negative if it does not say
 };
 
 struct CellResult {
@@ -41,6 +42,8 @@ struct Bench {
 std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank);
 
 /// Collective over the communicator of `collective`; the medians are right on rank 0 only.
-CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place);
+/// prediction: for this cell, to leave out what the options rule out.
+CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place,
+                        const Prediction& prediction);
 
 }  // namespace tutti::bench

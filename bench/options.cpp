@@ -78,6 +78,11 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                  "Compare these with each other, as TUTTI_MECHANISM has them; other memory than that of the window is "
                  "measured on pages that are not in it")
       ->delimiter(',');
+  app.add_option("--within", options.within,
+                 "Leave out of --algorithms what the library's model takes for more than so many times slower than the "
+                 "best of its candidates; 0: nothing")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--json-lines", options.json_lines, "One JSON object a line into this file; - is standard output");
   try {
     app.parse(argc, argv);

@@ -26,6 +26,7 @@ struct Options {
   bool floor = false;
   std::vector<std::string> algorithms;  ///< to compare with each other, as in TUTTI_ALGORITHM; for one collective only
   std::vector<std::string> mechanisms;  ///< to compare with each other, as in TUTTI_MECHANISM
+  double within = 0;                    ///< leave out what the model takes for so many times slower; 0: nothing
   std::string json_lines;               ///< file name, "-" for standard output, empty for a table
 
   /// Several of Tutti's ways take turns with the host's one.

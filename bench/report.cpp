@@ -43,6 +43,21 @@ bool is_correct(const Row& row, const Outcome* outcome) {
   return row.result.host_correct && (!outcome || outcome->correct);
 }
 
+/// The shape that the library chose by, as members of a JSON object; empty if it does not say.
+std::string shape_of(const Prediction& prediction) {
+  if (!prediction.known) return "";
+  return "\"levels\": " + std::to_string(prediction.levels) +
+         ", \"ranks_per_core\": " + number(true, prediction.ranks_per_core) +
+         ", \"reach\": " + quoted(prediction.reach) + ", \"class_bytes\": " + std::to_string(prediction.class_bytes) +
+         ", ";
+}
+
+/// The ends of the 95 % confidence interval as members of a JSON object.
+std::string interval_of(const char* name, const Median& median) {
+  return quoted(std::string(name) + "_low_us") + ": " + number(true, median.lower) + ", " +
+         quoted(std::string(name) + "_high_us") + ": " + number(true, median.upper) + ", ";
+}
+
 /// "throttled,k=4, cma": what ran, with the parameter that was asked for.
 std::string words_of(const Outcome* outcome) {
   if (!outcome) return "";
@@ -79,6 +94,14 @@ void Report::add(const Row& row) {
   std::fflush(file_);
 }
 
+void Report::origin(const std::vector<std::pair<std::string, std::string>>& facts) {
+  if (!file_ || !json_ || facts.empty()) return;
+  std::string fields;
+  for (const auto& [name, value] : facts) fields += (fields.empty() ? "" : ", ") + quoted(name) + ": " + quoted(value);
+  std::fprintf(file_, "{\"origin\": {%s}}\n", fields.c_str());
+  std::fflush(file_);
+}
+
 void Report::progress(double done) {
   if (!file_ || !json_) return;
   std::fprintf(file_, "{\"progress\": %.4f}\n", done);
@@ -92,14 +115,19 @@ void Report::add_json(const Row& row, const Outcome* outcome) {
   if (row.compares && outcome)
     asked = "\"asked\": " + quoted(outcome->contender.name()) +
             ", \"asked_mechanism\": " + quoted(outcome->contender.mechanism) + ", ";
+  std::string more = shape_of(row.prediction);
+  if (row.compares && outcome) {
+    more += interval_of("host", row.result.host_us) + interval_of("tutti", outcome->us);
+    more += "\"predicted_us\": " + number(outcome->predicted_us >= 0, outcome->predicted_us) + ", ";
+  }
   std::fprintf(file_,
                "{\"collective\": %s, \"ranks\": %d, \"bytes\": %zu, \"host\": %s, \"host_us\": %s, \"tutti_us\": %s, "
-               "\"ratio\": %s, \"spread_pct\": %s, %s\"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
+               "\"ratio\": %s, \"spread_pct\": %s, %s%s\"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
                "\"floor_us\": %s, \"flag_us\": %s, \"copy_us\": %s, \"repeats\": %zu}\n",
                quoted(row.collective).c_str(), row.ranks, row.bytes, quoted(row.host).c_str(),
                number(true, row.result.host_us.value).c_str(), number(outcome, outcome ? outcome->us.value : 0).c_str(),
                number(outcome, ratio_of(row, outcome)).c_str(), number(true, spread_of(row, outcome)).c_str(),
-               asked.c_str(), quoted(outcome ? outcome->choice.algorithm : "").c_str(),
+               asked.c_str(), more.c_str(), quoted(outcome ? outcome->choice.algorithm : "").c_str(),
                quoted(outcome ? outcome->choice.mechanism : "").c_str(), is_correct(row, outcome) ? "true" : "false",
                number(has_flag && (has_copy || row.bytes == 0), floor_of(row)).c_str(),
                number(has_flag, row.flag_us).c_str(), number(has_copy, row.copy_us).c_str(), row.result.repeats);

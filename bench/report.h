@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cell.h"
 
@@ -16,6 +18,7 @@ struct Row {
   std::string host;
   bool compares = false;  ///< several of Tutti's ways were asked for
   CellResult result;
+  Prediction prediction;
   double flag_us = -1;
   double copy_us = -1;
 };
@@ -30,6 +33,8 @@ class Report {
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
+  /// Where this runs. Only JSON says it.
+  void origin(const std::vector<std::pair<std::string, std::string>>& facts);
   /// One line for each outcome; one if only the host was measured.
   void add(const Row& row);
   /// done: from 0 to 1. Only JSON says it.

@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
 #include <regex>
+#include <sstream>
 
 namespace tutti::bench {
 
@@ -54,6 +56,65 @@ bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::
   using Function = int (*)(MPI_Comm, const char*, const char*);
   static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_set_choice"));
   return function && function(communicator, algorithm.c_str(), mechanism.c_str()) == 0;
+}
+
+namespace {
+
+/// Asks a function that fills a text and returns 0, or the room that it needs.
+template <class Ask>
+std::string text_of(Ask ask) {
+  std::vector<char> text(4096);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const int needed = ask(text.data(), static_cast<int>(text.size()));
+    if (needed == 0) return text.data();
+    if (needed < 0) break;
+    text.resize(static_cast<std::size_t>(needed));
+  }
+  return "";
+}
+
+}  // namespace
+
+double Prediction::us_of(const std::string& name) const {
+  const auto found = us.find(name);
+  return found == us.end() ? -1 : found->second;
+}
+
+bool Prediction::rules_out(const std::string& name, double factor) const {
+  const double mine = us_of(name);
+  if (factor <= 0 || mine < 0) return false;
+  const auto best = std::min_element(us.begin(), us.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  return mine > factor * best->second;
+}
+
+Prediction predict(MPI_Comm communicator, const char* collective, std::size_t bytes) {
+  using Function = int (*)(MPI_Comm, const char*, std::size_t, char*, int);
+  static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_predict"));
+  Prediction prediction;
+  if (!function) return prediction;
+  std::istringstream lines(
+      text_of([&](char* text, int room) { return function(communicator, collective, bytes, text, room); }));
+  prediction.known = static_cast<bool>(lines >> prediction.levels >> prediction.ranks_per_core >> prediction.reach >>
+                                       prediction.class_bytes);
+  std::string name;
+  for (double seconds = 0; lines >> name >> seconds;) prediction.us[name] = seconds * 1e6;
+  return prediction;
+}
+
+std::vector<std::pair<std::string, std::string>> origin() {
+  using Function = int (*)(char*, int);
+  static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_origin"));
+  std::vector<std::pair<std::string, std::string>> named;
+  if (!function) return named;
+  const std::string line = text_of(function);
+  if (line.empty()) return named;
+  std::istringstream parts(line);
+  for (const char* name : {"processor", "cores", "topology", "host", "host_version", "tutti"}) {
+    std::string value;
+    std::getline(parts, value, '\t');
+    named.emplace_back(name, value);
+  }
+  return named;
 }
 
 }  // namespace tutti::bench

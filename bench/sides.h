@@ -3,7 +3,11 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tutti::bench {
 
@@ -42,5 +46,25 @@ Choice last_choice();
 /// Lets Tutti choose anew on this communicator: algorithm as TUTTI_ALGORITHM, mechanism as TUTTI_MECHANISM. Collective,
 /// between calls. False, on all ranks, if it cannot: not loaded, or the communicator is the host's.
 bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::string& mechanism);
+
+/// What Tutti's model says of one collective, size and communicator, of all algorithms that it may carry it out by.
+struct Prediction {
+  bool known = false;  ///< false: Tutti does not say
+  int levels = 1;      ///< of the hierarchy
+  double ranks_per_core = 1;
+  std::string reach;                      ///< mapped, kernel or staged
+  std::size_t class_bytes = 0;            ///< the size that stands for all of its class
+  std::map<std::string, double> us = {};  ///< microseconds by name, "throttled,k=4"
+
+  /// The prediction for an algorithm, as Contender::name() has it; negative if there is none.
+  double us_of(const std::string& name) const;
+  /// True if the model takes it for more than `factor` times slower than the best.
+  bool rules_out(const std::string& name, double factor) const;
+};
+/// collective: its name in TUTTI_ALGORITHM; bytes: what the library chooses by. Local, and equal on all ranks.
+Prediction predict(MPI_Comm communicator, const char* collective, std::size_t bytes);
+
+/// Where this process runs, as decision tables have it: names and values; empty if Tutti does not say.
+std::vector<std::pair<std::string, std::string>> origin();
 
 }  // namespace tutti::bench

@@ -146,7 +146,9 @@ Row Measurement::measure(const Plan& cell, const Bench& bench, double flag_us) {
   row.flag_us = flag_us;
   const std::size_t copied = options_.floor ? copy_bytes(*collective) : 0;
   if (copied > 0) row.copy_us = floor_.copy_us(copied);
-  row.result = measure_cell(bench, *collective, place);
+  if (bench.measure_tutti)
+    row.prediction = predict(place.communicator, cell.entry->chosen_as, cell.entry->chosen_by(cell.bytes, ranks_));
+  row.result = measure_cell(bench, *collective, place, row.prediction);
   return row;
 }
 
@@ -159,6 +161,7 @@ bool Measurement::run() {
   const Bench bench{options_, clock_, start_line_, measure_tutti};
   const double flag_us = options_.floor ? floor_.flag_us() : -1;
   bool correct = true;
+  report_.origin(origin());
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (fits(cells_[i])) {
       const Row row = measure(cells_[i], bench, flag_us);

@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from tutti import __version__
 from tutti.bench_words import AlgorithmWords, catalogue, library_names
 from tutti.errors import UserError
+from tutti.host_knobs import AS_IT_COMES, Knob, knobs_of
 from tutti.hosts import Host
 from tutti.run import make_plan
 
@@ -48,6 +49,8 @@ class BenchOptions:
     floor: bool = False
     #: default, yield or best: how the host MPI waits.
     host_wait: str = "default"
+    #: Try the knobs of each host MPI, and take the best of them in each cell.
+    host_best: bool = False
     #: TUTTI_* variables.
     variables: Dict[str, str] = field(default_factory=dict)
     #: What is compared with each other in one run, beside Tutti's own choice; None or empty: nothing.
@@ -79,10 +82,12 @@ class Run:
     collective: str
     yielding: bool
     repeat: int
+    knob: Knob = AS_IT_COMES
 
     @property
     def title(self) -> str:
-        return f"{self.host.title}, {self.ranks} ranks, {self.collective}"
+        words = f"{self.host.title}, {self.ranks} ranks, {self.collective}"
+        return f"{words}, {self.knob.name}" if self.knob.variables else words
 
     @property
     def weight(self) -> float:
@@ -102,12 +107,13 @@ def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
     """Every start that the options ask for."""
     modes = {"default": (False,), "yield": (True,), "best": (False, True)}[options.host_wait]
     return [
-        Run(host, ranks, collective, yielding, repeat)
+        Run(host, ranks, collective, yielding, repeat, knob)
         for host in hosts
         for ranks in options.ranks
         for collective in options.collectives
         for yielding in modes
         for repeat in range(options.repeats)
+        for knob in (knobs_of(host, collective) if options.host_best else [AS_IT_COMES])
     ]
 
 
@@ -182,7 +188,7 @@ def _lines(words: List[str], environment: Dict[str, str], title: str) -> Iterato
 def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None]) -> List[Cell]:
     """The cells of one run. progress: called with the fraction done."""
     program = _program(run.host)
-    environment = {**os.environ, **run.host.environment(run.yielding)}
+    environment = {**os.environ, **run.host.environment(run.yielding), **run.knob.environment()}
     words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
     words += run.algorithm_words(options.algorithms, program)
     plan = make_plan(words, run.host.library, options.variables, environment)
@@ -194,9 +200,9 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
         if "progress" in value:
             progress(float(value["progress"]))
         elif "ratio" in value:
-            cells.append(
-                {**value, "host": run.host.name, "host_wait": "yield" if run.yielding else "default"}
-            )
+            mode = {"host_wait": "yield" if run.yielding else "default"}
+            mode.update({"host_knob": run.knob.name} if options.host_best else {})
+            cells.append({**value, "host": run.host.name, **mode})
     if not cells:
         raise UserError(f"{run.title}: the benchmark printed no result")
     return cells
@@ -214,12 +220,31 @@ def _median_cell(cells: List[Cell]) -> Cell:
     return {**middle, "ratios": [cell["ratio"] for cell in ordered]} if len(cells) > 1 else middle
 
 
+def _with_best_knobs(cells: List[Cell]) -> List[Cell]:
+    """Of cells measured under several knobs those of the host's best, with the times of all beside them."""
+    groups: Dict[Tuple[Any, ...], Dict[str, List[Cell]]] = {}
+    for cell in cells:
+        knobs = groups.setdefault((*_key(cell), str(cell["host_wait"])), {})
+        knobs.setdefault(str(cell.get("host_knob", "")), []).append(cell)
+    kept = []
+    for knobs in groups.values():
+        times = {
+            knob: statistics.median(float(cell["host_us"]) for cell in some) for knob, some in knobs.items()
+        }
+        best = min(times, key=lambda knob: times[knob])
+        beside = {"host_knobs_us": times} if len(times) > 1 else {}
+        kept += [{**cell, **beside} for cell in knobs[best]]
+    return kept
+
+
 def combine(cells: List[Cell]) -> List[Cell]:
     """One cell for each host, ranks, collective, size and algorithm asked for: the median of repeats, against the
     better way of waiting.
 
-    A ratio is never put together from two runs: of two ways for the host to wait, the lower speed-up stays.
+    A ratio is never put together from two runs: of two ways for the host to wait, the lower speed-up stays; of its
+    knobs that with which the host was fastest, with the ratio of that run.
     """
+    cells = _with_best_knobs(cells)
     groups: Dict[Tuple[str, int, str, int, str, str], Dict[str, List[Cell]]] = {}
     for cell in cells:
         groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
@@ -262,7 +287,10 @@ def measure(
         try:
             cells += _measure(run, options, advance)
         except UserError as error:
-            failed(str(error))
+            if run.knob.variables:  # not every MPI can do all that it lists
+                print(f"tutti: left out: {error}", file=sys.stderr)
+            else:
+                failed(str(error))
         done += run.weight
     progress("done", 1.0)
     return combine(cells)
@@ -300,6 +328,7 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "seconds_per_cell": options.seconds,
             "repeats": options.repeats,
             "host_wait": options.host_wait,
+            "host_best": options.host_best,
             "variables": options.variables,
             "algorithms": options.algorithms.wanted if options.algorithms else None,
             "mechanisms": options.mechanisms,

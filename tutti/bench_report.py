@@ -1,5 +1,6 @@
 """The results of `tutti bench` as tables and as a picture."""
 
+import statistics
 from pathlib import Path
 from typing import Dict, List, Tuple
 
@@ -7,6 +8,7 @@ from rich.table import Table
 
 from tutti.bench import Cell, geometric_means
 from tutti.bench_compare import comparison_plots, comparison_tables
+from tutti.host_knobs import DEFAULT
 from tutti.sizes import human_bytes
 
 
@@ -55,6 +57,9 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
         with_floor = any(cell.get("floor_us") is not None for cell in rows)
         if with_floor:
             table.add_column("floor", justify="right")
+        with_knobs = any("host_knob" in cell for cell in rows)
+        if with_knobs:
+            table.add_column("MPI set to")
         before = ""
         for cell in rows:
             if before and cell["collective"] != before:
@@ -66,7 +71,8 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             spread = cell.get("spread_pct")
             line += [f"{float(spread):.0f}" if spread is not None else ""]
             line += [str(cell.get("algorithm") or ""), str(cell.get("mechanism") or ""), checked]
-            table.add_row(*line, *([_floor_text(cell.get("floor_us"))] if with_floor else []))
+            line += [_floor_text(cell.get("floor_us"))] if with_floor else []
+            table.add_row(*line, *([str(cell.get("host_knob", ""))] if with_knobs else []))
         tables.append(table)
     return tables
 
@@ -86,6 +92,26 @@ def summary_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
     table.add_section()
     counts = [f"{sum(float(cell['ratio']) < 1 for cell in rows)} of {len(rows)}" for rows in places.values()]
     table.add_row("slower cells", *counts)
+    return table
+
+
+def knob_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
+    """What each MPI was set to where it was fastest: in how many cells, and how much faster than as it comes."""
+    table = Table(title="What the MPIs were best set to", title_justify="left")
+    for name in ("MPI", "ranks", "set to", "cells", "faster than as it comes"):
+        table.add_column(name, justify="left" if name in ("MPI", "set to") else "right")
+    for (host, ranks), rows in panels(cells).items():
+        won: Dict[str, List[float]] = {}
+        for cell in rows:
+            times = cell.get("host_knobs_us", {})
+            if DEFAULT in times and cell["host_us"]:
+                won.setdefault(str(cell["host_knob"]), []).append(
+                    times[DEFAULT] / times[str(cell["host_knob"])]
+                )
+        for knob, gains in sorted(won.items(), key=lambda pair: -len(pair[1])):
+            gain = "" if knob == DEFAULT else f"{statistics.geometric_mean(gains):.2f}"
+            table.add_row(titles.get(host, host), str(ranks), knob, str(len(gains)), gain)
+        table.add_section()
     return table
 
 
@@ -161,14 +187,20 @@ class Reports:
     @property
     def summary(self) -> List[Table]:
         """The short form."""
-        return self.tables if self._compares else [summary_table(self._cells, self._titles)]
+        return self.tables if self._compares else self._summaries
 
     @property
     def tables(self) -> List[Table]:
         """Everything."""
         if self._compares:
             return comparison_tables(self._cells, self._titles)
-        return [*result_tables(self._cells, self._titles), summary_table(self._cells, self._titles)]
+        return [*result_tables(self._cells, self._titles), *self._summaries]
+
+    @property
+    def _summaries(self) -> List[Table]:
+        tables = [summary_table(self._cells, self._titles)]
+        with_knobs = any("host_knobs_us" in cell for cell in self._cells)
+        return [*tables, knob_table(self._cells, self._titles)] if with_knobs else tables
 
     def draw(self, file: Path) -> None:
         """Writes the picture; of a comparison one for each collective, its name put into that of the file."""

@@ -1,8 +1,9 @@
-"""The command line: `tutti run | topo | bench | probe | info`."""
+"""The command line: `tutti run | topo | bench | probe | tune | doctor | info`."""
 
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Dict, List, Optional
 
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutti import __version__
 from tutti.errors import UserError
+from tutti.tune_command import tune
 
 app = typer.Typer(
     add_completion=False,
@@ -20,6 +22,7 @@ app = typer.Typer(
     help="Tutti: faster MPI collectives inside a node, for programs as they are.",
 )
 MISTAKE = 2
+INTERRUPTED = 130
 
 
 def _version(wanted: bool) -> None:
@@ -160,6 +163,9 @@ def bench(
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
     ),
+    host_best: bool = typer.Option(
+        False, "--host-best", help="Try what an expert would set for each MPI; its best counts in each cell."
+    ),
     json_file: Optional[Path] = typer.Option(None, "--json", help="Write all results."),
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
     table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
@@ -225,6 +231,7 @@ def bench(
         repeats=repeats,
         floor=floor,
         host_wait=host_wait,
+        host_best=host_best,
         variables=variables,
         algorithms=words,
         mechanisms=compared,
@@ -306,15 +313,75 @@ def probe(
     raise typer.Exit(run(options))
 
 
-@app.command()
+_INFO_EPILOG = """Examples:
+
+    tutti info
+
+    tutti info --json | jq '.settings[] | select(.source != "default")'
+
+    tutti info --json | jq -r '.algorithms[] | select(.collective == "bcast") | .algorithm'
+"""
+
+
+@app.command(epilog=_INFO_EPILOG)
 def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None:
-    """What is built, which MPIs were found, and every setting with its default."""
+    """What is built and found here, every algorithm, every setting and where its value comes from."""
     from tutti.info import collect, show
 
+    facts = collect()
     if as_json:
-        print(json.dumps(collect(), indent=1))
+        print(json.dumps(facts, indent=1))
     else:
-        show(Console(width=None if sys.stdout.isatty() else 140))
+        show(facts, Console(width=None if sys.stdout.isatty() else 140))
+
+
+_DOCTOR_EPILOG = """Examples:
+
+    tutti doctor
+
+    tutti doctor --host openmpi --host path
+
+    tutti doctor --json | jq -r '.checks[] | select(.status == "warn") | .remedy'
+
+    tutti doctor > doctor.txt || echo "something does not work here"
+
+Exit status: 0 if all is well or only slower than it could be (ok, warn, unknown), 1 if a check fails,
+2 for a mistake in the command, 130 after Ctrl-C.
+"""
+
+
+@app.command(epilog=_DOCTOR_EPILOG)
+def doctor(
+    as_json: bool = typer.Option(False, "--json", help="As JSON (schema tutti-doctor-1)."),
+    host: Optional[List[str]] = typer.Option(
+        None, "--host", help="Only this MPI: mpich, openmpi, intel, abi, openmpi-debian, path; repeatable."
+    ),
+) -> None:
+    """What this machine and container allow, and the remedy for what they do not."""
+    from tutti.check import Check
+    from tutti.doctor import document, examine, exit_status, show
+    from tutti.machine import Machine
+
+    machine = Machine()
+    checks: List[Check] = []
+    errors = Console(stderr=True)
+    try:
+        with errors.status("looking") if errors.is_terminal else nullcontext() as status:
+            for check in examine(machine, tuple(host or ())):
+                checks.append(check)
+                if status:
+                    status.update(f"{check.title}: {check.status}")
+    except KeyboardInterrupt:
+        print("tutti: interrupted", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print(json.dumps(document(machine, checks), indent=1))
+    else:
+        show(machine, checks, Console(width=None if sys.stdout.isatty() else 140))
+    raise typer.Exit(exit_status(checks))
+
+
+app.command(name="tune")(tune)
 
 
 def main() -> None:
@@ -324,3 +391,6 @@ def main() -> None:
     except UserError as error:
         print(f"tutti: {error}", file=sys.stderr)
         sys.exit(MISTAKE)
+    except KeyboardInterrupt:
+        print("tutti: interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)

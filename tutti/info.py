@@ -1,59 +1,173 @@
-"""`tutti info`: what is built, what is installed, what can be set."""
+"""`tutti info`: what is built, what is installed, how ranks can reach each other, what can be chosen and set."""
 
-import os
-from typing import Any, Dict
+import json
+import subprocess
+from typing import Any, Dict, List, Mapping, Optional
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tutti import __version__
-from tutti.hosts import all_hosts
+from tutti.doctor_hosts import Hosts, library_of
+from tutti.doctor_mechanisms import mechanisms
 from tutti.library import find_library, find_tool
+from tutti.machine import Machine
+from tutti.nearest import nearest
 from tutti.program import ABI_NAMES
-from tutti.settings import PREFIX, all_settings
+from tutti.settings import PREFIX, Setting, accepts, all_settings
+
+SCHEMA = "tutti-info-1"
+#: The built programs that the commands use: name -> folder.
+TOOLS = {
+    "tutti-topo": "tools",
+    "tutti-settings": "tools",
+    "tutti-algorithms": "tools",
+    "tutti-build": "tools",
+}
 
 
-def collect() -> Dict[str, Any]:
-    """Everything that `tutti info` shows."""
-    return {
-        "version": __version__,
-        "libraries": {abi: str(find_library(abi) or "") for abi in ABI_NAMES},
-        "tools": {
-            name: str(find_tool(name, "tools") or "")
-            for name in ("tutti-topo", "tutti-settings", "tutti-algorithms")
-        },
-        "hosts": [
+def _output(tool: str) -> Any:
+    """What a tool prints as JSON; None if it is not built or does not work."""
+    path = find_tool(tool, TOOLS[tool])
+    if path is None:
+        return None
+    try:
+        done = subprocess.run(
+            [str(path)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
+        )
+        return json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+
+
+def setting_rows(settings: List[Setting], environment: Mapping[str, str]) -> List[Dict[str, Any]]:
+    """Every setting with the value it has here. source: default, environment, or environment, not usable."""
+    rows = []
+    for setting in settings:
+        given: Optional[str] = environment.get(PREFIX + setting.name) or None
+        usable = given is None or accepts(setting, given)
+        rows.append(
             {
-                "name": host.name,
-                "title": host.title,
-                "mpirun": str(host.mpirun),
-                "library": str(host.library or ""),
-                "bench": str(host.bench or ""),
+                **setting._asdict(),
+                "name": PREFIX + setting.name,
+                "set": given,
+                "value": setting.default if given is None or not usable else given,
+                "source": "default"
+                if given is None
+                else "environment"
+                if usable
+                else "environment, not usable",
             }
-            for host in all_hosts()
+        )
+    return rows
+
+
+def unknown_settings(
+    settings: List[Setting], environment: Mapping[str, str]
+) -> List[Dict[str, Optional[str]]]:
+    """TUTTI_ variables that are no settings, with the nearest one."""
+    names = [PREFIX + setting.name for setting in settings]
+    given = sorted(name for name in environment if name.startswith(PREFIX) and name not in names)
+    return [{"name": name, "nearest": nearest(name, names)} for name in given]
+
+
+def _host_rows(machine: Machine) -> List[Dict[str, Any]]:
+    return [
+        {
+            "name": found.host.name,
+            "title": found.host.title,
+            "version": found.title if found.launcher else None,
+            "abi": found.host.abi or None,
+            "mpirun": str(found.host.mpirun),
+            "mpi_library": str(library_of(found) or ""),
+            "library": str(find_library(found.host.abi) or "") if found.host.abi else "",
+            "bench": str(found.host.bench or ""),
+        }
+        for found in Hosts(machine).found
+    ]
+
+
+def collect(machine: Optional[Machine] = None) -> Dict[str, Any]:
+    """Everything that `tutti info` shows."""
+    machine = machine or Machine()
+    settings = all_settings()
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "build": _output("tutti-build"),
+        "libraries": {abi: str(find_library(abi) or "") for abi in ABI_NAMES},
+        "tools": {name: str(find_tool(name, folder) or "") for name, folder in TOOLS.items()},
+        "hosts": _host_rows(machine),
+        "mechanisms": mechanisms(machine),
+        "algorithms": [
+            {key: row[key] for key in ("collective", "algorithm", "requirements", "parameter")}
+            for row in _output("tutti-algorithms") or []
         ],
-        "settings": [
-            {**setting._asdict(), "name": PREFIX + setting.name, "set": os.environ.get(PREFIX + setting.name)}
-            for setting in all_settings()
-        ],
+        "settings": setting_rows(settings, machine.environment),
+        "unknown_settings": unknown_settings(settings, machine.environment),
     }
 
 
-def show(console: Console) -> None:
+def _build_lines(build: Optional[Dict[str, Any]], console: Console) -> None:
+    if build is None:
+        console.print("[yellow]not built[/]: ./dev setup && ./dev build\n")
+        return
+    console.print(f"built by {build['compiler']}, {build['type']}: {escape(build['flags'])}", highlight=False)
+    sets = [
+        row["instruction_set"] + ("" if row["runs_here"] else " (not on this processor)")
+        for row in build["kernels"]
+    ]
+    console.print(f"reductions built for {', '.join(sets)}\n", highlight=False)
+
+
+def _table(title: str, *heads: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+def show(facts: Dict[str, Any], console: Console) -> None:
     """Prints it for people."""
-    facts = collect()
-    console.print(f"Tutti {facts['version']}\n")
-    libraries = Table("library for", "file", title="Libraries", title_justify="left")
+    console.print(f"Tutti {facts['version']}", highlight=False)
+    _build_lines(facts["build"], console)
+    libraries = _table("Libraries", "library for", "file")
     for abi, path in facts["libraries"].items():
-        libraries.add_row(ABI_NAMES[abi], path or "[yellow]not built[/]")
-    hosts = Table("MPI", "launcher", "library", "benchmark", title="MPIs found", title_justify="left")
+        libraries.add_row(ABI_NAMES[abi], escape(path) or "[yellow]not built[/]")
+    hosts = _table("MPIs found", "name", "MPI", "launcher", "library", "benchmark")
     for host in facts["hosts"]:
         built = ["yes" if host[part] else "[yellow]no[/]" for part in ("library", "bench")]
-        hosts.add_row(host["title"], host["mpirun"], *built)
-    settings = Table("variable", "type", "default", "what it does", title="Settings", title_justify="left")
+        title = host["version"] or f"{host['title']} [yellow](its launcher does not work)[/]"
+        hosts.add_row(host["name"], title, escape(host["mpirun"]), *built)
+    ways = _table(
+        "How ranks here reach each other's memory (tutti doctor says more)", "mechanism", "usable", "why"
+    )
+    for name, way in facts["mechanisms"].items():
+        usable = {True: "[green]yes[/]", False: "[yellow]no[/]"}.get(way["usable"], "[cyan]not known[/]")
+        ways.add_row(name, usable, escape(way["why"]))
+    algorithms = _table("Algorithms", "collective", "algorithm", "requires")
+    previous = ""
+    for row in facts["algorithms"]:
+        collective = row["collective"] if row["collective"] != previous else ""
+        previous = row["collective"]
+        name = row["algorithm"] + (f" [dim](,{row['parameter']}=N)[/]" if row["parameter"] else "")
+        algorithms.add_row(collective, name, escape(row["requirements"]))
+    settings = _table("Settings", "variable", "type", "value", "default", "from", "what it does")
     for row in facts["settings"]:
-        value = row["default"] if row["set"] is None else f"{row['default']} [bold](set: {row['set']})[/]"
-        settings.add_row(row["name"], row["type"], value, row["sentence"])
-    for table in (libraries, hosts, settings):
+        set_here = row["source"] != "default"
+        value = escape(row["value"]) or "not set"
+        settings.add_row(
+            row["name"],
+            escape(row["type"]),
+            f"[bold]{value}[/]" if set_here else value,
+            escape(row["default"]) or "not set",
+            row["source"] if set_here else f"[dim]{row['source']}[/]",
+            escape(row["sentence"]),
+        )
+    for table in (libraries, hosts, ways, *([algorithms] if facts["algorithms"] else []), settings):
         console.print(table)
         console.print()
+    for row in facts["unknown_settings"]:
+        like = f"; the nearest is {row['nearest']}" if row["nearest"] else ""
+        console.print(f"[yellow]{row['name']} is set, but is no setting{like}[/]")

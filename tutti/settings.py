@@ -30,6 +30,17 @@ class Setting(NamedTuple):
     sentence: str
 
 
+def accepts(setting: Setting, text: str) -> bool:
+    """Whether the library can use `text`, as far as its type tells (see store in src/base/settings.cpp)."""
+    if setting.type == "bool":
+        return text.lower() in ("0", "1", "no", "yes", "false", "true", "off", "on")
+    if setting.type in ("bytes", "count"):
+        return re.fullmatch(r"\d+([kmgt](b|ib)?|b|ib)?", text, re.IGNORECASE) is not None
+    if setting.type == "seconds":
+        return re.fullmatch(r"(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", text, re.IGNORECASE) is not None
+    return "|" not in setting.type or text in setting.type.split("|")
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 

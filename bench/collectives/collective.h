@@ -80,6 +80,8 @@ struct CollectiveEntry {
   bool neighbors;         ///< on the periodic ring of the ranks, not on MPI_COMM_WORLD
   std::unique_ptr<Collective> (*make)(const Place&);
 
+  /// What the library chooses by where a block, or the message, has `bytes`.
+  std::size_t chosen_by(std::size_t bytes, int ranks) const;
   /// The largest size that is measured unless told otherwise.
   std::size_t maximum_bytes() const { return has_blocks ? std::size_t{4} << 20 : std::size_t{16} << 20; }
 };

@@ -3,6 +3,7 @@
 
 #include "all_blocks.h"
 #include "collective.h"
+#include "layout.h"
 #include "neighbors.h"
 #include "one_message.h"
 #include "rooted_blocks.h"
@@ -50,6 +51,13 @@ constexpr std::array table{
 };
 
 }  // namespace
+
+std::size_t CollectiveEntry::chosen_by(std::size_t bytes, int ranks) const {
+  const std::string_view as = chosen_as;
+  if (as == "reduce_scatter") return bytes * static_cast<std::size_t>(ranks);  // all that is reduced
+  if (as == "allgatherv") return uneven(bytes / 4, 1) * 4;                     // the largest block
+  return bytes;
+}
 
 std::span<const CollectiveEntry> collective_table() {
   return table;

@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 20>& table() {
-  static const std::array<Row, 20> rows{{
+const std::array<Row, 21>& table() {
+  static const std::array<Row, 21> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -32,6 +32,10 @@ const std::array<Row, 20>& table() {
         "the "
         "site's."},
        &Settings::probe},
+      {{"TABLE", "string", "",
+        "Decision table of tutti tune; off: none; without it the first that fits of the user's folder, else the "
+        "site's."},
+       &Settings::decision_table},
       {{"MECHANISM", "string", "auto",
         "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
        &Settings::mechanism},
@@ -48,7 +52,7 @@ const std::array<Row, 20>& table() {
        &Settings::eager_max},
       {{"FLAT_MAX", "count", "16", "Up to this many ranks, algorithms without a hierarchy are considered."},
        &Settings::flat_max},
-      {{"WINDOW_MIN", "bytes", "16K", "Allocations of at least this size come from the window that peers can read."},
+      {{"WINDOW_MIN", "bytes", "4K", "Allocations of at least this size come from the window that peers can read."},
        &Settings::window_min},
       {{"WINDOW_SIZE", "bytes", "0",
         "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
@@ -151,7 +155,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 20> out;
+    std::array<SettingDescription, 21> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -17,6 +17,7 @@ struct Settings {
   bool verbose = false;
   std::string algorithm;
   std::string probe;
+  std::string decision_table;
   std::string mechanism = "auto";
   std::string hierarchy = "auto";
   std::string topology;
@@ -24,7 +25,7 @@ struct Settings {
   std::string wait = "auto";
   std::size_t eager_max = 16 * 1024;
   std::size_t flat_max = 16;
-  std::size_t window_min = 16 * 1024;
+  std::size_t window_min = 4 * 1024;
   std::size_t window_size = 0;
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";

@@ -78,15 +78,22 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
   shape_.flat_max = node.settings.flat_max;
 }
 
-template <class Arguments>
-void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
-  if (choices.of.empty()) choices.of.resize(2 * size_classes);
+namespace {
+
+/// Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
+std::size_t class_of(std::size_t bytes) {
+  return static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
+}
+
+}  // namespace
+
+selection::Shape Collectives::shape_of(std::size_t size_class, std::size_t bytes, bool regular,
+                                       bool commutative) const {
   const Node& node = communicator_.node();
   selection::Shape shape = shape_;
   shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class;
   shape.commutative = commutative;
-  shape.regular = choices.regular;
-  shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  shape.regular = regular;
   if (node.window_shared && (shape.bytes >= node.settings.window_min || node.ranks_are_threads))
     shape.reach = selection::Reach::mapped;
   else if (node.exposures && shape.bytes > shape.slot_bytes)
@@ -97,6 +104,26 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
     shape.reach = selection::Reach::staged;
   // With a window, what is larger than a slot is usually in it.
   shape.kernel_beyond_slot = node.cma && !node.exposures && !node.window_shared;
+  return shape;
+}
+
+selection::Shape Collectives::shape_of(std::string_view collective, std::size_t bytes) const {
+  const bool irregular = is_irregular(collective);
+  if (irregular) bytes = irregular_block_bytes;
+  selection::Shape shape = shape_of(class_of(bytes), bytes, !irregular, true);
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
+    if (std::find(names.begin(), names.end(), collective) != names.end())
+      shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  });
+  return shape;
+}
+
+template <class Arguments>
+void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
+  if (choices.of.empty()) choices.of.resize(2 * size_classes);
+  const Node& node = communicator_.node();
+  selection::Shape shape = shape_of(size_class, bytes, choices.regular, commutative);
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;
@@ -105,6 +132,11 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
   const std::string_view algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
+  if (chosen.refused_entry && !choices.warned_of_table && communicator_.rank() == 0) {
+    choices.warned_of_table = true;
+    node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
+                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), std::string(algorithm).c_str());
+  }
   choices.of[(commutative ? size_classes : 0) + size_class] = {chosen.algorithm, chosen.parameter, true,
                                                                identity_of(choices.collective, algorithm)};
 }
@@ -113,8 +145,7 @@ template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
                                                           bool commutative, bool begins_call) {
   communicator_.current_collective = choices.collective;
-  // Classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class.
-  const auto size_class = static_cast<std::size_t>(bytes <= 1 ? 0 : std::bit_width(bytes - 1));
+  const std::size_t size_class = class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
   if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
     make(choices, size_class, bytes, commutative);
@@ -141,7 +172,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   const auto forget = [](auto&... choices) {
     const auto forget_one = [](auto& each) {
       each.of.clear();
-      each.warned = true;
+      each.warned = each.warned_of_table = true;
     };
     (forget_one(choices), ...);
   };

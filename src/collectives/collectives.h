@@ -53,6 +53,10 @@ class Collectives {
   void choose_anew(const selection::UserChoice& user);
 
   Communicator& communicator() { return communicator_; }
+  const selection::Knowledge& knowledge() const { return knowledge_; }
+  /// What choices for messages of these bytes are made from, sizes rounded up to their class. collective: as in
+  /// TUTTI_ALGORITHM.
+  selection::Shape shape_of(std::string_view collective, std::size_t bytes) const;
   /// Name of the algorithm that ran last; "host" if none of ours.
   const char* last_algorithm() const { return last_algorithm_; }
 
@@ -70,13 +74,15 @@ class Collectives {
   struct Choices {
     const char* collective;
     bool regular = true;
-    bool warned = false;
+    bool warned = false;  ///< that the user's words do not hold
+    bool warned_of_table = false;
     std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
   /// Null: the host's own.
   template <class Arguments>
   const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
                                   bool begins_call = true);
+  selection::Shape shape_of(std::size_t size_class, std::size_t bytes, bool regular, bool commutative) const;
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// One call without segments: `bytes` chooses, `total` is what one rank's buffers hold.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 #include <type_traits>
 
 #include "collectives/arguments.h"
@@ -20,6 +21,11 @@ double rank_buffers(int ranks) {
   if constexpr (std::is_same_v<Arguments, AlltoallArguments>) return 2 * p;
   if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) return 1 + 1 / p;
   return 2;
+}
+
+/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
+inline bool is_irregular(std::string_view collective) {
+  return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" || collective == "neighborv";
 }
 
 /// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.

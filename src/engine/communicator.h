@@ -27,6 +27,7 @@ inline constexpr std::size_t expected_bytes_max = 4096;
 /// either the payload itself or where the payload is.
 struct alignas(sync::line_bytes) Post {
   static constexpr std::size_t inline_bytes = sync::line_bytes - 2 * sizeof(sync::Flag);
+  static constexpr std::size_t tail_bytes = inline_bytes - 4 * sizeof(std::uint64_t);
   sync::Flag flag;
   sync::Flag signature;  ///< set by Communicator::begin
   union {
@@ -36,6 +37,7 @@ struct alignas(sync::line_bytes) Post {
       std::uint64_t destination;  ///< Region bits of what peers write
       std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/blocks.h)
       std::uint64_t stride;
+      std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
     } regions;
   };
 };

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,13 @@ constexpr std::size_t page_bytes = 4096;
 
 std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) {
   capacity = (capacity + page_bytes - 1) & ~(page_bytes - 1);
+  // Beyond it, setting the file's size would be answered with a signal that ends the program.
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < capacity) {
+    reason = "the limit of the size of files (ulimit -f) is less than the arena's " + std::to_string(capacity >> 20) +
+             " MiB";
+    return nullptr;
+  }
   const int descriptor = memfd_create("tutti-arena", MFD_CLOEXEC);
   if (descriptor < 0) {
     reason = std::string("memfd_create: ") + std::strerror(errno);

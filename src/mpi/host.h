@@ -13,7 +13,7 @@
   X(Pack) X(Unpack) X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent)                  \
   X(Type_get_true_extent) X(Type_size) X(Type_free) X(Allgatherv) X(Cart_shift) X(Cartdim_get)                    \
   X(Comm_call_errhandler) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Graph_neighbors)                \
-  X(Graph_neighbors_count) X(Topo_test)
+  X(Graph_neighbors_count) X(Topo_test) X(Get_library_version)
 // clang-format on
 
 // clang-format off

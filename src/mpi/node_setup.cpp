@@ -15,6 +15,7 @@
 #include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
 #include "mpi/site_files.h"
+#include "mpi/tables.h"
 #include "selection/machine.h"
 #include "topology/machine.h"
 
@@ -512,6 +513,8 @@ std::unique_ptr<Job> start_job() {
   const auto known = known_algorithms();
   job->knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
   take_measured_model(*job);
+  job->origin = table_origin(published_machine(node));
+  job->knowledge.table = agreed_table(node.settings.decision_table, job->origin, known, node.log);
   const Card& first = here.cards.front();
   job->node_identity = mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, 8);
   job->active = true;

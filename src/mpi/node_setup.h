@@ -16,6 +16,7 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::Knowledge knowledge;
+  selection::TableOrigin origin;       ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;     ///< equal on all ranks of this job and node, different otherwise
   std::optional<memory::Xpmem> xpmem;  ///< if the ranks of the node have agreed on it
   std::int64_t segment = -1;           ///< this rank's address space, exposed by xpmem

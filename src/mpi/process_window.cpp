@@ -17,7 +17,7 @@ namespace tutti::memory {
 
 namespace serving {
 
-constinit std::atomic<std::size_t> from_bytes{16 * 1024};
+constinit std::atomic<std::size_t> from_bytes{4 * 1024};
 constinit std::atomic<std::uintptr_t> begin{0};
 constinit std::atomic<std::size_t> bytes{0};
 
@@ -145,7 +145,7 @@ Window* start(const WindowOptions& options, std::string& reason) {
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
   serving::bytes.store(made->capacity(), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
-  serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 16 * 1024)) : SIZE_MAX,
+  serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 4 * 1024)) : SIZE_MAX,
                             std::memory_order_relaxed);
   return made;
 }

@@ -1,4 +1,4 @@
-// Which vector instructions the kernels use. Internal to this layer and its tests.
+// Which vector instructions the kernels use. Internal to this layer, its tests and tools.
 #pragma once
 
 #include <cstdint>

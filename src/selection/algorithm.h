@@ -1,7 +1,8 @@
-// What an algorithm says of itself, and how one is chosen: eligible ones, then what the user asked for, then the
-// cheapest by the model.
+// What an algorithm says of itself, and how one is chosen: eligible ones, then what the user asked for, then what a table
+// says, then the cheapest by the model.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,7 +10,9 @@
 
 #include "base/log.h"
 #include "engine/communicator.h"
+#include "selection/known.h"
 #include "selection/model.h"
+#include "selection/table.h"
 
 namespace tutti::selection {
 
@@ -36,13 +39,8 @@ struct Algorithm {
 /// or excluded (^). k=4 belongs to the name before it.
 class UserChoice {
  public:
+  using Known = selection::Known;
   /// known: the algorithms by collective. An unknown name is one warning with the nearest right one, and is ignored.
-  struct Known {
-    std::string_view collective;
-    std::vector<std::string> algorithms;
-    std::vector<std::string> parameters = {};  ///< of each algorithm in turn; "" if it has none. May be shorter.
-    std::vector<std::string> aliases = {};     ///< the same for other names
-  };
   static UserChoice parse(std::string_view text, std::span<const Known> known, const Log& log);
 
   /// What the user said of this collective: nothing, or these only, or all but these.
@@ -64,19 +62,18 @@ class UserChoice {
   std::vector<Rule> rules_;
 };
 
-/// The host MPI's own collective as a candidate: chosen if the user asks for it, or if nothing else is left.
-inline constexpr const char* host_algorithm = "host";
-
 /// Everything that choices are made from besides the shape. Equal on all ranks.
 struct Knowledge {
   UserChoice user;
   Model model;
-  std::string model_source = "shipped values";  ///< where the parameters are from, in words
+  std::string model_source = "shipped values";   ///< where the parameters are from, in words
+  std::shared_ptr<const Table> table = nullptr;  ///< null: none that fits
 };
 
 /// Why an algorithm was chosen.
 enum class Reason {
   model,    ///< the cheapest of the eligible ones by the model
+  table,    ///< by the decision table, which the user does not contradict
   user,     ///< the cheapest of what the user allows
   refused,  ///< nothing of what the user asked for is eligible; the cheapest of the others
 };
@@ -88,13 +85,38 @@ struct Chosen {
   int parameter = 0;
   double seconds = 0;  ///< by the model
   Reason reason = Reason::model;
+  const TableEntry* refused_entry = nullptr;  ///< what the table says, if that is not eligible
 };
 
-/// The cheapest of the eligible ones among what the user allows; if none of those is eligible, among all.
+/// What the table has for this shape, if it is eligible and the user does not contradict; its reason is another otherwise.
+template <class Arguments>
+Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
+                                  Shape shape, const Knowledge& knowledge) {
+  Chosen<Arguments> chosen;
+  const TableEntry* entry = knowledge.table ? knowledge.table->find(collective, shape) : nullptr;
+  if (!entry || !knowledge.user.allows(collective, entry->algorithm)) return chosen;
+  if (entry->algorithm == host_algorithm) {
+    chosen.reason = Reason::table;
+    return chosen;
+  }
+  const int given = knowledge.user.parameter(collective, entry->algorithm);
+  if (given > 0 && given != entry->parameter) return chosen;
+  shape.parameter = entry->parameter;
+  for (const auto* candidate : candidates)
+    if (entry->algorithm == candidate->name && candidate->eligible(shape))
+      return {candidate, entry->parameter, candidate->cost(shape).seconds(shape, knowledge.model), Reason::table};
+  chosen.refused_entry = entry;
+  return chosen;
+}
+
+/// What the table says; otherwise the cheapest of the eligible ones among what the user allows; if none of those is
+/// eligible, among all.
 template <class Arguments>
 Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                          const Shape& shape, const Knowledge& knowledge) {
   const UserChoice& user = knowledge.user;
+  const Chosen<Arguments> by_table = choose_by_table(collective, candidates, shape, knowledge);
+  if (by_table.reason == Reason::table) return by_table;
   const auto cheapest = [&](bool ask_user) {
     Chosen<Arguments> best;
     const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
@@ -116,10 +138,12 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
     return best;
   };
   Chosen<Arguments> best = cheapest(true);
+  best.refused_entry = by_table.refused_entry;
   if (user.mentions(collective)) best.reason = Reason::user;
   if (best.algorithm || (user.mentions(collective) && user.allows(collective, host_algorithm))) return best;
   // What the user asked for is not eligible here: the best of the others, on every rank alike.
   Chosen<Arguments> other = cheapest(false);
+  other.refused_entry = by_table.refused_entry;
   if (user.mentions(collective)) other.reason = Reason::refused;
   return other;
 }

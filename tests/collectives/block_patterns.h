@@ -33,6 +33,15 @@ inline void fill_block(std::byte* block, std::size_t bytes, int from, int to, in
   }
 }
 
+/// Index of the first byte that differs, or the size if none does. Compared as a whole first: sanitizers look at every
+/// byte that a loop touches.
+inline std::size_t first_difference(const std::vector<std::byte>& is, const std::vector<std::byte>& expected) {
+  if (is.size() == expected.size() && std::memcmp(is.data(), expected.data(), is.size()) == 0) return is.size();
+  const std::size_t common = std::min(is.size(), expected.size());
+  return static_cast<std::size_t>(
+      std::mismatch(is.begin(), is.begin() + static_cast<std::ptrdiff_t>(common), expected.begin()).first - is.begin());
+}
+
 /// A buffer of blocks of the given sizes with guard bytes between them, in reverse order if asked for.
 struct BlockBuffer {
   std::vector<std::size_t> sizes;

@@ -7,11 +7,10 @@ namespace {
 void check_gather(int rank, Collectives& collectives, const std::string& words, std::size_t size, bool regular,
                   int root, bool in_place, int salt) {
   const int ranks = collectives.communicator().size();
-  BlockBuffer all(ranks, size, regular, salt);
+  RootedBlocks all(ranks, size, regular, salt);
   const auto own = static_cast<std::size_t>(rank);
   const std::size_t bytes = all.sizes[own];
-  std::vector<std::byte> send(bytes + 1, guard);
-  for (std::size_t i = 0; i < bytes; ++i) send[i] = block_byte(i, salt, rank);
+  std::vector<std::byte> send = guarded_block(bytes, rank, salt);
   const bool kept = rank == root && in_place;
   if (kept) all.fill(rank, salt);
   GatherArguments arguments;
@@ -21,15 +20,13 @@ void check_gather(int rank, Collectives& collectives, const std::string& words, 
   arguments.root = root;
   arguments.regular = regular;
   ASSERT_TRUE(collectives.gather(arguments));
-  for (std::size_t i = 0; i < bytes; ++i) ASSERT_EQ(send[i], block_byte(i, salt, rank)) << words;
+  ASSERT_EQ(first_difference(send, guarded_block(bytes, rank, salt)), send.size()) << words;
   send.assign(bytes + 1, std::byte{0});  // nobody may still be reading
   if (rank == root) {
-    for (std::size_t r = 0; r < all.sizes.size(); ++r)
-      for (std::size_t i = 0; i < all.sizes[r]; ++i)
-        ASSERT_EQ(all.at(r, i), block_byte(i, salt, static_cast<int>(r)))
-            << words << " ranks " << ranks << " bytes " << all.sizes[r] << " root " << root << " at " << i << " of "
-            << r;
-    ASSERT_TRUE(all.guards_intact()) << words;
+    RootedBlocks expected(ranks, size, regular, salt);
+    expected.fill_all(salt);
+    ASSERT_EQ(first_difference(all.bytes, expected.bytes), all.bytes.size())
+        << words << " ranks " << ranks << " bytes " << size << " root " << root;
   }
   all.bytes.assign(all.bytes.size(), std::byte{0});  // nobody may still be writing
 }

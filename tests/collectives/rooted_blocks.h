@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
@@ -13,12 +14,6 @@ namespace tutti::test {
 inline const std::vector<std::size_t> block_sizes{
     1,     7,     Post::inline_bytes / 2, Post::inline_bytes, Post::inline_bytes + 1, 1000, 4095, 4096, 4097, 16 * 1024,
     16385, 100001};
-
-inline constexpr std::byte guard{0x5a};
-
-inline std::byte block_byte(std::size_t i, int salt, int rank) {
-  return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt) * 13 + static_cast<std::size_t>(rank));
-}
 
 struct Tried {
   const char* name;
@@ -53,13 +48,13 @@ inline World blocks_world(int ranks, Reach reach, const std::string& algorithm) 
 }
 
 /// All ranks' blocks in one buffer with guard bytes around each; irregular ones in falling order, some of them empty.
-struct BlockBuffer {
+struct RootedBlocks {
   std::vector<std::size_t> sizes;
   std::vector<std::ptrdiff_t> offsets;
   std::vector<std::byte> bytes;
   bool regular;
 
-  BlockBuffer(int ranks, std::size_t size, bool is_regular, int salt) : regular(is_regular) {
+  RootedBlocks(int ranks, std::size_t size, bool is_regular, int salt) : regular(is_regular) {
     std::ptrdiff_t next = 3;
     for (int i = 0; i < ranks; ++i) {
       sizes.push_back(regular ? size : size_of(i, size, salt));
@@ -85,18 +80,18 @@ struct BlockBuffer {
   }
   void fill(int rank, int salt) {
     const auto r = static_cast<std::size_t>(rank);
-    for (std::size_t i = 0; i < sizes[r]; ++i) at(r, i) = block_byte(i, salt, rank);
+    fill_block(bytes.data() + offsets[r], sizes[r], rank, 0, salt);
   }
-  std::byte& at(std::size_t rank, std::size_t i) { return bytes[static_cast<std::size_t>(offsets[rank]) + i]; }
-  /// Everything that is no block still is as it was.
-  bool guards_intact() const {
-    std::vector<bool> inside(bytes.size());
-    for (std::size_t r = 0; r < sizes.size(); ++r)
-      for (std::size_t i = 0; i < sizes[r]; ++i) inside[static_cast<std::size_t>(offsets[r]) + i] = true;
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      if (!inside[i] && bytes[i] != guard) return false;
-    return true;
+  void fill_all(int salt) {
+    for (int rank = 0; rank < static_cast<int>(sizes.size()); ++rank) fill(rank, salt);
   }
 };
+
+/// One rank's block, with a guard byte behind it.
+inline std::vector<std::byte> guarded_block(std::size_t bytes, int rank, int salt) {
+  std::vector<std::byte> block(bytes + 1, guard);
+  fill_block(block.data(), bytes, rank, 0, salt);
+  return block;
+}
 
 }  // namespace tutti::test

@@ -8,13 +8,13 @@ namespace {
 void check_scatter(int rank, Collectives& collectives, const std::string& words, std::size_t size, bool regular,
                    int root, bool in_place, int salt) {
   const int ranks = collectives.communicator().size();
-  BlockBuffer all(ranks, size, regular, salt);
+  RootedBlocks all(ranks, size, regular, salt);
   const auto own = static_cast<std::size_t>(rank);
   const std::size_t bytes = all.sizes[own];
   std::vector<std::byte> receive(bytes + 1, guard);
   ScatterArguments arguments;
   if (rank == root) {
-    for (int r = 0; r < ranks; ++r) all.fill(r, salt);
+    all.fill_all(salt);
     arguments.send = all.blocks();
   }
   const bool kept = rank == root && in_place;
@@ -24,16 +24,14 @@ void check_scatter(int rank, Collectives& collectives, const std::string& words,
   arguments.regular = regular;
   ASSERT_TRUE(collectives.scatter(arguments));
   if (!kept) {
-    for (std::size_t i = 0; i < bytes; ++i)
-      ASSERT_EQ(receive[i], block_byte(i, salt, rank))
-          << words << " ranks " << ranks << " bytes " << bytes << " root " << root << " at " << i << " rank " << rank;
+    ASSERT_EQ(first_difference(receive, guarded_block(bytes, rank, salt)), receive.size())
+        << words << " ranks " << ranks << " bytes " << bytes << " root " << root << " rank " << rank;
   }
   ASSERT_EQ(receive[bytes], guard) << words;
   if (rank == root) {
-    for (std::size_t r = 0; r < all.sizes.size(); ++r)
-      for (std::size_t i = 0; i < all.sizes[r]; ++i)
-        ASSERT_EQ(all.at(r, i), block_byte(i, salt, static_cast<int>(r))) << words;
-    ASSERT_TRUE(all.guards_intact()) << words;
+    RootedBlocks before(ranks, size, regular, salt);
+    before.fill_all(salt);
+    ASSERT_EQ(first_difference(all.bytes, before.bytes), all.bytes.size()) << words;
   }
   all.bytes.assign(all.bytes.size(), std::byte{0});  // nobody may still be reading
   receive.assign(receive.size(), std::byte{0});      // or writing

@@ -1,8 +1,10 @@
 // Every algorithm x reach x ranks x size gives the right bytes on every rank, and leaves the rest alone.
+#include <array>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
@@ -39,8 +41,19 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
 
 const std::vector<std::string> hierarchies{"flat", "l3+numa+socket"};
 
-std::byte pattern(std::size_t i, int salt) {
-  return static_cast<std::byte>(i * 7 + i / 251 + static_cast<std::size_t>(salt));
+/// The bytes that rank `rank` has in call `salt`, summed up over the `ranks` from there on, and a guard byte.
+std::vector<std::byte> pattern(std::size_t bytes, int salt, int ranks = 1) {
+  static const std::vector<unsigned char> base = [] {
+    std::vector<unsigned char> made(sizes.back() + 12);
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<unsigned char>(i * 7 + i / 251);
+    return made;
+  }();
+  std::array<std::byte, 256> sums{};
+  for (int value = 0; value < 256; ++value)
+    sums[static_cast<std::size_t>(value)] = static_cast<std::byte>(ranks * (value + salt) + ranks * (ranks - 1) / 2);
+  std::vector<std::byte> made(bytes + 1, guard);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = sums[base[i]];
+  return made;
 }
 
 /// What TUTTI_ALGORITHM is set to for one algorithm: once as the model has it, and with k = 1, 2, 3, p if it has one.
@@ -62,14 +75,13 @@ void sweep_bcast(const World& world) {
     for (const std::size_t bytes : sizes)
       for (const int root : {0, world.ranks - 1, world.ranks / 2}) {
         ++salt;
-        std::vector<std::byte> buffer(bytes + 1, std::byte{0x5a});
-        if (rank == root)
-          for (std::size_t i = 0; i < bytes; ++i) buffer[i] = pattern(i, salt);
+        const std::vector<std::byte> expected = pattern(bytes, salt);
+        std::vector<std::byte> buffer(bytes + 1, guard);
+        if (rank == root) buffer = expected;
         ASSERT_TRUE(collectives.bcast({buffer.data(), bytes, root}));
-        for (std::size_t i = 0; i < bytes; ++i)
-          ASSERT_EQ(buffer[i], pattern(i, salt)) << world.algorithm << " ranks " << world.ranks << " bytes " << bytes
-                                                 << " root " << root << " at " << i << " rank " << rank;
-        ASSERT_EQ(buffer[bytes], std::byte{0x5a});
+        ASSERT_EQ(first_difference(buffer, expected), buffer.size())
+            << world.algorithm << " ranks " << world.ranks << " bytes " << bytes << " root " << root << " rank "
+            << rank;
         buffer.assign(bytes, std::byte{0});  // nobody may still be reading
       }
   });
@@ -112,10 +124,10 @@ void sweep_reduction(Reach reach, const char* collective,
                           combiner.element_bytes = element;
                           combiner.function = add_bytes;
                           combiner.context = &element;
-                          std::vector<std::byte> send(bytes), receive(bytes + 1, std::byte{0x5a});
-                          for (std::size_t i = 0; i < bytes; ++i) send[i] = pattern(i, salt + rank);
+                          const std::vector<std::byte> sent = pattern(bytes, salt + rank);
+                          std::vector<std::byte> send = sent, receive(bytes + 1, guard);
                           const bool mine = everywhere || rank == root;
-                          if (in_place && mine) std::copy(send.begin(), send.end(), receive.begin());
+                          if (in_place && mine) receive = send;
                           ReduceArguments arguments;
                           arguments.send = in_place && mine ? receive.data() : send.data();
                           arguments.receive = mine ? receive.data() : nullptr;
@@ -123,18 +135,12 @@ void sweep_reduction(Reach reach, const char* collective,
                           arguments.combiner = &combiner;
                           arguments.root = root;
                           ASSERT_TRUE(call(collectives, arguments));
-                          if (mine) {
-                            for (std::size_t i = 0; i < bytes; ++i) {
-                              unsigned sum = 0;
-                              for (int r = 0; r < ranks; ++r) sum += std::to_integer<unsigned>(pattern(i, salt + r));
-                              ASSERT_EQ(receive[i], static_cast<std::byte>(sum))
-                                  << algorithm->name << " ranks " << ranks << " bytes " << bytes << " element "
-                                  << element << " root " << root << " in place " << in_place << " at " << i;
-                            }
-                          }
-                          ASSERT_EQ(receive[bytes], std::byte{0x5a});
-                          for (std::size_t i = 0; !in_place && i < bytes; ++i)
-                            ASSERT_EQ(send[i], pattern(i, salt + rank));
+                          const std::vector<std::byte> expected =
+                              mine ? pattern(bytes, salt, ranks) : std::vector<std::byte>(bytes + 1, guard);
+                          ASSERT_EQ(first_difference(receive, expected), receive.size())
+                              << algorithm->name << " ranks " << ranks << " bytes " << bytes << " element " << element
+                              << " root " << root << " in place " << in_place;
+                          ASSERT_EQ(first_difference(send, sent), send.size());
                           send.assign(bytes, std::byte{0});
                         }
                   });

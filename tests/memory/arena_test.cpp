@@ -1,6 +1,7 @@
 #include "memory/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -24,6 +25,21 @@ TEST(Arena, WhatIsAllocatedIsZeroAlsoTheSecondTime) {
     std::memset(arena->base() + *offset, 1, 10000);
     arena->release(*offset);
   }
+}
+
+TEST(Arena, BeyondTheLimitOfFilesIsRefusedAndNoSignal) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit less = before;
+  less.rlim_cur = std::size_t{1} << 20;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &less), 0);
+  std::string reason;
+  const auto refused = Arena::create(std::size_t{2} << 20, reason);
+  const auto fits = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_FALSE(refused);
+  EXPECT_NE(reason.find("ulimit -f"), std::string::npos) << reason;
+  EXPECT_TRUE(fits);
 }
 
 TEST(Arena, FreedNeighboursJoinSoThatTheWholeFitsAgain) {

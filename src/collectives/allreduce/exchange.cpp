@@ -70,7 +70,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 5.0 + 0.2 * shape.ranks,
                              .rounds = 3,
                              .remote_bytes = 2 * others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -1,6 +1,7 @@
 #include "collectives/common/blocks.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "base/copy.h"
@@ -9,11 +10,18 @@ namespace tutti {
 
 namespace {
 
+/// Said instead of a size: there is a table, in a region of its own or at the head of the post's tail.
 constexpr std::uint64_t irregular = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t irregular_in_post = irregular - 1;
 
 struct Entry {
   std::uint64_t offset, bytes;
 };
+
+struct ShortEntry {
+  std::uint8_t offset, bytes;
+};
+static_assert(Post::tail_bytes <= std::numeric_limits<std::uint8_t>::max());
 
 struct Span {
   const std::byte* begin = nullptr;
@@ -94,6 +102,45 @@ bool fit_data_area(const Communicator& communicator, const Blocks& blocks, std::
   return copied > 0 && table_bytes_of(blocks, count) + copied <= communicator.slot_bytes();
 }
 
+/// What blocks take up in the tail of a post, with their table if they need one.
+std::size_t post_bytes_of(const Blocks& blocks, std::size_t count, std::size_t copied) {
+  return copied + (blocks.is_regular() ? 0 : count * sizeof(ShortEntry));
+}
+
+/// Small blocks to read travel with the post itself: their reader needs no other line.
+ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
+  Communicator& communicator = operation.communicator();
+  Post& mine = operation.own().post;
+  std::byte* const tail = mine.regions.tail;
+  ExposedBlocks exposed{{communicator.arena_region(tail), tail, true, true}, blocks};
+  exposed.local.base = tail;
+  if (blocks.is_regular()) {
+    exposed.local.stride = blocks.stride == 0 ? 0 : blocks.bytes;
+    const std::size_t distinct = blocks.stride == 0 ? 1 : count;
+    for (std::size_t i = 0; i < distinct; ++i)
+      if (static_cast<std::ptrdiff_t>(i) != skip) copy_bytes(exposed.local.at(i), blocks.at(i), blocks.bytes);
+    mine.regions.bytes = blocks.bytes;
+    mine.regions.stride = exposed.local.stride;
+  } else {
+    auto* const offsets = operation.array<std::ptrdiff_t>(count);
+    exposed.local.offsets = offsets;
+    std::size_t next = count * sizeof(ShortEntry);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t bytes = static_cast<std::ptrdiff_t>(i) == skip ? 0 : blocks.size(i);
+      offsets[i] = static_cast<std::ptrdiff_t>(next);
+      const ShortEntry entry{static_cast<std::uint8_t>(next), static_cast<std::uint8_t>(bytes)};
+      std::memcpy(tail + i * sizeof entry, &entry, sizeof entry);
+      if (bytes) copy_bytes(tail + next, blocks.at(i), bytes);
+      next += bytes;
+    }
+    mine.regions.bytes = irregular_in_post;
+  }
+  mine.regions.source = exposed.exposure.region.bits();
+  mine.regions.destination = 0;
+  operation.publish(mine.flag);
+  return exposed;
+}
+
 }  // namespace
 
 bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
@@ -105,9 +152,11 @@ bool written_in_place(Communicator& communicator, const Blocks& blocks, std::siz
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
                           std::ptrdiff_t skip) {
   Communicator& communicator = operation.communicator();
+  const std::size_t copied = bytes_without(blocks, count, skip);
+  if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
+    return post_in_tail(operation, blocks, count, skip);
   const Span span = span_of(blocks, count);
   const memory::Kind kind = reach(communicator.node(), blocks, count, span);
-  const std::size_t copied = bytes_without(blocks, count, skip);
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
   const std::size_t table_bytes = table_bytes_of(blocks, count);
   const bool fits = fit_data_area(communicator, blocks, count, copied);
@@ -179,6 +228,11 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
   operation.communicator().check(rank, operation.sequence());
   const Post& post = operation.slot(rank).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
+  if (post.regions.bytes == irregular_in_post) {
+    ShortEntry entry{};
+    std::memcpy(&entry, post.regions.tail + index * sizeof entry, sizeof entry);
+    return {region, entry.offset, entry.bytes};
+  }
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
   const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
       memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));

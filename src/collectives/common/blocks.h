@@ -34,6 +34,7 @@ inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::si
 /// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
 /// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
 /// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none.
+/// Blocks to read that are small enough travel in the post itself, wherever they are, and need no table elsewhere.
 /// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the data area,
 /// which has room for one entry a rank, or for more blocks (neighbourhoods) in the other side's staging buffer.
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,

@@ -52,7 +52,8 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      // Two flags, and the looks for all others' buffers and into the table of regions, which take as long again.
+      return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = others * bytes + bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -1,0 +1,206 @@
+#include "selection/table.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/nearest.h"
+
+namespace tutti::selection {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 3> reach_names{"mapped", "kernel", "staged"};
+/// More than any tuning writes; what a damaged file may ask for.
+constexpr std::size_t entries_max = 1'000'000;
+constexpr std::int64_t largest = std::int64_t{1} << 62;
+constexpr std::string_view stem = "tutti-table-";
+
+std::string in_quotes(const std::string& text) {
+  return "\"" + text + "\"";
+}
+
+const json* member(const json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? &*found : nullptr;
+}
+
+/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it is.
+std::string text_of(const json& object, const char* name) {
+  constexpr std::size_t longest = 200;
+  const json* value = member(object, name);
+  if (!value || !value->is_string()) return "";
+  std::string text = value->get<std::string>().substr(0, longest);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; }, '?');
+  return text;
+}
+
+/// The value, if it is a whole number from `least` to `most`.
+std::optional<std::int64_t> whole(const json* value, std::int64_t least, std::int64_t most) {
+  if (!value || !value->is_number_integer()) return std::nullopt;
+  if (value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
+    return std::nullopt;
+  const auto number = value->get<std::int64_t>();
+  return number < least || number > most ? std::nullopt : std::optional(number);
+}
+
+/// [from, to], both included.
+template <class Number>
+bool read_range(const json* value, std::int64_t least, std::int64_t most, Number& from, Number& to) {
+  if (!value || !value->is_array() || value->size() != 2) return false;
+  const auto low = whole(&(*value)[0], least, most), high = whole(&(*value)[1], least, most);
+  if (!low || !high || *high < *low) return false;
+  from = static_cast<Number>(*low);
+  to = static_cast<Number>(*high);
+  return true;
+}
+
+/// What of an entry is not as it must be; empty if all is.
+std::string read_entry(const json& object, TableEntry& entry) {
+  if (!object.is_object()) return "it is no object";
+  entry.collective = text_of(object, "collective");
+  if (entry.collective.empty()) return "\"collective\" is no name";
+  if (!read_range(member(object, "ranks"), 2, INT_MAX, entry.ranks_from, entry.ranks_to))
+    return "\"ranks\" is not [from, to] with numbers from 2 on";
+  if (!read_range(member(object, "bytes"), 0, largest, entry.bytes_from, entry.bytes_to))
+    return "\"bytes\" is not [from, to] with numbers from 0 on";
+  const auto levels = whole(member(object, "levels"), 1, INT_MAX);
+  if (!levels) return "\"levels\" is no number from 1 on";
+  entry.levels = static_cast<int>(*levels);
+  const json* per_core = member(object, "ranks_per_core");
+  if (!per_core || !per_core->is_number() || !(per_core->get<double>() > 0) || !std::isfinite(per_core->get<double>()))
+    return "\"ranks_per_core\" is no number above 0";
+  entry.ranks_per_core = per_core->get<double>();
+  const auto reach = std::find(reach_names.begin(), reach_names.end(), text_of(object, "reach"));
+  if (reach == reach_names.end()) return "\"reach\" is not mapped, kernel or staged";
+  entry.reach = static_cast<Reach>(reach - reach_names.begin());
+  if (const json* commutative = member(object, "commutative")) {
+    if (!commutative->is_boolean()) return "\"commutative\" is not true or false";
+    entry.commutative = commutative->get<bool>();
+  }
+  entry.algorithm = text_of(object, "algorithm");
+  if (entry.algorithm.empty()) return "\"algorithm\" is no name";
+  if (const json* parameter = member(object, "parameter")) {
+    const auto value = whole(parameter, 0, INT_MAX);
+    if (!value) return "\"parameter\" is no number from 0 on";
+    entry.parameter = static_cast<int>(*value);
+  }
+  return "";
+}
+
+/// Why an entry cannot be used, in words; empty if it can. Gives the algorithm its own name if it is under another.
+std::string why_unusable(TableEntry& entry, std::span<const Known> known) {
+  const auto of =
+      std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.collective == entry.collective; });
+  if (of == known.end()) return "there is no collective " + in_quotes(entry.collective);
+  if (entry.collective.starts_with("neighbor"))
+    return "the ranks of " + entry.collective + " do not know each other's sizes, so they cannot choose by a table";
+  if (entry.algorithm == host_algorithm) return "";
+  if (const auto alias = std::find(of->aliases.begin(), of->aliases.end(), entry.algorithm); alias != of->aliases.end())
+    entry.algorithm = of->algorithms[static_cast<std::size_t>(alias - of->aliases.begin())];
+  const auto name = std::find(of->algorithms.begin(), of->algorithms.end(), entry.algorithm);
+  if (name == of->algorithms.end())
+    return entry.collective + " has no algorithm " + in_quotes(entry.algorithm) + " (the nearest is " +
+           in_quotes(nearest(entry.algorithm, of->algorithms)) + ")";
+  const auto i = static_cast<std::size_t>(name - of->algorithms.begin());
+  const std::string takes = i < of->parameters.size() ? of->parameters[i] : "";
+  if (takes.empty() && entry.parameter != 0) return entry.algorithm + " of " + entry.collective + " has no parameter";
+  if (!takes.empty() && entry.parameter == 0)
+    return entry.algorithm + " of " + entry.collective + " needs a \"parameter\", its " + takes;
+  return "";
+}
+
+/// "tutti-table-2" is 2; 0 if it is none of ours.
+int schema_version(const std::string& schema) {
+  return schema.compare(0, stem.size(), stem) == 0 ? std::atoi(schema.c_str() + stem.size()) : 0;
+}
+
+/// Empty, or what is wrong with the document as a whole.
+std::string read_head(const json& document, TableOrigin& origin) {
+  if (document.is_discarded()) return "it is no JSON, or cut off";
+  const std::string schema = text_of(document, "schema");
+  const int version = schema_version(schema);
+  if (version < 1)
+    return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
+  if (version > 1)
+    return "its schema " + in_quotes(schema) + " is newer than " + in_quotes(std::string(table_schema)) +
+           ", which this version reads";
+  const json* machine = member(document, "machine");
+  const json* host = member(document, "host");
+  origin.machine.processor = machine ? text_of(*machine, "processor") : "";
+  origin.machine.topology = machine ? text_of(*machine, "topology") : "";
+  origin.machine.cores = static_cast<int>(machine ? whole(member(*machine, "cores"), 1, 1 << 20).value_or(0) : 0);
+  if (origin.machine.cores == 0 || origin.machine.topology.empty())
+    return "it does not say on what machine it was measured (\"machine\": processor, topology, cores)";
+  origin.host = host ? text_of(*host, "name") : "";
+  origin.host_version = host ? text_of(*host, "version") : "";
+  if (origin.host.empty()) return "it does not say with what MPI it was measured (\"host\": name, version)";
+  const json* entries = member(document, "entries");
+  if (!entries || !entries->is_array()) return "it has no \"entries\"";
+  if (entries->size() > entries_max) return "it has more than a million entries";
+  return "";
+}
+
+bool same(const std::string& a, const std::string& b) {
+  return a.empty() || b.empty() || a == b;
+}
+
+}  // namespace
+
+bool TableEntry::fits(const Shape& shape) const {
+  return shape.ranks >= ranks_from && shape.ranks <= ranks_to && shape.levels == levels && shape.reach == reach &&
+         shape.commutative == commutative && std::abs(shape.ranks_per_core - ranks_per_core) < 0.01 &&
+         shape.bytes >= bytes_from && shape.bytes <= bytes_to;
+}
+
+const TableEntry* Table::find(std::string_view collective, const Shape& shape) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const TableEntry& entry) {
+    return entry.collective == collective && entry.fits(shape);
+  });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+ParsedTable parse_table(std::string_view text, std::span<const Known> known) {
+  ParsedTable out;
+  const json document = json::parse(text.begin(), text.end(), nullptr, false);
+  TableOrigin origin;
+  out.error = read_head(document, origin);
+  if (!out.error.empty()) return out;
+  std::vector<TableEntry> entries;
+  std::size_t number = 0;
+  for (const json& object : *member(document, "entries")) {
+    TableEntry entry;
+    const std::string which = "entry " + std::to_string(++number);
+    if (const std::string wrong = read_entry(object, entry); !wrong.empty()) {
+      out.error = which + ": " + wrong;
+      return out;
+    }
+    if (const std::string why = why_unusable(entry, known); !why.empty())
+      out.left_out.push_back(which + ": " + why);
+    else
+      entries.push_back(std::move(entry));
+  }
+  out.table.emplace(std::move(origin), std::move(entries));
+  return out;
+}
+
+std::string why_other_origin(const TableOrigin& measured, const TableOrigin& here) {
+  if (const std::string why = why_other_machine(measured.machine, here.machine); !why.empty()) return why;
+  if (!same(measured.machine.topology, here.machine.topology))
+    return "it was measured on a machine of " + measured.machine.topology + ", this has " + here.machine.topology;
+  if (!same(measured.host, here.host) || !same(measured.host_version, here.host_version))
+    return "it was measured with " + measured.host + " " + measured.host_version + ", this is " + here.host + " " +
+           here.host_version;
+  return "";
+}
+
+std::string_view name_of(Reach reach) {
+  return reach_names[static_cast<std::size_t>(reach)];
+}
+
+}  // namespace tutti::selection

