@@ -48,6 +48,7 @@ struct Options {
   std::string mechanisms;
   std::string mapping;
   std::string hierarchy = "auto";
+  bool cma = false;
   bool irregular = false;
   bool ordered = false;
   std::string eager_max, slot_bytes;
@@ -196,6 +197,7 @@ selection::Shape shape_of(const Options& options, const Surroundings& surroundin
   shape.reach = options.reach == "mapped"   ? selection::Reach::mapped
                 : options.reach == "kernel" ? selection::Reach::kernel
                                             : selection::Reach::staged;
+  shape.kernel_beyond_slot = options.cma;
   return shape;
 }
 
@@ -302,6 +304,7 @@ void add_options(CLI::App& app, Options& options) {
       "core, numa, socket or unbound: ranks are placed so on the machine, which gives the levels; --ranks 0: "
       "one a core");
   app.add_option("--hierarchy", options.hierarchy, "As TUTTI_HIERARCHY; with --map")->capture_default_str();
+  app.add_flag("--cma", options.cma, "Where staged: what does not fit a slot is copied by the kernel");
   app.add_flag("--irregular", options.irregular, "Sizes differ between ranks");
   app.add_flag("--ordered", options.ordered, "The operator does not commute");
   app.add_option("--eager-max", options.eager_max, "TUTTI_EAGER_MAX");

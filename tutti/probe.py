@@ -20,7 +20,7 @@ from tutti import __version__
 from tutti.bench import parse_line
 from tutti.errors import UserError
 from tutti.library import find_tool
-from tutti.probe_fit import Fit, Line, combine_passes, fit, select
+from tutti.probe_fit import Fit, Line, combine_passes, fit, select, unsteady
 
 #: Name and version of the file's layout; src/selection/machine.h has the same.
 SCHEMA = "tutti-probe-1"
@@ -146,6 +146,7 @@ def document(
         "spread": fitted.spread,
         "fits": {"kernel": fitted.kernel, "gamma": fitted.gamma},
         "left_out": notes,
+        "warnings": [said for said in [unsteady(lines)] if said],
         "measurements": [line for line in lines if line["measure"] != "machine"],
     }, fitted
 

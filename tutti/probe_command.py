@@ -141,6 +141,8 @@ def _show(
 ) -> None:
     for sentence in summary(document):
         print(sentence)
+    for warning in document.get("warnings", []):
+        print(f"warning: {warning}")
     for note in document["left_out"]:
         print(f"left out: {note}")
     for sentence in validation["words"] if validation else []:

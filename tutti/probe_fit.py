@@ -16,6 +16,8 @@ PAGE = 4096
 LEAST_BYTES = 16 * 1024
 #: Copies up to this size stay within the caches that cores share.
 CACHED_BYTES = 1 << 20
+#: Passes that differ by more were measured in different states of the machine.
+UNSTEADY = 1.5
 #: What a line has of its measurement; the rest says of what.
 _MEASURED = {"pass", "seconds", "lower", "upper", "samples"}
 
@@ -67,6 +69,19 @@ def spread_of(line: Line) -> float:
     """Half the width of the confidence interval, relative to the median."""
     seconds = float(line["seconds"])
     return (float(line["upper"]) - float(line["lower"])) / 2 / seconds if seconds > 0 else 0.0
+
+
+def unsteady(lines: Iterable[Line]) -> Optional[str]:
+    """What to say if the passes differ so much that the machine must have changed meanwhile; None if they do not."""
+    rows = [line for line in lines if line.get("passes", 1) > 1 and float(line["lower"]) > 0]
+    rows = [*select(rows, "hop"), *select(rows, "mapped_copy", copy="read", bytes=64 * 1024)]
+    worst = max((float(row["upper"]) / float(row["lower"]) for row in rows), default=1.0)
+    if worst < UNSTEADY:
+        return None
+    return (
+        f"flags or copies between two cores took up to {worst:.1f} times as long in one pass as in another: the "
+        "parameters mix states of the machine; measure again"
+    )
 
 
 def _line_through(points: List[Tuple[float, float]]) -> Tuple[float, float]:

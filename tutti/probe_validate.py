@@ -132,7 +132,8 @@ class Predictor:
                 "--reach",
                 reach,
             ]
-            words += ["--ranks-per-core", f"{ranks_per_core:g}"]
+            # Cells in slots are of cma: there the kernel copies what does not fit a slot.
+            words += ["--ranks-per-core", f"{ranks_per_core:g}", *(["--cma"] if reach == "staged" else [])]
             done = subprocess.run(
                 [*self._words, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
             )

@@ -38,6 +38,8 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
     shape.reach = Reach::mapped;
   else
     shape.reach = surroundings.cma && !in_slots ? Reach::kernel : Reach::staged;
+  // With a window, what is larger than a slot is usually in it.
+  shape.kernel_beyond_slot = surroundings.cma && !surroundings.xpmem && !surroundings.window;
   return shape;
 }
 

@@ -84,7 +84,12 @@ selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool com
 
 selection::Shape Collectives::shape_of(std::string_view collective, std::size_t bytes) const {
   const bool irregular = is_irregular(collective);
-  return shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
+  selection::Shape shape = shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
+    if (std::find(names.begin(), names.end(), collective) != names.end())
+      shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  });
+  return shape;
 }
 
 template <class Arguments>

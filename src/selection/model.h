@@ -53,8 +53,13 @@ struct Shape {
   double buffers = 2;  ///< what a rank's buffers hold, in multiples of `bytes`
   bool commutative = true;
   Reach reach = Reach::mapped;
-  int parameter = 0;  ///< k or j of the algorithm that is looked at; 0 if it has none
+  bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
+  int parameter = 0;                ///< k or j of the algorithm that is looked at; 0 if it has none
 
+  /// How `exposed` bytes of one rank are reached together, where an algorithm exposes more than `bytes`.
+  Reach reach_of(std::size_t exposed) const {
+    return reach == Reach::staged && kernel_beyond_slot && exposed > slot_bytes ? Reach::kernel : reach;
+  }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
 };
@@ -68,10 +73,11 @@ struct Cost {
   double written_bytes = 0;    ///< the part of remote_bytes that is written to others' buffers
   double exchanged_bytes = 0;  ///< the part of remote_bytes that is read while its owner reads from another rank, too
   double stored_bytes = 0;     ///< the part of remote_bytes that is stored into two buffers of the message's size
-  double slot_bytes = 0;       ///< through slots on the way in or out, because buffers of this size are not reachable
+  double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
   double reduced_bytes = 0;
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
+  bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
   double concurrency = 1;  ///< how many copy from or to one rank at once
 
   double seconds(const Shape& shape, const Model& model) const {
@@ -83,7 +89,7 @@ struct Cost {
     double work = copied_bytes * byte(model.copy_byte) + slot_bytes * byte(model.slot_byte) +
                   reduced_bytes * model.reduce_byte + exposures * model.expose;
     if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
-    if (startups > 0 && shape.reach == Reach::kernel) {
+    if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
       // Ranks that take turns are not in the kernel at the same time.
       const double at_once = std::max(1.0, concurrency / shared);
       work += startups * model.kernel_start + (remote_bytes - written_bytes) * model.kernel_byte +

@@ -145,6 +145,15 @@ def test_passes_become_their_median_and_their_range():
     assert same["upper"] == rows[0]["upper"]
 
 
+def test_a_machine_that_changed_meanwhile_is_warned_of():
+    rows = [
+        {**line("hop", seconds, **{"from": 0, "to": 1}), "pass": i}
+        for i, seconds in enumerate((6e-8, 7e-8, 2e-7))
+    ]
+    assert "3.3 times" in made(combine_passes([*measurements()[:1], *rows]))["warnings"][0]
+    assert made(combine_passes([*measurements()[:1], *rows[:2]]))["warnings"] == []
+
+
 def test_what_was_not_measured_is_shipped_and_said():
     only = [row for row in measurements() if row["measure"] in ("machine", "turn")]
     document = made(only, ["copies by the kernel: forbidden"])

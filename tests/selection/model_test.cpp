@@ -34,6 +34,23 @@ TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(100, Reach::kernel), model), 2 * 1000 + 60 * 1 + 40 * 2 + 100 * 3 * 2);
 }
 
+TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
+  Shape shape = shape_of(10, Reach::staged);
+  shape.slot_bytes = 16;
+  EXPECT_EQ(shape.reach_of(20), Reach::staged);
+  shape.kernel_beyond_slot = true;
+  EXPECT_EQ(shape.reach_of(20), Reach::kernel);
+  EXPECT_EQ(shape.reach_of(16), Reach::staged);
+  shape.reach = Reach::mapped;
+  EXPECT_EQ(shape.reach_of(20), Reach::mapped);
+
+  Model model;
+  model.kernel_start = 1000, model.remote_byte = 1, model.kernel_byte = 0, model.kernel_page = 0;
+  shape.reach = Reach::staged;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1}.seconds(shape, model)), 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1, .by_kernel = true}.seconds(shape, model)), 1000);
+}
+
 TEST(Cost, RanksThatTakeTurnsDoNotContendInTheKernel) {
   Model model;
   model.turn = 0;

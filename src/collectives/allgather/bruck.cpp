@@ -47,17 +47,19 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
     "bruck", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = others * bytes,
                              .exchanged_bytes = others * bytes,
                              // The own block goes where others have read the one before.
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
-                             .startups = 2 * steps};
+                             .startups = 2 * steps,
+                             .by_kernel = reach == selection::Reach::kernel};
     },
     run};
 

@@ -67,6 +67,7 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
     "recursive-doubling", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const auto ranks = static_cast<unsigned>(shape.ranks);
       const bool fold = !std::has_single_bit(ranks);
       const double steps = std::bit_width(ranks) - 1 + (fold ? 2 : 0);
@@ -74,13 +75,14 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
       const double read = (fold ? 2.0 : 1.0) * (shape.ranks - 1);
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = read * bytes,
                              .exchanged_bytes = read * bytes,
                              // The own block goes where others have read the one before.
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
-                             .startups = (fold ? 2.0 : 1.0) * steps};
+                             .startups = (fold ? 2.0 : 1.0) * steps,
+                             .by_kernel = reach == selection::Reach::kernel};
     },
     run};
 

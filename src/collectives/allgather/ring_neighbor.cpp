@@ -55,16 +55,18 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
     [](const selection::Shape& shape) { return std::gcd(shape.ranks, shape.parameter) == 1; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double steps = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
                              .rounds = 1.0 + steps,
-                             .copied_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = steps * bytes,
                              .exchanged_bytes = steps * bytes,
                              // The own block goes where others have read the one before.
-                             .slot_bytes = shape.reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
-                             .startups = steps};
+                             .startups = steps,
+                             .by_kernel = reach == selection::Reach::kernel};
     },
     run,
     {"j", candidate}};

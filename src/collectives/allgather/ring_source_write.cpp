@@ -81,6 +81,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
     "ring-source-write", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
@@ -88,9 +89,10 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              .copied_bytes = shape.reach == selection::Reach::mapped ? bytes / 2 : bytes,
                              .remote_bytes = others * bytes,
                              .written_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+                             .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
-                             .startups = others};
+                             .startups = others,
+                             .by_kernel = reach == selection::Reach::kernel};
     },
     run};
 

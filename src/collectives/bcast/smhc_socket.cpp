@@ -31,15 +31,16 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
     "smhc-socket", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      // Two sockets, or one level and then none between sockets.
+      // Two sockets; with one level there is nothing between sockets.
       const double levels = shape.levels > 1 ? 2 : 1;
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
-      return selection::Cost{.hops = (3.0 + pieces - 1) * levels + 0.2 * shape.ranks / levels,
-                             .rounds = 3 * levels,
-                             .copied_bytes = (levels - 1) * bytes,
-                             .remote_bytes = (levels - 1) * bytes + std::min(bytes, smhc::usual_piece_bytes),
-                             .slot_bytes = levels * bytes,
-                             .exposures = levels};
+      return selection::Cost{
+          .hops = 3.0 * levels + 0.2 * shape.ranks / levels + (pieces - 1) * (levels + 0.1 * shape.ranks / levels),
+          .rounds = 3 * levels,
+          .copied_bytes = (levels - 1) * bytes,
+          .remote_bytes = (levels - 1) * bytes + std::min(bytes, smhc::usual_piece_bytes),
+          .slot_bytes = levels * bytes,
+          .exposures = levels};
     },
     run};
 

@@ -93,16 +93,17 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const bool root_reads = shape.reach == selection::Reach::mapped;  // the root reads only what is mapped
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The bytes that the root reads are fewer for the senders, but where both share a cache or the memory is the limit
       // that is no gain: with the same cores 1 MB took 91 us so and 78 us by writes alone.
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes,
-                             .written_bytes = root_reads ? 0.0 : bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .written_bytes = bytes,
+                             .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,
+                             .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1)};
     },
     run};

@@ -65,13 +65,15 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
     "parallel-write", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .written_bytes = bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 1,
                              .startups = 1,
+                             .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1)};
     },
     run};

@@ -84,14 +84,16 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root stores only where buffers are mapped.
       const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.25 / shape.ranks : 1.0;
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes * part,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,
+                             .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1)};
     },
     run};

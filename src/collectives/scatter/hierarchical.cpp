@@ -106,12 +106,14 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
       const double all = bytes * shape.ranks;
       const bool in_slot = all <= static_cast<double>(shape.slot_bytes);
       const double leaders = blocks_of_leaders(shape);
+      const selection::Reach reach = shape.reach_of(static_cast<std::size_t>(all));
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
                              .remote_bytes = bytes * (1 + leaders),
-                             .slot_bytes = in_slot || shape.reach == selection::Reach::staged ? all : 0.0,
+                             .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,
                              .exposures = static_cast<double>(shape.levels),
-                             .startups = 1 + leaders};
+                             .startups = 1 + leaders,
+                             .by_kernel = reach == selection::Reach::kernel};
     },
     run};
 
