@@ -56,7 +56,8 @@ def count(output: str, status: int) -> Tuple[int, int]:
 
 def run_step(step: Step) -> Tuple[int, int, str]:
     """Runs one step. Returns passed, failed, and its output."""
-    environment = {**os.environ, **step.variables}
+    # Whoever runs the tests may have measured the machine or tuned it: not for the tests.
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(LOGS / "no-configuration"), **step.variables}
     if not Path(step.command[0]).exists() and "/" in step.command[0]:
         return 0, 1, f"{step.command[0]} does not exist\n"
     log = LOGS / (re.sub(r"[^\w.-]+", "-", step.name) + ".log")
