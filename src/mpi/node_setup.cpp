@@ -53,6 +53,9 @@ struct Card {
   std::int64_t segment;      ///< by xpmem; negative if there is none
   std::uint64_t exposures;   ///< offset of the ExposureTable in the arena
   std::uint64_t xpmem_word;  ///< the magic word as a region
+  // How many files rank 0 of the job has to read: usually none, then nothing needs to be said about them.
+  std::int32_t probe_files;
+  std::int32_t table_files;
   std::uint64_t affinity[affinity_words];
 };
 
@@ -350,11 +353,11 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   node.waiter = sync::make_waiter(std::move(options));
 }
 
-/// The model's parameters: measured ones if there is a file of them that fits, else the shipped ones. All ranks take the
+/// The model's parameters: measured ones if the first of rank 0's files fits, else the shipped ones. All ranks take the
 /// same: what one node cannot use nobody does.
-void take_measured_model(Job& job) {
+void take_measured_model(Job& job, const std::vector<std::string>& files) {
   const Node& node = job.node;
-  const SiteFile file = read_on_first_rank(paths_of_setting(node.settings.probe, "probe.json"));
+  const SiteFile file = read_on_first_rank(files);
   if (file.path.empty()) {
     if (!node.settings.probe.empty() && node.settings.probe != "off")
       node.log.warn("TUTTI_PROBE: there is no file \"%s\"; the shipped parameters are used",
@@ -468,6 +471,14 @@ std::unique_ptr<Job> start_job() {
   const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
 
+  std::vector<std::string> probes, tables;
+  if (world_rank == 0) {
+    probes = files_of_setting(node.settings.probe, "probe.json");
+    tables = table_files(node.settings.decision_table);
+    card.probe_files = static_cast<std::int32_t>(probes.size());
+    card.table_files = static_cast<std::int32_t>(tables.size());
+  }
+
   std::vector<Card> all(static_cast<std::size_t>(world_size));
   host.Allgather(&card, sizeof card, MPI_BYTE, all.data(), sizeof card, MPI_BYTE, MPI_COMM_WORLD);
   const Neighbours here = neighbours_of(world_rank, all);
@@ -512,9 +523,10 @@ std::unique_ptr<Job> start_job() {
   check_hierarchy(node);
   const auto known = known_algorithms();
   job->knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
-  take_measured_model(*job);
+  if (all.front().probe_files > 0) take_measured_model(*job, probes);
   job->origin = table_origin(published_machine(node));
-  job->knowledge.table = agreed_table(node.settings.decision_table, job->origin, known, node.log);
+  if (const int count = all.front().table_files; count > 0)
+    job->knowledge.table = agreed_table(tables, count, node.settings.decision_table, job->origin, known, node.log);
   const Card& first = here.cards.front();
   job->node_identity = mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, 8);
   job->active = true;

@@ -1,6 +1,7 @@
 #include "mpi/site_files.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -57,9 +58,12 @@ std::vector<std::string> site_paths(std::string_view name) {
   return paths;
 }
 
-std::vector<std::string> paths_of_setting(const std::string& setting, std::string_view name) {
+std::vector<std::string> files_of_setting(const std::string& setting, std::string_view name) {
   if (setting == "off") return {};
-  return setting.empty() ? site_paths(name) : std::vector<std::string>{setting};
+  if (!setting.empty()) return {setting};
+  std::vector<std::string> files = site_paths(name);
+  std::erase_if(files, [](const std::string& path) { return access(path.c_str(), F_OK) != 0; });
+  return files;
 }
 
 SiteFile read_on_first_rank(const std::vector<std::string>& paths) {

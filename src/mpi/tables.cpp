@@ -31,22 +31,8 @@ std::vector<std::string> tables_in(const std::string& folder) {
   return paths;
 }
 
-/// What rank 0 finds in the folders of user and site; the others need not look.
-std::vector<std::string> paths_of(const std::string& setting) {
-  if (setting == "off") return {};
-  if (!setting.empty()) return {setting};
-  std::vector<std::string> paths;
-  for (const std::string& folder : site_paths("tables"))
-    for (std::string& path : tables_in(folder)) paths.push_back(std::move(path));
-  if (paths.size() > files_max) paths.resize(files_max);
-  return paths;
-}
-
 /// Rank 0's files, the same bytes on all ranks.
-std::vector<SiteFile> agreed_files(const std::string& setting) {
-  const std::vector<std::string> paths = paths_of(setting);
-  int count = static_cast<int>(paths.size());
-  host.Bcast(&count, 1, MPI_INT, 0, MPI_COMM_WORLD);
+std::vector<SiteFile> agreed_files(const std::vector<std::string>& paths, int count) {
   std::vector<SiteFile> files;
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -111,9 +97,20 @@ selection::TableOrigin table_origin(const std::optional<topology::Machine>& mach
   return {machine ? selection::identity_of(*machine) : selection::MachineIdentity{}, mpi.name, mpi.version};
 }
 
-std::shared_ptr<const selection::Table> agreed_table(const std::string& setting, const selection::TableOrigin& here,
+std::vector<std::string> table_files(const std::string& setting) {
+  if (setting == "off") return {};
+  if (!setting.empty()) return {setting};
+  std::vector<std::string> paths;
+  for (const std::string& folder : site_paths("tables"))
+    for (std::string& path : tables_in(folder)) paths.push_back(std::move(path));
+  if (paths.size() > files_max) paths.resize(files_max);
+  return paths;
+}
+
+std::shared_ptr<const selection::Table> agreed_table(const std::vector<std::string>& paths, int count,
+                                                     const std::string& setting, const selection::TableOrigin& here,
                                                      std::span<const selection::Known> known, const Log& log) {
-  const std::vector<SiteFile> files = agreed_files(setting);
+  const std::vector<SiteFile> files = agreed_files(paths, count);
   std::string misfit;
   int misfits = 0;
   for (const SiteFile& file : files) {
