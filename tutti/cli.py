@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tutti import __version__
-from tutti.errors import UserError
+from tutti.errors import INTERRUPTED, MISTAKE, UserError
 from tutti.tune_command import tune
 
 app = typer.Typer(
@@ -21,8 +21,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Tutti: faster MPI collectives inside a node, for programs as they are.",
 )
-MISTAKE = 2
-INTERRUPTED = 130
 
 
 def _version(wanted: bool) -> None:

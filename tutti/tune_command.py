@@ -11,12 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tutti.errors import UserError
+from tutti.errors import INTERRUPTED, UserError
 from tutti.hosts import Host
 from tutti.sizes import human_bytes
-
-#: As shells have it for a program that Ctrl-C ended.
-INTERRUPTED = 130
 
 EXAMPLES = """Examples:
 
