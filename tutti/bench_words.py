@@ -21,7 +21,7 @@ GROUPS = {
     ),
 }  # fmt: skip
 COLLECTIVES = tuple(dict.fromkeys(name for names in GROUPS.values() for name in names))
-MECHANISMS = ("window", "cma", "staged")
+MECHANISMS = ("window", "xpmem", "cma", "staged")
 #: The C++ program counts in elements of this size.
 GRAIN = 4
 LARGEST = 1 << 30

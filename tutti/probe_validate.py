@@ -249,7 +249,6 @@ def draw(points: List[Point], path: Path) -> None:
             axes.set_ylabel("us: line predicted, dot observed", fontsize=7)
             if names:
                 axes.legend(fontsize=5.5, ncols=2)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
 

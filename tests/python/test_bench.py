@@ -130,8 +130,8 @@ def test_picture_is_written(tmp_path):
         cell(3.0, "barrier", 0),
         cell(1.5, host="intel", count=4),
     ]
-    plot(cells, {"mpich": "MPICH"}, tmp_path / "new" / "picture.png")
-    assert (tmp_path / "new" / "picture.png").read_bytes().startswith(b"\x89PNG")
+    plot(cells, {"mpich": "MPICH"}, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_is_no_size_is_refused(text):
         (["--skew", "-1"], "--skew -1"),
         (
             ["--mechanisms", "windwo"],
-            "--mechanisms windwo: expected some of window, cma, staged; the nearest is window",
+            "--mechanisms windwo: expected some of window, xpmem, cma, staged; the nearest is window",
         ),
         (["--algorithms", "k=4"], "--algorithms k=4: follows no algorithm"),
         (["--algorithms", "all", "--algorithm", "bcast:xhc"], "exclude each other"),

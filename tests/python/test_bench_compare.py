@@ -127,7 +127,7 @@ def test_wrong_results_are_told():
 
 def test_one_picture_a_collective(tmp_path):
     cells = [*CELLS, cell("auto", "", 4, 1.0, collective="gather"), cell("auto", "", 4, 2.0, ranks=4)]
-    written = comparison_plots(cells, {}, tmp_path / "new" / "speed.png")
+    written = comparison_plots(cells, {}, tmp_path / "speed.png")
     assert [path.name for path in written] == ["speed-scatter.png", "speed-gather.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 

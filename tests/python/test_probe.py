@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tutti import probe, probe_validate
+from tutti import files, probe, probe_validate
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.library import find_tool
@@ -205,12 +205,12 @@ def test_times_have_three_digits(seconds, text):
 
 def test_files_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / "new" / "probe.json"
-    probe.write_atomically(file, "one")
+    files.write(file, "one")
     monkeypatch.setattr(
         os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
     with pytest.raises(UserError, match="No space left"):
-        probe.write_atomically(file, "two")
+        files.write(file, "two")
     assert file.read_text() == "one"
     assert [each.name for each in file.parent.iterdir()] == ["probe.json"]
 
