@@ -481,6 +481,8 @@ _INFO_EPILOG = """Examples:
     tutti info --json | jq '.settings[] | select(.source != "default")'
 
     tutti info --json | jq -r '.algorithms[] | select(.collective == "bcast") | .algorithm'
+
+Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
 """
 
 

@@ -56,8 +56,9 @@ def _run(words: List[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
-        if not error.message:  # only the help was asked for, which has been printed
-            return MISTAKE
+        if type(error).__name__ == "NoArgsIsHelpError":  # of Click 8.2 on
+            print(error.format_message())
+            return 0
         path = error.ctx.command_path if error.ctx else "tutti"
         text = error.format_message().rstrip(".")
         raise UserError(f"{text[:1].lower()}{text[1:]} ({path} --help lists what there is)") from None

@@ -39,7 +39,7 @@ def describe(
         if value:
             arguments.append(f"--{option}={value}")
     try:
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
     except OSError as problem:
         raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:

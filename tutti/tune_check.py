@@ -22,7 +22,9 @@ def examine(path: Path, topology: str = "") -> Dict[str, Any]:
     if tool is None:
         raise UserError("tutti-table is not built; run ./dev setup && ./dev build")
     words = [str(tool), str(path), *(["--topology", topology] if topology else [])]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
+    )
     if done.returncode != 0:
         raise UserError(
             done.stderr.strip().removeprefix("tutti-table: ") or f"tutti-table failed on '{path}'"

@@ -93,6 +93,7 @@ FACTS = {
         ],
     },
     "libraries": {"openmpi": "/opt/libtutti-openmpi.so", "mpich": "", "abi": ""},
+    "tools": {"tutti-topo": "/opt/tutti-topo", "tutti-table": ""},
     "hosts": [
         {
             "name": "openmpi",
