@@ -161,3 +161,17 @@ def read(path: Path) -> Document:
     if wrong:
         raise UserError(f"{path}: {wrong}; measure again with tutti probe")
     return value
+
+
+def verdict(path: Path) -> str:
+    """Why the library would not use a file here, in its own words; empty if it would, or is not built."""
+    tool = find_tool("tutti-predict", "tools")
+    if tool is None:
+        return ""
+    done = subprocess.run(
+        [str(tool), "--model-only", "--probe", str(path)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=30,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return done.stderr.strip().replace("tutti-predict: ", "", 1).replace(f"{path}: ", "", 1)
+    return str(json.loads(done.stdout)["source"]["why_not"] or "")

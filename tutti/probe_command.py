@@ -96,9 +96,7 @@ def command(options: ProbeOptions) -> int:
     if path and not (options.source and path == options.source):
         files.write(path, json.dumps(document, indent=1) + "\n")
     if options.plot:
-        from tutti.probe_picture import draw
-
-        files.draw(options.plot, lambda picture: draw(document, picture))
+        _picture(document, options)
     validation = _validate(document, options, host) if host else None
     if options.as_json:
         print(json.dumps({**document, **({"validation": validation} if validation else {})}, indent=1))
@@ -113,18 +111,38 @@ def command(options: ProbeOptions) -> int:
     return RIGHT if reached else MISSED
 
 
+def _sentences(document: Dict[str, Any], options: ProbeOptions) -> List[str]:
+    """What there is to say of a probe. Raises UserError for a file that somebody has edited too boldly."""
+    try:
+        lines = [*summary(document), *(f"warning: {warning}" for warning in document.get("warnings", []))]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise UserError(f"{options.source}: it is not as tutti probe writes it; measure again") from None
+    if options.source:
+        why = probe.verdict(options.source)
+        lines += [f"warning: the library does not use it here: {why}"] if why else []
+    return [*lines, *(f"left out: {note}" for note in document["left_out"])]
+
+
+def _picture(document: Dict[str, Any], options: ProbeOptions) -> None:
+    from tutti.probe_picture import draw
+
+    assert options.plot
+    try:
+        files.draw(options.plot, lambda path: draw(document, path))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        if not options.source:
+            raise
+        raise UserError(f"{options.source}: it is not as tutti probe writes it; measure again") from None
+
+
 def _show(
     document: Dict[str, Any],
     path: Optional[Path],
     options: ProbeOptions,
     validation: Optional[Dict[str, Any]],
 ) -> None:
-    for sentence in summary(document):
+    for sentence in _sentences(document, options):
         print(sentence)
-    for warning in document.get("warnings", []):
-        print(f"warning: {warning}")
-    for note in document["left_out"]:
-        print(f"left out: {note}")
     for sentence in validation["words"] if validation else []:
         print(sentence)
     if path:

@@ -229,6 +229,12 @@ def test_the_default_file_is_where_the_library_looks(tmp_path, monkeypatch):
         ('{"schema": "tutti-probe-1", ', "cut off"),
         ("[]", "schema"),
         ('{"schema": "tutti-probe-2"}', "tutti-probe-2"),
+        ("[" * 100000, "cut off"),
+        (json.dumps({**made(), "machine": []}), '"machine" is missing or of the wrong kind'),
+        (json.dumps({**made(), "fits": None}), '"fits" is missing'),
+        (json.dumps({**made(), "model": {"hop": "x"}}), '"hop" of its model is no number'),
+        (json.dumps({**made(), "measurements": [1]}), "does not say what it is of"),
+        (json.dumps({**made(), "measurements": [{"measure": "hop"}]}), 'of "hop" has no seconds'),
     ],
 )
 def test_bad_files_are_refused_in_words(tmp_path, text, words):
@@ -236,6 +242,27 @@ def test_bad_files_are_refused_in_words(tmp_path, text, words):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=words):
         probe.read(file)
+
+
+def shown(tmp_path, document, *words):
+    file = tmp_path / "probe.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return CliRunner().invoke(app, ["probe", "--from", str(file), *words])
+
+
+@pytest.mark.parametrize("change", [{"fits": {"kernel": 5, "gamma": []}}, {"warnings": 7}])
+def test_what_was_edited_too_boldly_is_refused_when_it_is_met(tmp_path, change):
+    refused = shown(tmp_path, {**made(), **change})
+    assert isinstance(refused.exception, UserError)
+    assert "not as tutti probe writes it" in str(refused.exception)
+
+
+@needs_predict
+def test_a_file_is_shown_with_what_the_library_says_of_it(tmp_path):
+    document = {**made(), "model": probe.shipped_model()}
+    assert 'does not use it here: it was measured on "Test Processor"' in shown(tmp_path, document).output
+    document["model"]["hop"] = -1.0
+    assert 'does not use it here: "hop" is -1, which no machine has' in shown(tmp_path, document).output
 
 
 def test_a_file_can_be_shown_and_drawn_instead_of_measured(tmp_path):
