@@ -312,6 +312,18 @@ def test_diff_says_what_changed(tutti, tmp_path):
     assert as_json["changes"] == changes(json.loads(before.read_text()), json.loads(after.read_text()))
 
 
+@needs_tool
+def test_diff_compares_what_the_library_would_choose(tutti, tmp_path):
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    write_json(before, table(entry("xhc", 0, 64), entry("eager", 65, 4096)))
+    write_json(after, table(entry("xhc", 0, 64), entry("egaer", 65, 4096)))
+    done = tutti("tune", "--diff", before, after)
+    assert done.stdout.splitlines() == [
+        f'left out of {after}: entry 2: bcast has no algorithm "egaer" (the nearest is "eager")',
+        "bcast, 2 ranks, 128 B to 4 KiB, mapped: eager -> by the model",
+    ]
+
+
 def test_help_has_examples(tutti):
     done = tutti("tune", "--help")
     assert done.returncode == 0
