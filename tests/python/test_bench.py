@@ -182,8 +182,8 @@ def test_what_is_no_size_is_refused(text):
         (["--host-wait", "sleep"], "--host-wait sleep"),
     ],
 )
-def test_mistakes_are_one_line_and_status_2(tutti, words, says):
-    done = tutti("bench", *words)
+def test_mistakes_are_one_line_and_status_2(tutti_here, words, says):
+    done = tutti_here("bench", *words)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert says in done.stderr

@@ -87,10 +87,10 @@ def test_words_for_the_program():
     assert " ".join(options.program_words("bcast")).count("--mechanisms window,cma") == 1
 
 
-def test_an_unknown_algorithm_is_one_line_and_status_2(tutti):
+def test_an_unknown_algorithm_is_one_line_and_status_2(tutti_here):
     if not installed_hosts():
         pytest.skip("no benchmark is built")
-    done = tutti("bench", "--collectives", "bcast", "--algorithms", "cooprative")
+    done = tutti_here("bench", "--collectives", "bcast", "--algorithms", "cooprative")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "the nearest is cooperative" in done.stderr

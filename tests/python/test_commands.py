@@ -8,11 +8,11 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import typer.main
+from conftest import started_with, until
 
 from tutti.bench import BenchOptions, document
 from tutti.bench_report import Reports
@@ -54,8 +54,8 @@ def without_ends(text):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_examples_the_exit_status_and_json(tutti, command):
-    done = tutti(command, "--help", env={**os.environ, "COLUMNS": "80"})
+def test_help_has_examples_the_exit_status_and_json(tutti_here, command):
+    done = tutti_here(command, "--help", env={**os.environ, "COLUMNS": "80"})
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     for words in ("Examples:", f"tutti {command}", "Exit status:", "--json"):
@@ -143,8 +143,8 @@ def test_options_that_the_documents_mention_exist():
         (["info", "extra"], "unexpected extra argument"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_line_and_status_2(tutti, tmp_path, words, says):
-    done = tutti(*[word.replace("{folder}", str(tmp_path)) for word in words])
+def test_a_mistake_is_one_line_and_status_2(tutti_here, tmp_path, words, says):
+    done = tutti_here(*[word.replace("{folder}", str(tmp_path)) for word in words])
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert done.stderr.startswith("tutti: ")
     assert says in done.stderr
@@ -152,9 +152,9 @@ def test_a_mistake_is_one_line_and_status_2(tutti, tmp_path, words, says):
 
 @needs_host
 @pytest.mark.parametrize("words", [["--within", "nan"], ["--minutes", "inf"], ["--output", "{folder}"]])
-def test_a_tuning_that_could_not_be_kept_is_not_begun(tutti, tmp_path, words):
+def test_a_tuning_that_could_not_be_kept_is_not_begun(tutti_here, tmp_path, words):
     words = [word.replace("{folder}", str(tmp_path)) for word in words]
-    done = tutti(
+    done = tutti_here(
         "tune",
         "--host",
         installed_hosts()[0].name,
@@ -210,26 +210,6 @@ def test_commands_work_in_poor_surroundings(tutti, tmp_path, variables):
 # --- signals --------------------------------------------------------------------------------------------------------
 
 
-def marked(mark):
-    """Running processes that were started with this in their environment."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark.encode() in (folder / "environ").read_bytes() and (folder / "cmdline").read_bytes():
-                found.append((folder.name, (folder / "cmdline").read_text().split("\0")[0]))
-        except OSError:
-            continue
-    return found
-
-
-def until(condition, seconds=120):
-    """Waits for something that must come; the time is for a machine that is very busy."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 STOPPABLE = {
     "bench": (["bench", "--host", "{host}", "-n", "2", "-c", "bcast", "--seconds", "60"], "tutti-bench-"),
     "probe": (["probe", "--seconds", "60"], "tutti-probe-measure"),
@@ -247,12 +227,12 @@ def test_a_signal_ends_a_command_and_all_that_it_started(tmp_path, command, numb
         [sys.executable, "-m", "tutti", *[word.format(host=installed_hosts()[0].name) for word in words]],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True,
     )  # fmt: skip
-    until(lambda: any(program in name for _, name in marked(mark)))
+    until(lambda: any(program in name for name in started_with(mark)))
     process.send_signal(number)
     out, said = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert said in ("tutti: interrupted\n", "tutti: stopped; no file was changed\n")
-    until(lambda: not marked(mark))
+    until(lambda: not started_with(mark))
     assert not list(tmp_path.rglob("probe.json"))
 
 

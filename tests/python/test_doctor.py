@@ -441,8 +441,8 @@ def test_the_real_report_for_people_names_every_check_title(tutti):
     assert " checks: " in done.stdout.splitlines()[-1]
 
 
-def test_an_unknown_host_is_one_line_and_status_2(tutti):
-    done = tutti("doctor", "--host", "nothing")
+def test_an_unknown_host_is_one_line_and_status_2(tutti_here):
+    done = tutti_here("doctor", "--host", "nothing")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
