@@ -189,7 +189,7 @@ def test_the_schema_names_every_parameter_of_the_library():
 
 def test_the_summary_is_the_golden_one():
     text = "\n".join([*summary(made()), ""])
-    if os.environ.get("TUTTI_UPDATE_GOLDEN"):
+    if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
