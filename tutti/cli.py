@@ -21,6 +21,9 @@ from tutti.nearest import hint
 from tutti.tune_command import EPILOG as TUNE_EPILOG
 from tutti.tune_command import tune
 
+#: A benchmark of more ranks measures the scheduler, if the machine survives it.
+RANKS_PER_CORE_MAX = 64
+
 
 class _Commands(typer.core.TyperGroup):
     """The commands; a wrong name is told the nearest right one."""
@@ -359,6 +362,9 @@ def bench(
     if root != "rotate" and not root.isdigit():
         raise UserError(f"--root {root}: expected a rank or rotate")
     rank_counts = _numbers(ranks, "ranks") if ranks else [max(2, len(os.sched_getaffinity(0)))]
+    most = RANKS_PER_CORE_MAX * len(os.sched_getaffinity(0))
+    if max(rank_counts) > most:
+        raise UserError(f"--ranks {max(rank_counts)}: more than {RANKS_PER_CORE_MAX} a core, {most} here")
     if root != "rotate" and int(root) >= min(rank_counts):
         raise UserError(f"--root {root}: of {min(rank_counts)} ranks the last is {min(rank_counts) - 1}")
     for path in (json_file, table):

@@ -63,8 +63,9 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
     lines += [f"left out: {line}" for line in found["left_out"]]
     lines += [f"problem: {line}" for line in found["problems"]]
     lines += [f"gap: {line}" for line in found["gaps"]]
+    where = ", on its own machine" if found["other_machine"] else ""
     lines.append(
-        "all of it can be used" if status == 0 else "the model chooses where the table cannot be used"
+        f"all of it can be used{where}" if status == 0 else "the model chooses where the table cannot be used"
     )
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

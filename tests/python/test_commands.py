@@ -119,6 +119,7 @@ def test_options_that_the_documents_mention_exist():
         (["bench", "--seconds", "nan"], "--seconds nan"),
         (["bench", "--skew", "inf"], "--skew inf"),
         (["bench", "--root", "2", "--ranks", "4,2"], "--root 2: of 2 ranks the last is 1"),
+        (["bench", "--ranks", "1000000"], "--ranks 1000000: more than 64 a core"),
         (["bench", "--json", "/proc/none/a.json"], "/proc/none/a.json cannot be written"),
         (["bench", "--table", "{folder}"], "it is a folder"),
         (["bench", "--plot", "speed.jpeg2"], "expected a name that ends in .png, .svg or .pdf"),

@@ -216,7 +216,7 @@ def test_check_says_that_all_is_well(tutti_here, tmp_path):
     lines = done.stdout.splitlines()
     assert done.returncode == 0
     assert done.stdout.startswith(f"{path}: 2 entries\n{HEAD}")
-    assert lines[-1] == "all of it can be used"
+    assert lines[-1] == "all of it can be used, on its own machine"
     assert json.loads(tutti_here("tune", "--check", path, "--json").stdout)["usable"] is True
 
 
