@@ -136,7 +136,18 @@ def test_one_picture_a_collective(tmp_path):
 def test_a_real_run_compares_and_checks(tutti, tmp_path, name):
     file = tmp_path / "results.json"
     words = ["--host", name, "--ranks", "2", "--collectives", "bcast", "--min", "64", "--max", "64K"]
-    words += ["--seconds", "0.01", "--algorithms", "all", "--mechanisms", "window,staged", "--json", file]
+    words += [
+        "--seconds",
+        "0.01",
+        "--host-wait",
+        "yield",
+        "--algorithms",
+        "all",
+        "--mechanisms",
+        "window,staged",
+        "--json",
+        file,
+    ]
     done = tutti("bench", *words)
     assert done.returncode == 0, done.stderr
     cells = json.loads(file.read_text())["cells"]
