@@ -77,6 +77,9 @@ def main(words: Optional[List[str]] = None) -> None:
     except UserError as error:
         _say(str(error))
         status = MISTAKE
+    except ModuleNotFoundError as error:
+        _say(f"the Python package {error.name} is missing; run ./dev setup")
+        status = MISTAKE
     except KeyboardInterrupt:
         _say("interrupted")
         status = INTERRUPTED
