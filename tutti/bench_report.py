@@ -1,13 +1,16 @@
 """The results of `tutti bench` as tables and as a picture."""
 
+import io
 import statistics
 from pathlib import Path
 from typing import Dict, List, Tuple
 
+from rich.console import Console
 from rich.table import Table
 
 from tutti.bench import Cell, geometric_means
 from tutti.bench_compare import comparison_plots, comparison_tables
+from tutti.console import WIDTH
 from tutti.host_knobs import DEFAULT
 from tutti.sizes import human_bytes
 
@@ -173,7 +176,6 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
             axes.set_title(f"{collective}: {titles.get(host, host)}, {ranks} ranks", fontsize=9)
             axes.set_ylabel("time in us, slowest rank", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
-    file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)
 
@@ -195,6 +197,14 @@ class Reports:
         if self._compares:
             return comparison_tables(self._cells, self._titles)
         return [*result_tables(self._cells, self._titles), *self._summaries]
+
+    @property
+    def text(self) -> str:
+        """The tables as they stand in a file."""
+        plain = Console(file=io.StringIO(), width=WIDTH)
+        for one in self.tables:
+            plain.print(one)
+        return str(plain.file.getvalue())  # type: ignore[attr-defined]
 
     @property
     def _summaries(self) -> List[Table]:
