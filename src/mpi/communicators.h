@@ -16,7 +16,6 @@ struct CommunicatorState {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
-  bool release_memory = false;                 ///< all ranks have agreed to free it: the shared part may be given back
   Refusal refusal = Refusal::arguments;
 };
 
@@ -40,8 +39,5 @@ const CommunicatorState* known_state(MPI_Comm communicator);
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);
-
-/// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.
-void before_free(MPI_Comm communicator);
 
 }  // namespace tutti::mpi

@@ -59,6 +59,7 @@ void resolve() {
     dl_iterate_phdr(look_for_host, nullptr);
 #define TUTTI_RESOLVE(name) assign(host.name, next_definition("PMPI_" #name));
     TUTTI_HOST_FUNCTIONS(TUTTI_RESOLVE)
+    TUTTI_HOST_LARGE(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
 #define TUTTI_RESOLVE(name) assign(next.name, next_definition("MPI_" #name));
     TUTTI_INTERPOSED_FUNCTIONS(TUTTI_RESOLVE)

@@ -43,7 +43,8 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
 
 template <class Count>
 bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int& code) {
-  if (count <= 0) return refuse_count(count);
+  // Nothing may also be elements of an empty type on other ranks: the communicator's state is built on all alike.
+  if (count < 0) return refuse_count(count);
   return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code);
 }
 
@@ -120,18 +121,6 @@ TUTTI_EXPORT int MPI_Free_mem(void* base) {
   if (mpi::release_to_window(base)) return MPI_SUCCESS;
   mpi::resolve();
   return next.Free_mem(base);
-}
-
-TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
-  mpi::resolve();
-  if (comm) mpi::before_free(*comm);
-  return next.Comm_free(comm);
-}
-
-TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
-  mpi::resolve();
-  if (comm) mpi::before_free(*comm);
-  return next.Comm_disconnect(comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
