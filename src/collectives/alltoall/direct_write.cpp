@@ -4,6 +4,7 @@
 // block is copied while it would wait. One flag a step tells each receiver at once that its block is there. Phase 3: it
 // waits until all blocks for it are there.
 // Cost: two flag hops; n bytes copied, (p - 1) n stored.
+// A block for which there is too little room is cut by its writer, who says so to the receiver in a bit beside its flag.
 // Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
 
 #include "collectives/collectives.h"
@@ -13,6 +14,26 @@
 namespace tutti {
 
 namespace {
+
+/// Where, in the line of its `done` flag, a writer tells `receiver` that it has cut its block. A communicator of more than
+/// 360 ranks shares bits: then another rank may get the error as well.
+struct CutMark {
+  static constexpr int flags = sync::FlagLine::count - 1;
+  static constexpr int bits = 24;
+  int flag;
+  std::uint64_t bit;
+  explicit CutMark(int receiver) : flag(1 + receiver % flags), bit(std::uint64_t{1} << (receiver / flags % bits)) {}
+
+  void set(Operation& operation) const {
+    sync::Flag& mark = operation.own().done.flag[flag];
+    const std::uint64_t before = mark.has(operation.stamp()) ? mark.get() & sync::progress_max : 0;
+    mark.set(operation.stamp(before | bit));
+  }
+  bool is_set(Operation& operation, int writer) const {
+    const sync::Stamp value = operation.slot(writer).done.flag[flag].get();
+    return value >> sync::progress_bits == operation.stamp() >> sync::progress_bits && (value & bit);
+  }
+};
 
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -37,6 +58,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       own.copy_until(posted, operation.stamp());
       co_await operation.has(posted, 0, rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
+      if (send.size(index) > theirs.bytes) CutMark(rank).set(operation);
       if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
         communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
     } else {
@@ -46,10 +68,12 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   }
   if (all_seen) communicator.seen_all(operation.sequence());
   own.finish();
+  const CutMark cut(self);
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
-    if (receive.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+    if (receive.size(static_cast<std::size_t>(rank)) == 0) continue;
+    co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+    if (cut.is_set(operation, rank)) communicator.truncated = true;
   }
   collect_blocks(mine, receive, count, self);
 }
