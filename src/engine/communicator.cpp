@@ -39,7 +39,8 @@ std::size_t slot_bytes_of(const Settings& settings, int ranks) {
 }
 
 std::size_t shared_bytes(const Settings& settings, int ranks) {
-  return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks);
+  return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks) +
+         static_cast<std::size_t>(ranks) * sizeof(sync::Flag);
 }
 
 Communicator::Communicator(Node& node, CommunicatorLayout layout)
@@ -69,10 +70,19 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
 
 Communicator::~Communicator() {
   if (node_.operations) node_.operations->remove(running_since_);
-  if (keep_shared_) return;
+  if (has_parted_) return;
   for (const Staging& staging : staging_)
     if (staging.bytes) node_.arena->release(staging.offset);
   node_.arena->release(own_offset_);
+}
+
+Remains Communicator::part() {
+  has_parted_ = true;
+  Remains remains{{own_offset_}, parted(rank_), size_};
+  for (const Staging& staging : staging_)
+    if (staging.bytes) remains.offsets.push_back(staging.offset);
+  for (int owner = 0; owner < size_; ++owner) parted(owner)[rank_].set(1);
+  return remains;
 }
 
 memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {

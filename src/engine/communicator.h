@@ -83,7 +83,7 @@ struct Left {
 struct Shared {
   sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
   std::array<Slot, ring_slots> slots;
-  // Then data_areas areas of Communicator::slot_bytes() each.
+  // Then data_areas areas of Communicator::slot_bytes() each, and a flag for each rank: it has parted.
 };
 
 /// Bytes that an operation of `ranks` ranks can send through a rank's data area.
@@ -97,6 +97,20 @@ struct CommunicatorLayout {
   std::uint64_t identity = 0;          ///< for messages; equal on all members
   std::vector<int> node_ranks;         ///< node-local rank of each member
   std::vector<std::uint64_t> offsets;  ///< of each member's Shared in its arena
+};
+
+/// What a rank that has parted from a communicator leaves in its arena, for those that have not.
+struct Remains {
+  std::vector<std::size_t> offsets;  ///< to be released when nobody looks at them any more
+  const sync::Flag* parted = nullptr;
+  int ranks = 0;
+
+  /// Every rank has parted.
+  bool unused() const {
+    for (int rank = 0; rank < ranks; ++rank)
+      if (parted[rank].get() == 0) return false;
+    return true;
+  }
 };
 
 /// Which groups a tree follows: those of the settings, or the sockets whatever these say.
@@ -206,8 +220,9 @@ class Communicator final : public sync::Party {
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
   std::size_t chunk_bytes(int level) const;
 
-  /// Peers may still look at this rank's shared part when this object goes: it stays allocated.
-  void keep_shared_memory() { keep_shared_ = true; }
+  /// This rank has ended its last operation, others perhaps not: they may look at what it shares when this object is no
+  /// more. The caller releases it, then.
+  Remains part();
 
   /// An algorithm has left bytes out that a peer sent, for want of room in this rank's buffer (see fitting()). Whoever
   /// called the collective reports and clears it.
@@ -231,6 +246,11 @@ class Communicator final : public sync::Party {
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(why);
   }
   void wait_for_all(std::uint64_t sequence_left);
+  /// In the shared part of `owner`, one flag a rank; each is written by that rank alone, as the last thing it does there.
+  sync::Flag* parted(int owner) const {
+    auto* const data = reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(owner)] + 1);
+    return reinterpret_cast<sync::Flag*>(data + data_areas * slot_bytes_);
+  }
 
   Node& node_;
   int rank_;
@@ -255,7 +275,7 @@ class Communicator final : public sync::Party {
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;
-  bool keep_shared_ = false;
+  bool has_parted_ = false;
   std::array<std::vector<std::unique_ptr<topology::RankPlan>>, 2> plans_;  ///< by grouping and root
   std::vector<std::size_t> chunk_of_level_;
   std::optional<topology::RankBlocks> rank_blocks_;

@@ -1,6 +1,5 @@
 #include "memory/arena.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,6 +41,8 @@ std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) 
   }
   // A forked child takes no part in collectives: what it does not have, it cannot write.
   madvise(base, capacity, MADV_DONTFORK);
+  // Nor is it part of a core dump, for which the kernel would make memory of every page.
+  madvise(base, capacity, MADV_DONTDUMP);
   return std::unique_ptr<Arena>(new Arena(descriptor, static_cast<std::byte*>(base), capacity));
 }
 
@@ -76,10 +77,9 @@ void Arena::release(std::size_t offset) {
   if (it == used_.end()) return;
   const std::size_t bytes = it->second;
   used_.erase(it);
-  // Holes read as zero, which is what `allocate` promises, and give the memory back.
-  if (fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                static_cast<off_t>(bytes)) != 0)
-    std::memset(base_ + offset, 0, bytes);
+  // Holes read as zero, which is what `allocate` promises, and give the memory back. By address: the descriptor's number
+  // may mean a file of the program's, if it has closed what it had not opened.
+  if (madvise(base_ + offset, bytes, MADV_REMOVE) != 0) std::memset(base_ + offset, 0, bytes);
   auto at = free_.emplace(offset, bytes).first;
   if (at != free_.begin()) {
     const auto before = std::prev(at);

@@ -40,11 +40,10 @@ std::size_t limit_of(__rlimit_resource resource) {
 }
 
 /// The most that the limits of the process leave for a window. Setting the size of a file beyond RLIMIT_FSIZE
-/// would be answered with a signal that ends the program; and the program needs address space of its own, as
-/// do the peers' windows.
-std::size_t allowed_by_limits() {
+/// would be answered with a signal that ends the program; and most of the address space is the program's.
+std::size_t allowed_by_limits(std::size_t windows) {
   const std::size_t addresses = limit_of(RLIMIT_AS);
-  return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4);
+  return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4 / windows);
 }
 
 /// The default of WindowOptions::retain_bytes.
@@ -96,7 +95,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   const std::size_t asked = options.bytes ? options.bytes : physical_memory();
   std::size_t bytes = (std::min(asked, SIZE_MAX / 4) + unit - 1) / unit * unit;
   const std::size_t least = std::min(bytes, std::max(options.least_bytes, unit));
-  bytes = std::min(bytes, allowed_by_limits() / unit * unit);
+  bytes = std::min(bytes, allowed_by_limits(options.windows) / unit * unit);
   if (bytes < least) {
     reason = "the limits of the process (ulimit -v, ulimit -f) leave " + in_mebibytes(bytes) +
              " for a window, less than " + in_mebibytes(least);
@@ -121,6 +120,8 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   fcntl(descriptor, F_ADD_SEALS,
         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
   if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
+  // To write a core dump the kernel makes memory of every page that was never touched: see allocate_block().
+  madvise(base, bytes, MADV_DONTDUMP);
   std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
   if (options.available) window->fork_->available = options.available;
   // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
@@ -184,6 +185,10 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   heap_->statistics.allocations++;
   const std::size_t usable = tutti_window_heap_usable_size(block);
   heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
+  if (heap_->high_water > heap_->dumped) {
+    heap_->dumped = std::min(capacity_, (heap_->high_water + unit - 1) / unit * unit);
+    madvise(base_, heap_->dumped, MADV_DODUMP);
+  }
   heap_->retained -= std::min(heap_->retained, usable);
   return block;
 }

@@ -19,6 +19,8 @@ struct WindowOptions {
   /// `least_bytes`.
   std::size_t bytes = 0;
   std::size_t least_bytes = std::size_t{1} << 30;
+  /// Windows of such processes that this one will map, its own included: their part of RLIMIT_AS is divided by it.
+  std::size_t windows = 1;
   /// Free memory that is kept for reuse before it is given back; 0: this core's share of a thirty-second of
   /// the memory, within 64 MiB (what the C library's own malloc keeps at most) and 1 GiB.
   std::size_t retain_bytes = 0;

@@ -1,7 +1,9 @@
 #include "mpi/communicators.h"
 
+#include <algorithm>
 #include <atomic>
-#include <new>
+#include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "mpi/datatypes.h"
@@ -17,6 +19,27 @@ int keyval = MPI_KEYVAL_INVALID;
 /// Grows when a communicator is freed: a cached handle may mean another communicator from then on.
 std::atomic<std::uint64_t> generation{1};
 std::atomic<std::uint64_t> communicators_made{0};
+
+/// Of communicators that this rank has freed, and others not yet.
+struct LeftBehind {
+  std::mutex mutex;
+  std::vector<Remains> all;
+};
+LeftBehind& left_behind() {
+  static LeftBehind& remains = *new LeftBehind;  // never destroyed: MPI_Finalize may be called at exit
+  return remains;
+}
+
+/// Gives back what nobody looks at any more.
+void clear_remains() {
+  LeftBehind& remains = left_behind();
+  const std::lock_guard lock(remains.mutex);
+  std::erase_if(remains.all, [](const Remains& each) {
+    if (!each.unused()) return false;
+    for (const std::size_t offset : each.offsets) the_job->node.arena->release(offset);
+    return true;
+  });
+}
 
 /// What the ranks of a communicator tell each other when its state is built.
 struct Entry {
@@ -38,9 +61,26 @@ int on_delete(MPI_Comm, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
   explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
-  if (state->communicator && !state->release_memory) state->communicator->keep_shared_memory();
+  if (state->communicator) {
+    Remains remains = state->communicator->part();
+    const std::lock_guard lock(left_behind().mutex);
+    left_behind().all.push_back(std::move(remains));
+  }
   delete state;
   return MPI_SUCCESS;
+}
+
+/// Whether all processes are of this job. Of the others, spawned or connected ones, each may be without the library.
+bool of_one_job(MPI_Comm communicator, int size) {
+  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  host.Comm_group(communicator, &members);
+  host.Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), in_world(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  host.Group_translate_ranks(members, size, ranks.data(), world, in_world.data());
+  host.Group_free(&members);
+  host.Group_free(&world);
+  return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
 }
 
 void build(CommunicatorState& state, MPI_Comm communicator) {
@@ -49,7 +89,11 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   host.Comm_size(communicator, &size);
   state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
   if (inter || size < 2) return;
+  // Each rank finds the same, by itself: asking would need all of them to answer.
+  state.refusal = Refusal::jobs;
+  if (!of_one_job(communicator, size)) return;
   host.Comm_rank(communicator, &rank);
+  clear_remains();
   Node& node = the_job->node;
   const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
   const Entry mine{the_job->node_identity, offset.value_or(no_offset),
@@ -177,16 +221,6 @@ bool found_revoked(MPI_Comm communicator) {
   state->revoked = true;
   state->refusal = Refusal::revoked;
   return true;
-}
-
-void before_free(MPI_Comm communicator) {
-  if (!the_job || communicator == MPI_COMM_NULL) return;
-  CommunicatorState* state = state_of(communicator, false);
-  if (!state || !state->communicator || state->revoked) return;
-  int revoked = 0;
-  if (comm_is_revoked && comm_is_revoked(communicator, &revoked) == MPI_SUCCESS && revoked) return;
-  // Our own flags cannot tell everybody that everybody has seen them; the host's barrier can.
-  if (host.Barrier(communicator) == MPI_SUCCESS) state->release_memory = true;
 }
 
 }  // namespace tutti::mpi

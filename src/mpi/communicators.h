@@ -17,7 +17,6 @@ struct CommunicatorState {
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool revoked = false;                        ///< by the program, as the host is to tell it
-  bool release_memory = false;                 ///< all ranks have agreed to free it: the shared part may be given back
   Refusal refusal = Refusal::arguments;
 };
 
@@ -48,8 +47,5 @@ void revoke(MPI_Comm communicator);
 
 /// Whether a call of this rank has ended because some rank has revoked the communicator; remembers it.
 bool found_revoked(MPI_Comm communicator);
-
-/// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.
-void before_free(MPI_Comm communicator);
 
 }  // namespace tutti::mpi

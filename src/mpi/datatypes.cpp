@@ -1,6 +1,7 @@
 #include "mpi/datatypes.h"
 
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -128,6 +129,12 @@ void learn_operators() {
   for (const auto& [handle, operation] : all) predefined_operators().emplace(key_of(handle), operation);
 }
 
+/// Types that must not be freed: those with names, and those that stand for a Fortran kind.
+bool is_predefined(int combiner) {
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 /// The type that `datatype` repeats without gaps in the order of its signature, if it is so simple.
 bool is_plain(MPI_Datatype datatype, int depth) {
   if (predefined_types().count(key_of(datatype))) return predefined_types()[key_of(datatype)].contiguous;
@@ -144,12 +151,40 @@ bool is_plain(MPI_Datatype datatype, int depth) {
   const bool plain = is_plain(inner[0], depth + 1);
   int i2 = 0, a2 = 0, t2 = 0, inner_combiner = MPI_COMBINER_NAMED;
   host.Type_get_envelope(inner[0], &i2, &a2, &t2, &inner_combiner);
-  if (inner_combiner != MPI_COMBINER_NAMED) host.Type_free(&inner[0]);
+  if (!is_predefined(inner_combiner)) host.Type_free(&inner[0]);
   return plain;
 }
 
 /// Pieces small enough for the int arguments of MPI_Pack.
 constexpr std::size_t piece_bytes = std::size_t{1} << 29;
+
+/// One element may be larger than that. It takes the forms with MPI_Count, which not all hosts have.
+constexpr bool needs_large_pack(std::size_t element_bytes) {
+  return element_bytes > std::numeric_limits<int>::max();
+}
+#if TUTTI_HAS_LARGE_COUNTS
+bool has_large_pack() {
+  return host.Pack_c && host.Unpack_c;
+}
+int large_pack(const void* from, MPI_Datatype datatype, std::byte* to, std::size_t bytes, MPI_Comm communicator) {
+  MPI_Count position = 0;
+  return host.Pack_c(from, 1, datatype, to, static_cast<MPI_Count>(bytes), &position, communicator);
+}
+int large_unpack(const std::byte* from, std::size_t bytes, void* to, MPI_Datatype datatype, MPI_Comm communicator) {
+  MPI_Count position = 0;
+  return host.Unpack_c(from, static_cast<MPI_Count>(bytes), &position, to, 1, datatype, communicator);
+}
+#else
+bool has_large_pack() {
+  return false;
+}
+int large_pack(const void*, MPI_Datatype, std::byte*, std::size_t, MPI_Comm) {
+  return MPI_ERR_TYPE;
+}
+int large_unpack(const std::byte*, std::size_t, void*, MPI_Datatype, MPI_Comm) {
+  return MPI_ERR_TYPE;
+}
+#endif
 
 }  // namespace
 
@@ -173,9 +208,10 @@ const TypeInfo* type_info(MPI_Datatype datatype) {
     return last.info;
   }
   if (!known_to_host(datatype)) return nullptr;
-  int size = 0;
+  // Not MPI_Type_size, whose int is too small for some: peers may describe the same bytes by several smaller elements.
+  MPI_Count size = 0;
   MPI_Aint lower = 0, extent = 0, true_lower = 0, true_extent = 0;
-  if (host.Type_size(datatype, &size) != MPI_SUCCESS || size < 0 ||
+  if (host.Type_size_x(datatype, &size) != MPI_SUCCESS || size < 0 ||
       host.Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS ||
       host.Type_get_true_extent(datatype, &true_lower, &true_extent) != MPI_SUCCESS)
     return nullptr;
@@ -183,6 +219,7 @@ const TypeInfo* type_info(MPI_Datatype datatype) {
   info = {};
   info.bytes = static_cast<std::size_t>(size);
   info.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
+  if (!info.contiguous && needs_large_pack(info.bytes) && !has_large_pack()) return nullptr;
   return &info;
 }
 
@@ -193,10 +230,13 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
   const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;
   for (std::size_t at = 0; at < count; at += piece) {
     const std::size_t elements = count - at < piece ? count - at : piece;
+    const char* const from = static_cast<const char*>(buffer) + static_cast<MPI_Aint>(at) * extent;
+    std::byte* const to = bytes + at * info.bytes;
     int position = 0;
-    const int code =
-        host.Pack(static_cast<const char*>(buffer) + static_cast<MPI_Aint>(at) * extent, static_cast<int>(elements),
-                  datatype, bytes + at * info.bytes, static_cast<int>(elements * info.bytes), &position, communicator);
+    const int code = needs_large_pack(info.bytes)
+                         ? large_pack(from, datatype, to, info.bytes, communicator)
+                         : host.Pack(from, static_cast<int>(elements), datatype, to,
+                                     static_cast<int>(elements * info.bytes), &position, communicator);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
@@ -209,10 +249,13 @@ int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype
   const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;
   for (std::size_t at = 0; at < count; at += piece) {
     const std::size_t elements = count - at < piece ? count - at : piece;
+    const std::byte* const from = bytes + at * info.bytes;
+    char* const to = static_cast<char*>(buffer) + static_cast<MPI_Aint>(at) * extent;
     int position = 0;
-    const int code = host.Unpack(bytes + at * info.bytes, static_cast<int>(elements * info.bytes), &position,
-                                 static_cast<char*>(buffer) + static_cast<MPI_Aint>(at) * extent,
-                                 static_cast<int>(elements), datatype, communicator);
+    const int code = needs_large_pack(info.bytes)
+                         ? large_unpack(from, info.bytes, to, datatype, communicator)
+                         : host.Unpack(from, static_cast<int>(elements * info.bytes), &position, to,
+                                       static_cast<int>(elements), datatype, communicator);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;

@@ -37,6 +37,8 @@ const char* words_of(Refusal why) {
       return "intercommunicator";
     case Refusal::alone:
       return "a rank alone";
+    case Refusal::jobs:
+      return "ranks of several jobs";
     case Refusal::nodes:
       return "ranks on several nodes";
     case Refusal::revoked:

@@ -16,14 +16,15 @@ struct Job;
 
 /// Why a call is the host's before any choice.
 enum class Refusal {
-  arguments,          ///< wrong or unusual: for the host to judge
-  inactive,           ///< the library does nothing in this job
-  intercommunicator,  ///< or of ranks that are not in this job's MPI_COMM_WORLD
-  alone,              ///< a communicator of one rank
-  nodes,              ///< of ranks on several nodes
-  revoked,            ///< a communicator that the program has revoked
-  memory,             ///< the memory for what ranks share was full when the communicator was made
-  nothing,            ///< nothing to send
+  arguments,  ///< wrong or unusual: for the host to judge
+  inactive,   ///< the library does nothing in this job
+  intercommunicator,
+  alone,    ///< a communicator of one rank
+  jobs,     ///< of ranks that are not in one MPI_COMM_WORLD
+  nodes,    ///< of ranks on several nodes
+  revoked,  ///< a communicator that the program has revoked
+  memory,   ///< the memory for what ranks share was full when the communicator was made
+  nothing,  ///< nothing to send
   datatype,
   operation,  ///< on this type
   topology,   ///< a collective of neighbours on a communicator without

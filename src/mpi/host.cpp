@@ -15,7 +15,6 @@ namespace tutti::mpi {
 Host host;
 Next next;
 int (*comm_revoke)(MPI_Comm) = nullptr;
-int (*comm_is_revoked)(MPI_Comm, int*) = nullptr;
 
 namespace {
 
@@ -61,6 +60,7 @@ void resolve() {
     dl_iterate_phdr(look_for_host, nullptr);
 #define TUTTI_RESOLVE(name) assign(host.name, next_definition("PMPI_" #name));
     TUTTI_HOST_FUNCTIONS(TUTTI_RESOLVE)
+    TUTTI_HOST_LARGE(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
 #define TUTTI_RESOLVE(name) assign(next.name, next_definition("MPI_" #name));
     TUTTI_INTERPOSED_FUNCTIONS(TUTTI_RESOLVE)
@@ -73,7 +73,6 @@ void resolve() {
 #endif
 #undef TUTTI_RESOLVE
     assign(comm_revoke, next_definition("MPIX_Comm_revoke"));
-    assign(comm_is_revoked, next_definition("MPIX_Comm_is_revoked"));
 #ifdef OPEN_MPI
     resolve_openmpi_symbols();
 #endif

@@ -8,17 +8,25 @@
 // definition that comes after ours, so that other tools still see the call.
 // clang-format off
 #define TUTTI_HOST_FUNCTIONS(X)                                                                                   \
-  X(Abort) X(Allgather) X(Allreduce) X(Barrier) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free)           \
+  X(Abort) X(Allgather) X(Allreduce) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free)           \
   X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative)      \
   X(Pack) X(Unpack) X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent)                  \
   X(Type_get_true_extent) X(Type_size) X(Type_free) X(Allgatherv) X(Cart_shift) X(Cartdim_get)                    \
   X(Comm_call_errhandler) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Graph_neighbors)                \
-  X(Graph_neighbors_count) X(Topo_test) X(Gather) X(Gatherv) X(Get_library_version)
+  X(Graph_neighbors_count) X(Topo_test) X(Gather) X(Gatherv) X(Get_library_version) X(Comm_group)         \
+  X(Group_free) X(Group_translate_ranks) X(Type_size_x)
 // clang-format on
+
+/// Those that hosts have since MPI 4.
+#if TUTTI_HAS_LARGE_COUNTS
+#define TUTTI_HOST_LARGE(X) X(Pack_c) X(Unpack_c)
+#else
+#define TUTTI_HOST_LARGE(X)
+#endif
 
 // clang-format off
 #define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
-  X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
+  X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
@@ -46,6 +54,7 @@ namespace tutti::mpi {
 struct Host {
 #define TUTTI_MEMBER(name) decltype(&::PMPI_##name) name = nullptr;
   TUTTI_HOST_FUNCTIONS(TUTTI_MEMBER)
+  TUTTI_HOST_LARGE(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
 };
 
@@ -66,9 +75,8 @@ struct Next {
 extern Host host;
 extern Next next;
 
-/// Extensions that not every host has, nor declares in mpi.h; null without them.
+/// An extension that not every host has, nor declares in mpi.h; null without it.
 extern int (*comm_revoke)(MPI_Comm);
-extern int (*comm_is_revoked)(MPI_Comm, int*);
 
 /// Finds the host MPI in this process. Called at the head of every interposed function that may come first. Ends the
 /// process with a message if there is none, since the call could not go anywhere.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "mpi/descriptors.h"
 #include "mpi/peer_watch.h"
@@ -26,7 +28,9 @@ namespace tutti::mpi {
 
 namespace {
 
-constexpr std::size_t arena_bytes = std::size_t{2} << 30;  // address space only
+/// Address space only. Each communicator may keep some MiB of it for each rank where messages have to be staged.
+constexpr std::size_t arena_bytes = std::size_t{64} << 30;
+constexpr std::size_t least_arena_bytes = std::size_t{64} << 20;
 constexpr std::size_t header_bytes = std::size_t{1} << 20;
 constexpr std::uint64_t magic_value = 0x7475747469212121;
 constexpr std::size_t affinity_words = 32;  // 2048 processing units
@@ -57,6 +61,8 @@ struct Card {
   // How many files rank 0 of the job has to read: usually none, then nothing needs to be said about them.
   std::int32_t probe_files;
   std::int32_t table_files;
+  std::int32_t outlives_ranks;  ///< the job goes on when some of its ranks die
+  std::int32_t padding;
   std::uint64_t affinity[affinity_words];
 };
 
@@ -133,11 +139,25 @@ std::uint64_t host_hash() {
   return hash;
 }
 
+/// A rank maps the arenas of all others, too. Where its address space is limited, most is left to the program.
+std::size_t usual_arena_bytes() {
+  constexpr std::size_t all_arenas = std::size_t{1} << 44;  // of the 47 bits that there usually are
+  const std::size_t ranks = memory::local_ranks();
+  std::size_t bytes = std::min(arena_bytes, all_arenas / ranks);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    bytes = std::min<std::size_t>(bytes, limit.rlim_cur / 16 / ranks);
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0) bytes = std::min<std::size_t>(bytes, limit.rlim_cur);
+  return std::max(bytes, least_arena_bytes);
+}
+
 std::byte* map_shared(int descriptor, std::size_t bytes) {
   void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
   close(descriptor);
   if (base == MAP_FAILED) return nullptr;
   memory::keep_from_children(base, bytes);
+  // A rank's core dump is of that rank alone, and makes no memory of what a peer has not touched.
+  madvise(base, bytes, MADV_DONTDUMP);
   return static_cast<std::byte*>(base);
 }
 
@@ -277,6 +297,16 @@ unsigned map_and_probe(Job& job, const Neighbours& here, DescriptorSocket& socke
   return ways;
 }
 
+/// Of what was mapped of the peers, the program gets back the address space of what is not used.
+void unmap_unused(Node& node, const Neighbours& here, unsigned ways) {
+  for (std::size_t i = 0; i < here.cards.size(); ++i) {
+    memory::Peer& peer = node.peers[i];
+    if (static_cast<int>(i) == here.self) continue;
+    if (peer.window && !(ways & way_window)) munmap(std::exchange(peer.window, nullptr), here.cards[i].window_bytes);
+    if (peer.arena && !(ways & way_arena)) munmap(std::exchange(peer.arena, nullptr), here.cards[i].arena_bytes);
+  }
+}
+
 /// The first rank of the node asks hwloc; the others read what it found, after the agreement that follows.
 void publish_machine(Node& node, ArenaHeader* header) {
   std::string error;
@@ -300,6 +330,13 @@ std::optional<topology::Machine> published_machine(const Node& node) {
   const auto* header = reinterpret_cast<const ArenaHeader*>(node.peers.front().arena);
   if (!header->machine_bytes) return std::nullopt;
   return topology::Machine::deserialise({header->machine, header->machine_bytes});
+}
+
+/// Whether the job was started to go on when ranks die (Open MPI's fault tolerance). Then programs wait for errors that
+/// only the host can give, with what has to be done about them.
+bool outlives_its_ranks() {
+  const char* const enabled = std::getenv("OMPI_MCA_mpi_ft_enable");
+  return enabled && std::strchr("1tTyY", *enabled) && *enabled;
 }
 
 /// Where the ranks sit, and what the machine's caches hold.
@@ -425,20 +462,14 @@ std::unique_ptr<Job> start_job() {
     job->why_inactive = "TUTTI_ENABLE=0";
     return job;
   }
-  // Open MPI's launcher says so to the ranks (--with-ft): they are to go on when one of them dies, which ours do not.
-  const char* fault_tolerance = std::getenv("OMPI_MCA_mpi_ft_enable");
-  if (fault_tolerance && *fault_tolerance && std::strcmp(fault_tolerance, "0") != 0) {
-    job->why_inactive = "the job is to survive the death of ranks (OMPI_MCA_mpi_ft_enable)";
-    return job;
-  }
   if (world_size == 1) {
     job->why_inactive = "a single rank";
     return job;
   }
 
   std::string reason;
-  node.arena = memory::Arena::create(arena_bytes, reason);
-  if (!node.arena) node.arena = memory::Arena::create(arena_bytes / 32, reason);
+  node.arena = memory::Arena::create(usual_arena_bytes(), reason);
+  if (!node.arena) node.arena = memory::Arena::create(least_arena_bytes, reason);
   const unsigned allowed = allowed_ways(node.settings.mechanism, node.log);
   memory::Window* window = nullptr;
   std::string window_reason = "switched off";
@@ -452,6 +483,7 @@ std::unique_ptr<Job> start_job() {
   card.arena_descriptor = -1;
   card.window_descriptor = -1;
   card.segment = -1;
+  card.outlives_ranks = outlives_its_ranks() ? 1 : 0;
   // Peers read and write this word to try cross-memory attach.
   static std::uint64_t magic = magic_value;
   magic = magic_value;
@@ -488,6 +520,11 @@ std::unique_ptr<Job> start_job() {
 
   std::vector<Card> all(static_cast<std::size_t>(world_size));
   host.Allgather(&card, sizeof card, MPI_BYTE, all.data(), sizeof card, MPI_BYTE, MPI_COMM_WORLD);
+  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
+    job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
+    withdraw_xpmem(*job);
+    return job;
+  }
   const Neighbours here = neighbours_of(world_rank, all);
   node.rank = here.self;
   node.size = static_cast<int>(here.cards.size());
@@ -505,6 +542,7 @@ std::unique_ptr<Job> start_job() {
     node.exposures.reset();
     node.operations.reset();
   }
+  unmap_unused(node, here, agreed);
   if (!(agreed & way_arena)) {
     job->why_inactive = "the ranks cannot share memory" + (reason.empty() ? std::string() : " (" + reason + ")");
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());

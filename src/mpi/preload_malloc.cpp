@@ -37,6 +37,7 @@ struct Next {
   void* (*valloc)(std::size_t);
   void* (*pvalloc)(std::size_t);
   std::size_t (*malloc_usable_size)(void*);
+  bool usable_size_known;  ///< the last one is of the allocator that malloc belongs to
 };
 
 constinit Next next_functions{};
@@ -76,6 +77,12 @@ void look_up(Function*& function, const char* name) {
   std::memcpy(&function, &found, sizeof found);
 }
 
+/// Whether two functions are of one library.
+bool are_together(const void* one, const void* other) {
+  Dl_info first{}, second{};
+  return one && other && dladdr(one, &first) && dladdr(other, &second) && first.dli_fbase == second.dli_fbase;
+}
+
 [[gnu::noinline]] void look_up_all() {
   looking_up = true;
   look_up(next_functions.malloc, "malloc");
@@ -88,6 +95,9 @@ void look_up(Function*& function, const char* name) {
   look_up(next_functions.valloc, "valloc");
   look_up(next_functions.pvalloc, "pvalloc");
   look_up(next_functions.malloc_usable_size, "malloc_usable_size");
+  // Preloaded allocators may be without it; what the C library's says of their blocks is nonsense.
+  next_functions.usable_size_known = are_together(reinterpret_cast<void*>(next_functions.malloc),
+                                                  reinterpret_cast<void*>(next_functions.malloc_usable_size));
   looking_up = false;
   next_known.store(true, std::memory_order_release);
 }
@@ -103,12 +113,12 @@ const Next* next() {
 
 /// The next free, or realloc to `bytes`, of a block while peers may have attached it.
 [[gnu::noinline]] void free_watched(const Next& n, void* block) {
-  unmapping::before_release(block, n.malloc_usable_size ? n.malloc_usable_size(block) : SIZE_MAX / 2);
+  unmapping::before_release(block, n.usable_size_known ? n.malloc_usable_size(block) : SIZE_MAX / 2);
   n.free(block);
   unmapping::after_release();
 }
 [[gnu::noinline]] void* realloc_watched(const Next& n, void* block, std::size_t bytes) {
-  unmapping::before_release(block, n.malloc_usable_size ? n.malloc_usable_size(block) : SIZE_MAX / 2);
+  unmapping::before_release(block, n.usable_size_known ? n.malloc_usable_size(block) : SIZE_MAX / 2);
   void* const moved = n.realloc(block, bytes);
   unmapping::after_release();
   return moved;
@@ -198,7 +208,7 @@ TUTTI_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   if (from_bootstrap(block)) return reallocate_from_bootstrap(block, bytes);
   const Next* const n = next();
   if (!n) return nullptr;
-  if (n->malloc_usable_size)
+  if (n->usable_size_known)
     if (void* const moved = from_window(bytes, 16, false))
       return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), free);
   if (unmapping::watched()) [[unlikely]]

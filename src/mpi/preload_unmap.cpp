@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "mpi/process_window.h"
+
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace tutti::memory::unmapping {
@@ -149,6 +151,9 @@ TUTTI_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
 TUTTI_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
   static auto* const next = unmapping::next_definition<int(void*, std::size_t, int)>("madvise");
   if (unmapping::watched() && unmapping::empties(advice)) unmapping::will_lose(address, bytes);
+  // In private memory, for which the program takes its blocks, this is how pages are given back and become zero.
+  const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
+  if (gives_back && tutti::memory::process_window() && tutti::memory::serving::owns(address)) advice = MADV_REMOVE;
   return next(address, bytes, advice);
 }
 

@@ -71,17 +71,6 @@ bool launched_as_rank() {
   return false;
 }
 
-/// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
-std::size_t local_ranks() {
-  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
-                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
-    const char* const text = getenv(name);
-    const long value = text ? std::atol(text) : 0;
-    if (value > 0) return static_cast<std::size_t>(value);
-  }
-  return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
-}
-
 /// Whether the program's calls of malloc and free arrive here: not if it defines them itself, or loaded us
 /// too late.
 bool calls_arrive_here() {
@@ -208,11 +197,23 @@ Window* start_process_window(const WindowOptions& options, std::string& reason) 
   }
 }
 
+std::size_t local_ranks() noexcept {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+    const char* const text = getenv(name);
+    const long value = text ? std::atol(text) : 0;
+    if (value > 0) return static_cast<std::size_t>(value);
+  }
+  return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
+}
+
 WindowOptions process_window_options() noexcept {
   // A quarter of the 47 bits that a process has on common machines, shared by the windows of all local ranks.
   constexpr std::size_t all_windows = std::size_t{1} << 45;
   WindowOptions options;
   options.bytes = bytes_setting("TUTTI_WINDOW_SIZE", 0);
+  options.least_bytes = std::size_t{256} << 20;
+  options.windows = local_ranks();
   if (options.bytes == 0) {
     const auto physical =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

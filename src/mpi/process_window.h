@@ -26,6 +26,9 @@ Window* start_process_window(const WindowOptions& options, std::string& reason);
 /// rank to map the windows of all others. Nothing is printed about a bad value.
 WindowOptions process_window_options() noexcept;
 
+/// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
+std::size_t local_ranks() noexcept;
+
 /// What the interposed functions look at in every call. Not for others.
 namespace serving {
 

@@ -73,6 +73,20 @@ void combine_packed(void* context, void* destination, const void* const* sources
   static_cast<UserOperator*>(context)->packed(destination, sources, count, elements);
 }
 
+/// What is sent and received are one buffer, which is for the host to judge.
+bool is_aliased(const ReductionCall& call) {
+  return call.send != MPI_IN_PLACE && call.send == call.receive;
+}
+/// The same where Open MPI, unlike others, takes it for MPI_IN_PLACE, as programs have found.
+bool host_objects(ReductionCall& call) {
+#ifdef OPEN_MPI
+  if (is_aliased(call)) call.send = MPI_IN_PLACE;
+  return false;
+#else
+  return is_aliased(call);
+#endif
+}
+
 /// The kernel of a predefined operator on a predefined type; nullptr if there is none.
 reduction::Kernel kernel_of(const OperatorInfo& operation, const TypeInfo& info) {
   if (operation.kind != OperatorKind::predefined || !info.predefined || !info.kernel_type) return nullptr;
@@ -85,7 +99,6 @@ template <class Run>
 bool with_core_arguments(const ReductionCall& call, std::size_t received, const Run& run, int& code) {
   const bool in_place = call.send == MPI_IN_PLACE;
   // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
-  if (received > 0 && !in_place && call.send == call.receive) return false;
   const OperatorInfo operation = operator_info(call.operation);
   if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
   const TypeInfo* info = type_info(call.datatype);
@@ -130,6 +143,7 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
   if (root < 0 || root >= communicator.size()) return false;
   const bool is_root = communicator.rank() == root;
   if (!is_root && call.send == MPI_IN_PLACE) return false;
+  if (is_root && is_aliased(call)) return false;
   return with_core_arguments(
       call, is_root ? call.count : 0,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
@@ -139,6 +153,7 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
 }
 
 bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
+  if (is_aliased(call)) return false;
   return with_core_arguments(
       call, call.count,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
@@ -147,16 +162,20 @@ bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
       code);
 }
 
-bool reduce_scatter(Collectives& collectives, const ReductionCall& call, const std::size_t* counts, int& code) {
+bool reduce_scatter(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code) {
+  const std::size_t received = counts[collectives.communicator().rank()];
+  if (received > 0 && host_objects(call)) return false;
   return with_core_arguments(
-      call, counts[collectives.communicator().rank()],
+      call, received,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
         return collectives.reduce_scatter({send, receive, counts, call.count, &combiner});
       },
       code);
 }
 
-bool scan(Collectives& collectives, const ReductionCall& call, bool exclusive, int& code) {
+bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& code) {
+  // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
+  if (host_objects(call)) return false;
   const bool receives = !exclusive || collectives.communicator().rank() > 0;
   return with_core_arguments(
       call, receives ? call.count : 0,

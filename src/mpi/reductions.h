@@ -19,8 +19,8 @@ struct ReductionCall {
 bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& code);
 bool allreduce(Collectives& collectives, const ReductionCall& call, int& code);
 /// counts: the elements of each rank, not negative; their sum is call.count.
-bool reduce_scatter(Collectives& collectives, const ReductionCall& call, const std::size_t* counts, int& code);
-bool scan(Collectives& collectives, const ReductionCall& call, bool exclusive, int& code);
+bool reduce_scatter(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code);
+bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& code);
 /// receive = send op receive, by our kernel; false if there is none for it.
 bool reduce_local(const ReductionCall& call);
 

@@ -1,6 +1,7 @@
 #include "memory/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,6 +41,27 @@ TEST(Arena, BeyondTheLimitOfFilesIsRefusedAndNoSignal) {
   EXPECT_FALSE(refused);
   EXPECT_NE(reason.find("ulimit -f"), std::string::npos) << reason;
   EXPECT_TRUE(fits);
+}
+
+TEST(Arena, AFileThatTookItsNumberIsLeftAlone) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_TRUE(arena) << reason;
+  const auto offset = arena->allocate(8192);
+  ASSERT_TRUE(offset);
+  arena->base()[*offset] = std::byte{1};
+  const int file = memfd_create("of the program", 0);
+  const int kept = dup(arena->descriptor());
+  ASSERT_EQ(pwrite(file, "precious", 8, static_cast<off_t>(*offset)), 8);
+  ASSERT_EQ(dup2(file, arena->descriptor()), arena->descriptor());
+  arena->release(*offset);
+  char text[8] = {};
+  EXPECT_EQ(pread(file, text, 8, static_cast<off_t>(*offset)), 8);
+  EXPECT_EQ(std::string(text, 8), "precious");
+  EXPECT_EQ(arena->base()[*offset], std::byte{0});
+  dup2(kept, arena->descriptor());
+  close(kept);
+  close(file);
 }
 
 TEST(Arena, FreedNeighboursJoinSoThatTheWholeFitsAgain) {

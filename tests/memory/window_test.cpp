@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -50,6 +53,34 @@ struct Block {
 bool all_zero(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const unsigned char*>(data);
   return std::all_of(at, at + bytes, [](unsigned char c) { return c == 0; });
+}
+
+/// Whether the page would be part of a core dump; by its flags in /proc/self/smaps.
+bool is_dumped(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin <= reinterpret_cast<std::uintptr_t>(address) && reinterpret_cast<std::uintptr_t>(address) < end;
+    else if (inside && line.rfind("VmFlags:", 0) == 0)
+      return line.find(" dd") == std::string::npos;
+  }
+  return false;
+}
+
+TEST(Window, ACoreDumpHoldsTheBlocksAndNotTheWholeWindow) {
+  const auto window = make_window(1024 * mebibyte);
+  void* const small = window->allocate(20000);
+  EXPECT_TRUE(is_dumped(small));
+  EXPECT_FALSE(is_dumped(window->base() + window->capacity() - 4096));
+  auto* const large = static_cast<std::byte*>(window->allocate(300 * mebibyte));
+  EXPECT_TRUE(is_dumped(small));
+  EXPECT_TRUE(is_dumped(large));
+  EXPECT_TRUE(is_dumped(large + 300 * mebibyte - 1));
+  EXPECT_FALSE(is_dumped(window->base() + window->capacity() - 4096));
+  window->release(small);
+  window->release(large);
 }
 
 TEST(Window, CapacityIsTheSizeAskedForRoundedToTheUnit) {

@@ -17,6 +17,7 @@ void broadcast_of_every_predefined_type(Context& context);
 void broadcast_with_another_layout_on_each_rank(Context& context);
 void buffers_may_be_anywhere(Context& context);
 void large_messages_arrive(Context& context);
+void elements_may_be_larger_than_an_int_counts(Context& context);
 void large_count_functions_work(Context& context);
 
 // semantics_blocks.cpp
@@ -37,6 +38,7 @@ void a_duplicate_has_the_same_neighbors(Context& context);
 // semantics_communicators.cpp
 void communicators_of_every_origin(Context& context);
 void many_communicators_leave_nothing_behind(Context& context);
+void communicators_are_freed_in_any_order(Context& context);
 void intercommunicators_work(Context& context);
 void groups_work_side_by_side(Context& context);
 void communicators_of_sessions_work(Context& context);

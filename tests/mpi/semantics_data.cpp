@@ -1,4 +1,5 @@
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <memory>
@@ -55,6 +56,20 @@ void broadcast_of_every_predefined_type(Context& context) {
       for (std::size_t i = 0; i < sure; ++i) right = right && data[i] == value(i);
       context.expect(right, "Bcast of %d %s from %d", count, named.name, root);
     }
+  }
+  // Types that stand for a Fortran kind are predefined, too, but have no name.
+  MPI_Datatype kind = MPI_DATATYPE_NULL;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int made = MPI_Type_create_f90_real(15, MPI_UNDEFINED, &kind);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  if (made == MPI_SUCCESS && kind != MPI_DATATYPE_NULL) {
+    MPI_Datatype three = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(3, kind, &three);
+    MPI_Type_commit(&three);
+    double numbers[3] = {0, 0, context.rank() == 0 ? 1.5 : 0};
+    MPI_Bcast(numbers, 1, three, 0, MPI_COMM_WORLD);
+    context.expect(numbers[2] == 1.5, "Bcast of three elements of a Fortran kind");
+    MPI_Type_free(&three);
   }
   // What MPI_Pack made is broadcast as MPI_PACKED.
   int numbers[3] = {1, 2, 3};
@@ -181,6 +196,39 @@ void large_messages_arrive(Context& context) {
   wrong = 0;
   for (std::size_t i = 0; i < elements; ++i) wrong += sums[i] != value(i) * context.size();
   context.expect(wrong == 0, "Allreduce of %zu MiB: %zu elements are wrong", mebibytes, wrong);
+}
+
+void elements_may_be_larger_than_an_int_counts(Context& context) {
+  if (context.size() != 2 || context.crowded()) return;  // it takes a second
+  // Address space of more than 2 GiB over little memory: the same pages again and again.
+  constexpr std::size_t times = 65, piece = std::size_t{32} << 20;
+  const int file = memfd_create("folded", 0);
+  auto* const begin =
+      static_cast<char*>(mmap(nullptr, times * piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  bool there = file >= 0 && ftruncate(file, piece) == 0 && begin != MAP_FAILED;
+  for (std::size_t i = 0; there && i < times; ++i)
+    there = mmap(begin + i * piece, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+  if (context.expect(there, "no address space of 2 GiB")) {
+    MPI_Datatype small = MPI_DATATYPE_NULL, large = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(static_cast<int>(piece), MPI_BYTE, &small);
+    MPI_Type_contiguous(static_cast<int>(times), small, &large);
+    MPI_Type_commit(&small);
+    MPI_Type_commit(&large);
+    if (context.rank() == 0)
+      for (std::size_t i = 0; i < piece; i += 4096) begin[i] = static_cast<char>(i >> 12 | 1);
+    // The size of the one does not fit into an int, that of the others does.
+    if (context.rank() == 0)
+      MPI_Bcast(begin, 1, large, 0, MPI_COMM_WORLD);
+    else
+      MPI_Bcast(begin, static_cast<int>(times), small, 0, MPI_COMM_WORLD);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < piece; i += 4096) wrong += begin[i] != static_cast<char>(i >> 12 | 1);
+    context.expect(wrong == 0, "Bcast of an element of more than 2 GiB: %zu wrong", wrong);
+    MPI_Type_free(&small);
+    MPI_Type_free(&large);
+  }
+  if (begin != MAP_FAILED) munmap(begin, times * piece);
+  close(file);
 }
 
 void large_count_functions_work([[maybe_unused]] Context& context) {

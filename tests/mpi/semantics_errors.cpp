@@ -49,6 +49,7 @@ std::vector<BadCall> bad_calls(int ranks) {
   BAD("Allreduce without an operator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
   BAD("Allreduce without a communicator", Allreduce(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
   BAD("Scan without an operator", Scan(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));
+  BAD("Exscan from where it receives", Exscan(buffer, buffer, 1, MPI_INT, MPI_SUM, comm));
   BAD("Exscan without a communicator", Exscan(buffer, other_buffer, 1, MPI_INT, MPI_SUM, MPI_COMM_NULL));
   BAD("Reduce_scatter_block without an operator",
       Reduce_scatter_block(buffer, other_buffer, 1, MPI_INT, MPI_OP_NULL, comm));

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "check.h"
 
@@ -48,6 +49,18 @@ static void each_function(void) {
   CHECK(malloc_usable_size(NULL) == 0);
 }
 
+/* Whole pages of a block that the program gives back itself are zero when it touches them again. */
+static void given_back(void) {
+  for (int i = 0; i < 2; i++) {
+    unsigned char* block = aligned_alloc(4096, LARGE / 4096 * 4096);
+    memset(block, 7, 8192);
+    CHECK(madvise(block, 4096, i ? MADV_FREE : MADV_DONTNEED) == 0);
+    CHECK(i ? block[0] == 0 || block[0] == 7 : block[0] == 0);
+    CHECK(block[4096] == 7);
+    free(block);
+  }
+}
+
 static void across_the_kinds(void) {
   unsigned char* block = malloc(SMALL);
   fill(block, SMALL, 3);
@@ -91,10 +104,22 @@ static void at_the_end(void) {
   free(never_freed_until_exit);
 }
 
+/* Of an allocator that is preloaded after ours, which may not say how large its blocks are. */
+static int grown(void) {
+  unsigned char* block = malloc(SMALL);
+  fill(block, SMALL, 3);
+  block = realloc(block, (size_t)LARGE * 1000);
+  CHECK(block && filled(block, SMALL, 3));
+  free(block);
+  return 0;
+}
+
 int main(int count, char** arguments) {
+  if (count > 1 && strcmp(arguments[1], "grown") == 0) return grown();
   expected = count > 1 && strcmp(arguments[1], "window") == 0;
   each_function();
   across_the_kinds();
+  given_back();
   pthread_t threads[4];
   for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, hammer, (void*)(i + 1)) == 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);

@@ -11,7 +11,7 @@ static unsigned long base_of_window(void) {
   FILE* maps = fopen("/proc/self/maps", "r");
   char line[512];
   unsigned long begin = 0;
-  while (fgets(line, sizeof line, maps))
+  while (!begin && fgets(line, sizeof line, maps))
     if (strstr(line, "memfd:tutti-window")) sscanf(line, "%lx", &begin);
   fclose(maps);
   return begin;
