@@ -325,9 +325,8 @@ def bench(
             console.print(one)
         if json_file:
             json_file.parent.mkdir(parents=True, exist_ok=True)
-            json_file.write_text(
-                json.dumps(document(cells, hosts, options), indent=1) + "\n", encoding="utf-8"
-            )
+            written = {**document(cells, hosts, options), **reports.document}
+            json_file.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
         if plot:
             reports.draw(plot)
         if table:
