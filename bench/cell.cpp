@@ -1,9 +1,13 @@
 // How a call is timed: every rank prepares its data, all meet at the start line, each rank times its own call, and the
-// slowest counts. Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from
-// what the other left in the caches, nor from the machine's becoming faster or slower.
+// slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed, but
+// the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them. Host and
+// Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from what the other left in the
+// caches, nor from the machine's becoming faster or slower.
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
-// would be measured. There a sample is the mean of several calls of one side in a row, data changed before each.
+// would be measured. There a sample is the mean of several calls of one side in a row. While some ranks are in a call
+// others still prepare or check their data, on the same processors; the whole row is timed, and what its preparing and
+// checking takes of each processor is subtracted.
 //
 // Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
 // in them.
@@ -22,13 +26,14 @@ namespace tutti::bench {
 namespace {
 
 constexpr std::size_t kWarmUps = 3;
-constexpr std::size_t kCheckedAtFirst = 20;
-constexpr std::size_t kCheckedEvery = 16;
 constexpr std::size_t kPoolBytes = 64 << 20;
 constexpr std::size_t kMaximumRepeats = 200'000;
 constexpr int kCallsInARow = 8;
 constexpr int kCallsOfATurn = 5;
 constexpr int kCallsAfterAChoice = 2;
+/// Work on more data than this is timed by the processor time that it takes: it is often interrupted. On less, the clock
+/// of the system would take longer than the work; an interruption is then rare, and the median knows nothing of it.
+constexpr std::size_t kOftenInterruptedBytes = 64 << 10;
 
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
   if (options.buffers != Buffers::kFresh) return 1;
@@ -44,6 +49,7 @@ std::array<std::size_t, 2> bytes_of(const Options& options, const Collective& co
 /// The durations of one side on this rank; with skew also when each call began and ended, on the shared clock.
 struct Samples {
   std::vector<double> duration_us;
+  std::vector<double> between_us;  ///< preparing and checking, for each call, where ranks share processors
   std::vector<double> start_us;
   std::vector<double> end_us;
 };
@@ -70,7 +76,10 @@ struct Runner {
 class Cell {
  public:
   Cell(const Bench& bench, const Collective& collective, const Place& place, const Prediction& prediction)
-      : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {}
+      : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {
+    const auto bytes = bytes_of(bench_.options, collective_, rank_);
+    work_bytes_ = bytes[0] + bytes[1];
+  }
 
   CellResult measure();
 
@@ -93,6 +102,7 @@ class Cell {
   void wait_for_start();
   bool crowded() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0; }
   bool go_on(std::uint64_t start_ns, std::size_t done);
+  Median of_the_call_alone(std::vector<double> duration_us, const Samples& samples) const;
   Median slowest(const Samples& samples) const;
   bool everybodys(bool right) const;
 
@@ -102,6 +112,7 @@ class Cell {
   int rank_;
   int ranks_;
   int root_ = 0;
+  std::size_t work_bytes_ = 0;     ///< what this rank writes before a call and reads after it
   std::size_t call_ = 0;           ///< counts all calls of both sides: the salt of the data and the place in the pool
   std::size_t turn_ = 0;           ///< counts the rounds in which each runner has had its turn
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
@@ -185,24 +196,36 @@ void Cell::time_call(Runner& runner, Samples* samples) {
   const std::uint64_t start = Clock::ticks();
   perform(runner);
   const std::uint64_t end = Clock::ticks();
+  const std::uint64_t end_ns = skewed ? shared_now_ns() : 0;
+  check(runner);
   if (!samples) return;
   samples->duration_us.push_back(bench_.clock.nanoseconds_between(start, end) / 1000);
   if (skewed) {
     samples->start_us.push_back(static_cast<double>(start_ns) / 1000);
-    samples->end_us.push_back(static_cast<double>(shared_now_ns()) / 1000);
+    samples->end_us.push_back(static_cast<double>(end_ns) / 1000);
   }
 }
 
 void Cell::time_calls_in_a_row(Runner& runner, Samples* samples) {
   PMPI_Barrier(MPI_COMM_WORLD);
-  double nanoseconds = 0;
+  WorkTimer between(bench_.clock, work_bytes_ > kOftenInterruptedBytes);
+  double all_between_us = 0;
+  const std::uint64_t begin = Clock::ticks();
   for (int i = 0; i < kCallsInARow; ++i) {
+    between.start();
     prepare(runner);
-    const std::uint64_t begin = Clock::ticks();
+    double between_us = between.stop_us();
     perform(runner);
-    nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
+    between.start();
+    check(runner);
+    between_us += between.stop_us();
+    if (samples) samples->between_us.push_back(between_us);
+    all_between_us += between_us;
   }
-  if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
+  double row_us = bench_.clock.nanoseconds_between(begin, Clock::ticks()) / 1000;
+  // Without shared processors only a rank's own work is in its row.
+  if (bench_.start_line.processors() == 0) row_us -= all_between_us;
+  if (samples) samples->duration_us.push_back(row_us / kCallsInARow);
 }
 
 void Cell::take_turn(Runner& runner, bool counts) {
@@ -213,12 +236,12 @@ void Cell::take_turn(Runner& runner, bool counts) {
     for (int i = 0; i < kCallsAfterAChoice; ++i) {
       prepare(runner);
       perform(runner);
+      check(runner);
     }
     if (!crowded()) calls = kCallsOfATurn;
   }
   for (int i = 0; i < calls; ++i) crowded() ? time_calls_in_a_row(runner, samples) : time_call(runner, samples);
   if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
-  if (turn_ < kCheckedAtFirst || turn_ % kCheckedEvery == 0) check(runner);
 }
 
 void Cell::check(Runner& runner) {
@@ -237,6 +260,17 @@ bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
   return more != 0;
 }
 
+/// Of the time of rows of calls, and of what is done between the calls: the work of all ranks is spread over the
+/// processors that they share, none of which is idle.
+Median Cell::of_the_call_alone(std::vector<double> duration_us, const Samples& samples) const {
+  const double mine_us = median_of(samples.between_us).value;
+  double all_us = 0;
+  PMPI_Allreduce(&mine_us, &all_us, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  const double between_us = all_us / bench_.start_line.processors();
+  for (double& each : duration_us) each = std::max(0.0, each - between_us);
+  return median_of(std::move(duration_us));
+}
+
 Median Cell::slowest(const Samples& samples) const {
   const int count = static_cast<int>(samples.duration_us.size());
   const auto maximum = [&](const std::vector<double>& mine) {
@@ -244,6 +278,7 @@ Median Cell::slowest(const Samples& samples) const {
     PMPI_Reduce(mine.data(), all.data(), count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     return all;
   };
+  if (crowded() && bench_.start_line.processors() > 0) return of_the_call_alone(maximum(samples.duration_us), samples);
   if (bench_.options.skew_us <= 0) return median_of(maximum(samples.duration_us));
   std::vector<double> duration_us = maximum(samples.end_us);
   const std::vector<double> last_start_us = maximum(samples.start_us);

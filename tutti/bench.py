@@ -9,15 +9,14 @@ import os
 import platform
 import shlex
 import statistics
-import subprocess
 import sys
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from tutti import __version__
 from tutti.bench_words import AlgorithmWords, catalogue, library_names
+from tutti.children import child
 from tutti.errors import UserError
 from tutti.host_knobs import AS_IT_COMES, Knob, knobs_of
 from tutti.hosts import Host
@@ -144,36 +143,11 @@ def parse_line(line: str) -> Optional[Dict[str, Any]]:
 
 def _lines(words: List[str], environment: Dict[str, str], title: str) -> Iterator[str]:
     """The output of a program, line by line. Raises UserError if it fails or falls silent."""
-    process = subprocess.Popen(
-        words, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        errors="replace",
-    )  # fmt: skip
-    assert process.stdout is not None
     complaints: List[str] = []
-    reader = threading.Thread(target=lambda: complaints.extend(process.stderr or []), daemon=True)
-    reader.start()
-    hung = threading.Event()
-
-    def give_up() -> None:
-        hung.set()
-        process.terminate()
-
-    watch = threading.Timer(SILENCE_LIMIT, give_up)
-    watch.start()
-    try:
-        for line in process.stdout:
-            watch.cancel()
-            watch = threading.Timer(SILENCE_LIMIT, give_up)
-            watch.start()
-            yield line
-        status = process.wait()
-    finally:
-        watch.cancel()
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-    reader.join(timeout=5)
-    if hung.is_set():
+    with child(words, environment, complaints.append, SILENCE_LIMIT) as program:
+        yield from program.lines()
+        status = program.status()
+    if program.hung:
         raise UserError(f"{title}: nothing measured for {SILENCE_LIMIT:.0f} s, stopped")
     if status != 0:
         said = next((text.strip() for text in complaints if text.strip()), "nothing on standard error")

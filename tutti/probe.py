@@ -12,12 +12,12 @@ import platform
 import statistics
 import subprocess
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tutti import __version__
 from tutti.bench import parse_line
+from tutti.children import child
 from tutti.errors import UserError
 from tutti.library import find_tool
 from tutti.probe_fit import Fit, Line, combine_passes, fit, select, unsteady
@@ -26,7 +26,7 @@ from tutti.probe_fit import Fit, Line, combine_passes, fit, select, unsteady
 SCHEMA = "tutti-probe-1"
 #: What the whole may take, in seconds.
 SECONDS_MAX = 120.0
-#: The program may overrun its time by this much before it is stopped.
+#: The program may be silent for its whole time and this much more before it is stopped.
 PATIENCE = 60.0
 
 Document = Dict[str, Any]
@@ -55,17 +55,6 @@ def shipped_model() -> Dict[str, float]:
     return dict(json.loads(done.stdout)["model"])
 
 
-def stop(process: "subprocess.Popen[str]") -> None:
-    """Ends the program; the processes that it forked end with it."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 def hop_now() -> Optional[float]:
     """What a flag hop takes at the moment, in seconds; None where there is one core."""
     rows = select(measure(0.4, lambda title, done: None, "hop")[0], "hop")
@@ -79,29 +68,19 @@ def measure(
     this. Raises UserError."""
     words = [str(_tool("tutti-probe-measure", "bench")), "--seconds", f"{seconds:g}"]
     words += ["--only", only] if only else []
-    process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
-    )  # fmt: skip
-    assert process.stdout is not None
-    assert process.stderr is not None
     complaints: List[str] = []
-
-    def follow(stream: Any) -> None:
-        for text in stream:
-            value = parse_line(text)
-            if value is not None and "progress" in value:
-                progress(str(value.get("title", "")), float(value["progress"]))
-            elif text.strip():
-                complaints.append(text.strip())
-
-    reader = threading.Thread(target=follow, args=(process.stderr,), daemon=True)
-    reader.start()
-    watch = threading.Timer(seconds + PATIENCE, stop, args=(process,))
-    watch.start()
     lines: List[Line] = []
     left_out: List[str] = []
-    try:
-        for text in process.stdout:
+
+    def said(text: str) -> None:
+        value = parse_line(text)
+        if value is not None and "progress" in value:
+            progress(str(value.get("title", "")), float(value["progress"]))
+        elif text.strip():
+            complaints.append(text.strip())
+
+    with child(words, dict(os.environ), said, silence=seconds + PATIENCE) as program:
+        for text in program.lines():
             value = parse_line(text)
             if value is None:
                 continue
@@ -109,11 +88,9 @@ def measure(
                 left_out.append(str(value["left_out"]))
             elif "measure" in value:
                 lines.append(value)
-        status = process.wait()
-    finally:
-        watch.cancel()
-        stop(process)
-    reader.join(timeout=5)
+        status = program.status()
+    if program.hung:
+        raise UserError(f"tutti-probe-measure said nothing for {seconds + PATIENCE:.0f} s, stopped")
     if status != 0:
         said = complaints[0] if complaints else "nothing on standard error"
         raise UserError(f"tutti-probe-measure ended with status {status}: {said}")
