@@ -118,8 +118,8 @@ def report(choices: List[Choice]) -> List[str]:
     unclear = len(choices) - right - len(wrong)
     share = 100 * (len(choices) - len(wrong)) / len(choices)
     said = [
-        f"Tutti's choice is within {100 * TOLERANCE:.0f} % of the best in {share:.0f} % of {len(choices)} cells "
-        f"({right}; in {unclear} more the difference is within the spread), worst {worst_of(choices):.2f}"
+        f"Tutti's choice is within {100 * TOLERANCE:.0f} % or the spread of the best in {share:.0f} % of "
+        f"{len(choices)} cells ({right} and {unclear}), worst {worst_of(choices):.2f}"
     ]
     return [*said, *(f"  {choice.words}" for choice in wrong[:NAMED])]
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tutti import probe, probe_validate
+from tutti import bench_choice, probe, probe_validate
 from tutti.errors import UserError
 from tutti.hosts import Host, host_of_mpirun, installed_hosts
 from tutti.probe_words import summary
@@ -79,14 +79,16 @@ def _predicted_file(plot: Path) -> Path:
 def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]:
     """Predictions against observations, in a form for --json."""
     host = _host(options)
-    with _Bar() as bar:
-        hop = float(document["model"]["hop"])
-        cells, notes = probe_validate.observe(
-            host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar
-        )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probe.json"
         file.write_text(json.dumps(document), encoding="utf-8")
+        with _Bar() as bar:
+            hop = float(document["model"]["hop"])
+            # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
+            variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
+            cells, notes = probe_validate.observe(
+                host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar, variables
+            )
         points = probe_validate.points_of(
             cells, probe_validate.Predictor(file), probe_validate.usable_cores()
         )
@@ -95,11 +97,13 @@ def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]
     if options.plot:
         probe_validate.draw(points, _predicted_file(options.plot))
     median, most = probe_validate.errors_of(points)
+    choices = bench_choice.choices_of(cells, {host.name: host.title})
     return {
         "host": host.title,
         "median_error_percent": median,
         "percentile_90_error_percent": most,
-        "words": [*probe_validate.report(points), *notes],
+        "choice": bench_choice.summary(choices),
+        "words": [*probe_validate.report(points), *bench_choice.report(choices), *notes],
         "points": [point._asdict() for point in points],
     }
 
