@@ -5,13 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,6 +18,7 @@
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
 #include "engine/communicator.h"
+#include "input_file.h"
 #include "topology/machine.h"
 
 namespace {
@@ -183,11 +181,11 @@ int main(int argc, char** argv) {
     std::cerr << "tutti-table: " << problem.what() << '\n';
     return 2;
   }
-  std::ifstream file(path, std::ios::binary);
   std::string text;
-  if (file) text.assign(std::istreambuf_iterator<char>(file), {});
-  if (!file) {
-    std::cerr << "tutti-table: " << path << " cannot be read: " << std::strerror(errno) << '\n';
+  try {
+    text = text_of_file(path);
+  } catch (const std::runtime_error& problem) {
+    std::cerr << "tutti-table: " << problem.what() << '\n';
     return 2;
   }
   std::cout << describe(text, topology).dump(1, ' ', false, ordered_json::error_handler_t::replace) << std::endl;

@@ -4,12 +4,8 @@
 //
 // With --model-only it prints the model's parameters instead: those of the file, or the shipped ones.
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -21,6 +17,7 @@
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
+#include "input_file.h"
 #include "selection/machine.h"
 #include "selection/table.h"
 #include "selection/words.h"
@@ -74,16 +71,10 @@ ordered_json json_of(const selection::Model& model) {
   return out;
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError(path + " cannot be read: " + std::strerror(errno));
-  return std::string((std::istreambuf_iterator<char>(file)), {});
-}
-
 KnownModel model_of(const Options& options) {
   if (options.probe.empty()) return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
   std::string error;
-  const auto probe = selection::parse_probe(text_of(options.probe), error);
+  const auto probe = selection::parse_probe(text_of_file(options.probe), error);
   if (!probe) throw UsageError(options.probe + ": " + error);
   const auto machine = topology::Machine::load(options.topology, error);
   if (!machine) throw UsageError(error);
@@ -111,7 +102,7 @@ struct KnownTable {
 KnownTable table_of(const Options& options) {
   if (options.table.empty()) return {nullptr, nullptr};
   const auto known = known_algorithms();
-  selection::ParsedTable parsed = selection::parse_table(text_of(options.table), known);
+  selection::ParsedTable parsed = selection::parse_table(text_of_file(options.table), known);
   if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
   std::string error;
   const auto machine = topology::Machine::load(options.topology, error);
@@ -338,7 +329,7 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& problem) {
     return fail(problem.what());
-  } catch (const UsageError& problem) {
+  } catch (const std::runtime_error& problem) {
     return fail(problem.what());
   }
 }

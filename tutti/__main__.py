@@ -1,5 +1,5 @@
 """`python -m tutti`: the same as the `tutti` command."""
 
-from tutti.cli import main
+from tutti.main import main
 
 main()

@@ -111,7 +111,7 @@ def _plot_one(collective: str, cells: List[Cell], titles: Dict[str, str], path: 
     colours = {
         name: pyplot.get_cmap("tab20" if len(names) > 10 else "tab10")(i) for i, name in enumerate(names)
     }
-    styles = dict(zip(("", *MECHANISMS), ("-", "-", "--", ":")))
+    styles = dict(zip(("", *MECHANISMS), ("-", "-", "-.", "--", ":")))
     markers = "osv^D<>pPXh*"
 
     def draw(axes: Axes, rows: List[Cell]) -> None:
@@ -126,7 +126,7 @@ def _plot_one(collective: str, cells: List[Cell], titles: Dict[str, str], path: 
                 axes.plot(xs, ys, color="0.75", linewidth=6, label=line_name(line, many), zorder=1)
                 continue
             axes.plot(
-                xs, ys, color=colours.get(name, "0.4"), linestyle=styles.get(mechanism, "-."), linewidth=1.2,
+                xs, ys, color=colours.get(name, "0.4"), linestyle=styles[mechanism], linewidth=1.2,
                 marker=markers[names.index(name) % len(markers)] if name in names else "o", markersize=4,
                 label=line_name(line, many),
             )  # fmt: skip
@@ -160,6 +160,5 @@ def _plot_one(collective: str, cells: List[Cell], titles: Dict[str, str], path: 
     }
     figure.legend(list(handles.values()), list(handles), loc="outside right upper", fontsize=8)
     figure.suptitle(collective)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)

@@ -1,16 +1,18 @@
 """The results of `tutti bench` as tables and as a picture."""
 
+import io
 import statistics
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tutti.bench import Cell, geometric_means
 from tutti.bench_choice import choices_of, report, summary
 from tutti.bench_compare import comparison_plots, comparison_tables
+from tutti.console import WIDTH
 from tutti.host_knobs import DEFAULT
 from tutti.sizes import human_bytes
 
@@ -176,7 +178,6 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
             axes.set_title(f"{collective}: {titles.get(host, host)}, {ranks} ranks", fontsize=9)
             axes.set_ylabel("time in us, slowest rank", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
-    file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)
 
@@ -198,6 +199,14 @@ class Reports:
         if self._compares:
             return [*comparison_tables(self._cells, self._titles), *self._choice]
         return [*result_tables(self._cells, self._titles), *self._summaries]
+
+    @property
+    def text(self) -> str:
+        """The tables as they stand in a file."""
+        plain = Console(file=io.StringIO(), width=WIDTH)
+        for one in self.tables:
+            plain.print(one)
+        return str(plain.file.getvalue())  # type: ignore[attr-defined]
 
     @property
     def document(self) -> Dict[str, Any]:

@@ -21,7 +21,13 @@ GROUPS = {
     ),
 }  # fmt: skip
 COLLECTIVES = tuple(dict.fromkeys(name for names in GROUPS.values() for name in names))
-MECHANISMS = ("window", "cma", "staged")
+MECHANISMS = ("window", "xpmem", "cma", "staged")
+#: By what a collective is chosen and explained, where that is not its own name.
+CHOSEN_AS = {
+    "alltoallw": "alltoallv", "reduce_scatter_block": "reduce_scatter", "neighbor_allgather": "neighbor",
+    "neighbor_alltoall": "neighbor", "neighbor_allgatherv": "neighborv", "neighbor_alltoallv": "neighborv",
+    "neighbor_alltoallw": "neighborv",
+}  # fmt: skip
 #: The C++ program counts in elements of this size.
 GRAIN = 4
 LARGEST = 1 << 30

@@ -1,25 +1,56 @@
 """The command line: `tutti run | topo | bench | probe | tune | explain | doctor | info`."""
 
 import json
+import math
 import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
+import click
 import typer
+import typer.core
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tutti import __version__
-from tutti.errors import INTERRUPTED, MISTAKE, UserError
+from tutti import __version__, files
+from tutti.console import for_output, progress_bar
+from tutti.errors import UserError
+from tutti.main import main as main
+from tutti.nearest import hint
+from tutti.tune_command import EPILOG as TUNE_EPILOG
 from tutti.tune_command import tune
 
+#: A benchmark of more ranks measures the scheduler, if the machine survives it.
+RANKS_PER_CORE_MAX = 64
+
+
+class _Commands(typer.core.TyperGroup):
+    """The commands; a wrong name is told the nearest right one."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Optional[click.Command]:
+        command = super().get_command(ctx, cmd_name)
+        for parameter in command.params if command else []:
+            if parameter.default is None:  # what is not there needs no words
+                parameter.show_default = False  # type: ignore[attr-defined]
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: List[str]) -> Any:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            like = hint(args[0], self.commands)
+            raise click.UsageError(f"no such command '{args[0]}'{like}", ctx)
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="Tutti: faster MPI collectives inside a node, for programs as they are.",
+    epilog="Exit status of all commands but run, which has that of the program: 0 fine; 1 something that was looked "
+    "at or measured is not as it should be; 2 a mistake, in one line; 130 stopped by Ctrl-C or SIGTERM, with nothing "
+    "left running.",
 )
 
 
@@ -38,7 +69,23 @@ def _common(
     pass
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+_RUN_EPILOG = """Examples:
+
+    tutti run mpirun -n 8 ./app input.txt
+
+    tutti run -v -s ALGORITHM=bcast:xhc mpirun -n 8 ./app
+
+    tutti run --explain mpirun -n 8 ./app
+
+    tutti run --dry-run srun -n 64 ./app >> job.sh
+
+    tutti run --dry-run --json mpirun -n 8 ./app | jq -r '.command | @sh'
+
+Exit status: that of the program; 2 if it cannot be started.
+"""
+
+
+@app.command(epilog=_RUN_EPILOG, context_settings={"allow_interspersed_args": False})
 def run(
     words: List[str] = typer.Argument(
         ..., metavar="[mpirun ...] PROGRAM [ARGUMENTS]", help="What you would type anyway."
@@ -48,6 +95,9 @@ def run(
         None, "--library", help="Preload this library, not the one that fits."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the command instead of executing it."),
+    as_json: bool = typer.Option(
+        False, "--json", help="With --dry-run: the command, its variables and what was found, as JSON."
+    ),
     settings: Optional[List[str]] = typer.Option(
         None,
         "--set",
@@ -63,6 +113,8 @@ def run(
     from tutti.run import execute, make_plan, parse_settings
     from tutti.settings import all_settings
 
+    if as_json and not dry_run:
+        raise UserError("--json goes with --dry-run; -s EXPLAIN=FILE writes what ran as JSON")
     values: Dict[str, str] = {}
     warnings: List[str] = []
     pairs = [*(["EXPLAIN=1"] if explain_run else []), *(settings or [])]
@@ -77,12 +129,26 @@ def run(
         for line in [*plan.notes, f"command: {plan.command()}"]:
             print(f"tutti: {line}", file=sys.stderr)
     if dry_run:
-        print(plan.command())
+        print(plan.as_json(warnings) if as_json else plan.command())
         return
     execute(plan)
 
 
-@app.command()
+_TOPO_EPILOG = """Examples:
+
+    tutti topo
+
+    tutti topo -n 64 --hierarchy numa+socket --root 10
+
+    tutti topo -t "package:2 numa:4 core:8 pu:1" --mapping numa --png machine.png
+
+    tutti topo --json - | jq .machine
+
+Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
+"""
+
+
+@app.command(epilog=_TOPO_EPILOG)
 def topo(
     topology: str = typer.Option(
         "", "--topology", "-t", help="hwloc synthetic description or XML file; default: here."
@@ -92,10 +158,12 @@ def topo(
     ),
     ranks: int = typer.Option(0, "--ranks", "-n", help="Number of ranks; 0: one for each core."),
     root: int = typer.Option(0, "--root", help="Root of the collective whose tree is drawn."),
-    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out over the machine."),
+    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out: core, numa, socket, unbound."),
     svg: Optional[Path] = typer.Option(None, "--svg", help="Write a drawing."),
     png: Optional[Path] = typer.Option(None, "--png", help="Write a picture."),
-    json_file: Optional[Path] = typer.Option(None, "--json", help="Write what is shown as JSON."),
+    json_file: Optional[Path] = typer.Option(
+        None, "--json", help="Write what is shown as JSON; -: only that, on standard output."
+    ),
 ) -> None:
     """Show the machine as the collectives see it: groups, leaders, levels."""
     from tutti.library import find_tool
@@ -107,7 +175,25 @@ def topo(
     raise typer.Exit(command(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool))
 
 
-@app.command()
+_EXPLAIN_EPILOG = """Examples:
+
+    tutti explain
+
+    tutti explain bcast 64K 8
+
+    tutti explain bcast 1M --mechanism cma
+
+    tutti explain alltoall 4K -t "package:2 numa:8 core:10" --hierarchy numa+socket
+
+    tutti explain scatter 1M 8 --algorithm "scatter:throttled,k=4"
+
+    tutti explain bcast 64K --json | jq -r '.choice.name'
+
+Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
+"""
+
+
+@app.command(epilog=_EXPLAIN_EPILOG)
 def explain(
     collective: str = typer.Argument("", help="bcast, allreduce, ...; without it: all of them."),
     size: str = typer.Argument("", metavar="[BYTES]", help="Of the message, or of one block: 4, 64K, 1M."),
@@ -130,16 +216,7 @@ def explain(
     host: str = typer.Option("", "--host", help="MPI that the table has to be for: mpich, openmpi, intel."),
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
-    """Say which algorithm a collective takes, what the others would cost, and why they are not taken.
-
-    \b
-    Examples:
-      tutti explain                        all collectives here, a rank a core
-      tutti explain bcast 64K 8            the candidates for one call
-      tutti explain bcast 1M --mechanism cma
-      tutti explain alltoall 4K -t "package:2 numa:8 core:10" --hierarchy numa+socket
-      tutti explain scatter 1M 8 --algorithm "scatter:throttled,k=4"
-    """
+    """Say which algorithm a collective takes, what the others would cost, and why they are not taken."""
     from tutti.explain import Question, as_json_text, ask, show
     from tutti.library import find_tool
 
@@ -167,7 +244,7 @@ def explain(
     if as_json:
         print(as_json_text(told))
     else:
-        show(told, Console(width=None if sys.stdout.isatty() else 140))
+        show(told, for_output())
 
 
 def _numbers(text: str, what: str) -> List[int]:
@@ -180,7 +257,22 @@ def _numbers(text: str, what: str) -> List[int]:
     return values
 
 
-@app.command()
+_BENCH_EPILOG = """Examples:
+
+    tutti bench
+
+    tutti bench --ranks 2,4 --json all.json --plot speed.png
+
+    tutti bench --host openmpi -c scatter --algorithms all --mechanisms window,cma,staged
+
+    tutti bench -c bcast --max 64K --quiet --json - | jq '.cells[] | [.bytes, .ratio]'
+
+Exit status: 0; 1 if something could not be measured or gave a wrong result; 2 for a mistake; 130 after Ctrl-C, with
+nothing written.
+"""
+
+
+@app.command(epilog=_BENCH_EPILOG)
 def bench(
     host: Optional[List[str]] = typer.Option(
         None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian; repeatable."
@@ -217,7 +309,9 @@ def bench(
         help="Compare these algorithms with each other in one run, e.g. direct,throttled,k=2,k=4.",
     ),
     mechanisms: str = typer.Option(
-        "", "--mechanisms", help="Compare these ways to reach memory: window, cma, staged, with commas."
+        "",
+        "--mechanisms",
+        help="Compare these ways to reach memory: window, xpmem, cma, staged, with commas.",
     ),
     settings: Optional[List[str]] = typer.Option(
         None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
@@ -231,7 +325,9 @@ def bench(
     host_best: bool = typer.Option(
         False, "--host-best", help="Try what an expert would set for each MPI; its best counts in each cell."
     ),
-    json_file: Optional[Path] = typer.Option(None, "--json", help="Write all results."),
+    json_file: Optional[Path] = typer.Option(
+        None, "--json", help="Write all results; -: print them, and nothing else."
+    ),
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
     table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
@@ -253,11 +349,11 @@ def bench(
     words = AlgorithmWords(algorithms) if algorithms else None
     if algorithm and words:
         raise UserError("--algorithm and --algorithms exclude each other: one is for the whole run")
-    if seconds <= 0:
+    if not 0 < seconds < math.inf:
         raise UserError(f"--seconds {seconds:g}: expected more than 0")
     if repeats < 1:
         raise UserError(f"--repeats {repeats}: expected at least 1")
-    if skew < 0:
+    if not 0 <= skew < math.inf:
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if host_wait not in ("default", "yield", "best"):
         raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
@@ -266,6 +362,16 @@ def bench(
     if root != "rotate" and not root.isdigit():
         raise UserError(f"--root {root}: expected a rank or rotate")
     rank_counts = _numbers(ranks, "ranks") if ranks else [max(2, len(os.sched_getaffinity(0)))]
+    most = RANKS_PER_CORE_MAX * len(os.sched_getaffinity(0))
+    if max(rank_counts) > most:
+        raise UserError(f"--ranks {max(rank_counts)}: more than {RANKS_PER_CORE_MAX} a core, {most} here")
+    if root != "rotate" and int(root) >= min(rank_counts):
+        raise UserError(f"--root {root}: of {min(rank_counts)} ranks the last is {min(rank_counts) - 1}")
+    for path in (json_file, table):
+        if path and path != Path("-"):
+            files.check_output(path)
+    if plot:
+        files.check_picture(plot)
     hosts = [host_of_mpirun(mpirun)] if mpirun else installed_hosts()
     if host and not mpirun:
         names = [found.name for found in hosts]
@@ -302,48 +408,45 @@ def bench(
         mechanisms=compared,
     )
     failures: List[str] = []
-    errors = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f}%"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
-        cells = measure(
-            hosts,
-            options,
-            lambda title, done: bar.update(task, description=title, completed=done),
-            failures.append,
-        )
+    with progress_bar() as progress:
+        cells = measure(hosts, options, progress, failures.append)
     titles = {found.name: found.title for found in hosts}
     if cells:
         reports = Reports(cells, titles, options.compares)
-        console = Console(width=None if sys.stdout.isatty() else 140)
-        for one in reports.summary if quiet else reports.tables:
-            console.print(one)
-        if json_file:
-            json_file.parent.mkdir(parents=True, exist_ok=True)
-            written = {**document(cells, hosts, options), **reports.document}
-            json_file.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-        if plot:
-            reports.draw(plot)
+        results = json.dumps({**document(cells, hosts, options), **reports.document}, indent=1) + "\n"
+        if json_file == Path("-"):
+            print(results, end="")
+        else:
+            console = for_output()
+            for one in reports.summary if quiet else reports.tables:
+                console.print(one)
+            if json_file:
+                files.write(json_file, results)
         if table:
-            table.parent.mkdir(parents=True, exist_ok=True)
-            with open(table, "w", encoding="utf-8") as file:
-                plain = Console(file=file, width=140)
-                for one in reports.tables:
-                    plain.print(one)
+            files.write(table, reports.text)
+        if plot:
+            files.draw(plot, reports.draw)
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)
     raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
 
 
-@app.command(
-    epilog="Examples:  tutti probe  |  tutti probe --seconds 20 --plot probe.png  |  "
-    "tutti probe --validate --plot probe.png  |  tutti probe --from ~/.config/tutti/probe.json --json"
-)
+_PROBE_EPILOG = """Examples:
+
+    tutti probe
+
+    tutti probe --seconds 20 --plot probe.png
+
+    tutti probe --validate --plot probe.png
+
+    tutti probe --from ~/.config/tutti/probe.json --json
+
+Exit status: 0; 1 if the predictions of --validate are worse than what is aimed at; 2 for a mistake; 130 after
+Ctrl-C, with the old file as it was.
+"""
+
+
+@app.command(epilog=_PROBE_EPILOG)
 def probe(
     output: Optional[Path] = typer.Option(
         None, "--output", "-o", help="Where to write; default: the user's folder, where the library looks."
@@ -369,8 +472,8 @@ def probe(
 
     if not 1 <= seconds <= SECONDS_MAX:
         raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
-    if source is not None and not source.is_file():
-        raise UserError(f"--from {source}: there is no such file")
+    if (host or mpirun) and not validate:
+        raise UserError(f"--{'host' if host else 'mpirun'} goes with --validate: nothing else runs an MPI")
     options = ProbeOptions(
         output, seconds, as_json, plot, source, validate, _numbers(ranks, "ranks"), host, mpirun
     )
@@ -384,6 +487,8 @@ _INFO_EPILOG = """Examples:
     tutti info --json | jq '.settings[] | select(.source != "default")'
 
     tutti info --json | jq -r '.algorithms[] | select(.collective == "bcast") | .algorithm'
+
+Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
 """
 
 
@@ -396,7 +501,7 @@ def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None
     if as_json:
         print(json.dumps(facts, indent=1))
     else:
-        show(facts, Console(width=None if sys.stdout.isatty() else 140))
+        show(facts, for_output())
 
 
 _DOCTOR_EPILOG = """Examples:
@@ -429,32 +534,16 @@ def doctor(
     machine = Machine()
     checks: List[Check] = []
     errors = Console(stderr=True)
-    try:
-        with errors.status("looking") if errors.is_terminal else nullcontext() as status:
-            for check in examine(machine, tuple(host or ())):
-                checks.append(check)
-                if status:
-                    status.update(f"{check.title}: {check.status}")
-    except KeyboardInterrupt:
-        print("tutti: interrupted", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+    with errors.status("looking") if errors.is_terminal else nullcontext() as status:
+        for check in examine(machine, tuple(host or ())):
+            checks.append(check)
+            if status:
+                status.update(f"{check.title}: {check.status}")
     if as_json:
         print(json.dumps(document(machine, checks), indent=1))
     else:
-        show(machine, checks, Console(width=None if sys.stdout.isatty() else 140))
+        show(machine, checks, for_output())
     raise typer.Exit(exit_status(checks))
 
 
-app.command(name="tune")(tune)
-
-
-def main() -> None:
-    """Entry point: a mistake of the user is one line and status 2."""
-    try:
-        app()
-    except UserError as error:
-        print(f"tutti: {error}", file=sys.stderr)
-        sys.exit(MISTAKE)
-    except KeyboardInterrupt:
-        print("tutti: interrupted", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+app.command(name="tune", epilog=TUNE_EPILOG)(tune)

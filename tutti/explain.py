@@ -5,6 +5,7 @@ the same choice as in a run with these settings.
 """
 
 import json
+import math
 import os
 import subprocess
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutti.bench_words import parse_bytes
+from tutti.bench_words import CHOSEN_AS, parse_bytes
 from tutti.errors import UserError
+from tutti.nearest import hint
 from tutti.sizes import human_bytes
 
 #: Where nothing is said of a size.
@@ -65,6 +67,14 @@ def available_mechanisms() -> str:
 def arguments_of(question: Question) -> List[str]:
     """The question as tutti-predict takes it. Raises UserError for a size that is none."""
     size = question.size or (DEFAULT_BYTES if question.collective else OVERVIEW_BYTES)
+    if question.host and question.host not in (*HOST_NAMES, *HOST_NAMES.values()):
+        raise UserError(
+            f"--host {question.host}: expected {', '.join(HOST_NAMES)}{hint(question.host, HOST_NAMES)}"
+        )
+    if not 0 <= question.ranks_per_core < math.inf:
+        raise UserError(
+            f"--ranks-per-core {question.ranks_per_core:g}: expected a number, 0 for that of the mapping"
+        )
     bytes_asked = 0 if question.collective == "barrier" else parse_bytes(size)
     arguments = [
         f"--bytes={bytes_asked}",
@@ -72,7 +82,8 @@ def arguments_of(question: Question) -> List[str]:
         f"--map={question.mapping or 'core'}",
         f"--mechanisms={question.mechanisms or available_mechanisms()}",
     ]
-    arguments.append(f"--collective={question.collective}" if question.collective else "--overview")
+    collective = CHOSEN_AS.get(question.collective, question.collective)
+    arguments.append(f"--collective={collective}" if question.collective else "--overview")
     for option, value in (
         ("ranks-per-core", f"{question.ranks_per_core:g}" if question.ranks_per_core else ""),
         ("topology", question.topology),
@@ -93,7 +104,14 @@ def ask(tool: Path, question: Question) -> Dict[str, Any]:
     """What tutti-predict says. Its warnings go to standard error; raises UserError with its one line if it fails."""
     command = [str(tool), *arguments_of(question)]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
     except OSError as problem:
         raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:

@@ -18,24 +18,32 @@ from tutti.program import ABI_NAMES
 from tutti.settings import PREFIX, Setting, accepts, all_settings
 
 SCHEMA = "tutti-info-1"
-#: The built programs that the commands use: name -> folder.
+#: The built programs that the commands use, but for the benchmarks of the MPIs: name -> folder, and what for.
 TOOLS = {
-    "tutti-topo": "tools",
-    "tutti-settings": "tools",
-    "tutti-algorithms": "tools",
-    "tutti-predict": "tools",
-    "tutti-build": "tools",
+    "tutti-topo": ("tools", "tutti topo"),
+    "tutti-predict": ("tools", "tutti explain"),
+    "tutti-table": ("tools", "tutti tune --check and --diff"),
+    "tutti-probe-measure": ("bench", "tutti probe"),
+    "tutti-settings": ("tools", "the table of settings"),
+    "tutti-algorithms": ("tools", "the list of algorithms"),
+    "tutti-build": ("tools", "how all this was built"),
 }
 
 
 def _output(tool: str) -> Any:
     """What a tool prints as JSON; None if it is not built or does not work."""
-    path = find_tool(tool, TOOLS[tool])
+    path = find_tool(tool, TOOLS[tool][0])
     if path is None:
         return None
     try:
         done = subprocess.run(
-            [str(path)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
+            [str(path)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=True,
+            timeout=30,
         )
         return json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
@@ -98,7 +106,7 @@ def collect(machine: Optional[Machine] = None) -> Dict[str, Any]:
         "version": __version__,
         "build": _output("tutti-build"),
         "libraries": {abi: str(find_library(abi) or "") for abi in ABI_NAMES},
-        "tools": {name: str(find_tool(name, folder) or "") for name, folder in TOOLS.items()},
+        "tools": {name: str(find_tool(name, folder) or "") for name, (folder, _) in TOOLS.items()},
         "hosts": _host_rows(machine),
         "mechanisms": mechanisms(machine),
         "algorithms": [
@@ -136,6 +144,9 @@ def show(facts: Dict[str, Any], console: Console) -> None:
     libraries = _table("Libraries", "library for", "file")
     for abi, path in facts["libraries"].items():
         libraries.add_row(ABI_NAMES[abi], escape(path) or "[yellow]not built[/]")
+    programs = _table("Programs", "name", "for", "file")
+    for name, path in facts["tools"].items():
+        programs.add_row(name, TOOLS[name][1], escape(path) or "[yellow]not built[/]")
     hosts = _table("MPIs found", "name", "MPI", "launcher", "library", "benchmark")
     for host in facts["hosts"]:
         built = ["yes" if host[part] else "[yellow]no[/]" for part in ("library", "bench")]
@@ -166,7 +177,7 @@ def show(facts: Dict[str, Any], console: Console) -> None:
             row["source"] if set_here else f"[dim]{row['source']}[/]",
             escape(row["sentence"]),
         )
-    for table in (libraries, hosts, ways, *([algorithms] if facts["algorithms"] else []), settings):
+    for table in (libraries, programs, hosts, ways, *([algorithms] if facts["algorithms"] else []), settings):
         console.print(table)
         console.print()
     for row in facts["unknown_settings"]:

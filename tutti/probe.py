@@ -4,14 +4,12 @@ The measuring is done by the C++ program `tutti-probe-measure` (bench/probe.cpp)
 turned into parameters (probe_fit), and the file is written that docs/probe.md describes.
 """
 
-import contextlib
 import datetime
 import json
 import os
 import platform
 import statistics
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -19,6 +17,7 @@ from tutti import __version__
 from tutti.bench import parse_line
 from tutti.children import child
 from tutti.errors import UserError
+from tutti.files import read_json
 from tutti.library import find_tool
 from tutti.probe_fit import Fit, Line, combine_passes, fit, select, unsteady
 
@@ -128,38 +127,51 @@ def document(
     }, fitted
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Whoever reads the file meanwhile sees the old one or the new one. Raises UserError."""
-    temporary = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as problem:
-        with contextlib.suppress(OSError):
-            if temporary:
-                os.unlink(temporary)
-        raise UserError(f"{path} cannot be written: {problem.strerror}") from problem
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+#: What every file has, and of what kind it is.
+_PARTS: Dict[str, type] = {
+    "date": str, "machine": dict, "model": dict, "shipped": list, "fits": dict, "left_out": list, "measurements": list,
+}  # fmt: skip
+#: What a measurement says of itself is given by name in `select`; the rest are numbers or texts.
+_NUMBERS = (int, float)
+
+
+def _what_is_wrong(value: Document) -> str:
+    """Why a file of our schema is none that `document` made; empty if it is one."""
+    for name, kind in _PARTS.items():
+        if not isinstance(value.get(name), kind):
+            return f'"{name}" is missing or of the wrong kind'
+    for name, number in value["model"].items():
+        if isinstance(number, bool) or not isinstance(number, _NUMBERS):
+            return f'"{name}" of its model is no number'
+    for row in value["measurements"]:
+        if not isinstance(row, dict) or not isinstance(row.get("measure"), str):
+            return "a measurement does not say what it is of"
+        if isinstance(row.get("seconds"), bool) or not isinstance(row.get("seconds"), _NUMBERS):
+            return f'a measurement of "{row["measure"]}" has no seconds'
+    return ""
 
 
 def read(path: Path) -> Document:
     """A file that `document` made. Raises UserError."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise UserError(f"{path} cannot be read: {problem.strerror}") from problem
-    except ValueError:
-        raise UserError(f"{path} is no JSON, or cut off; measure again with tutti probe") from None
+    value = read_json(path)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         found = value.get("schema") if isinstance(value, dict) else None
         raise UserError(f'{path}: its schema is {json.dumps(found)}, not "{SCHEMA}"')
+    wrong = _what_is_wrong(value)
+    if wrong:
+        raise UserError(f"{path}: {wrong}; measure again with tutti probe")
     return value
+
+
+def verdict(path: Path) -> str:
+    """Why the library would not use a file here, in its own words; empty if it would, or is not built."""
+    tool = find_tool("tutti-predict", "tools")
+    if tool is None:
+        return ""
+    done = subprocess.run(
+        [str(tool), "--model-only", "--probe", str(path)],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=30,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return done.stderr.strip().replace("tutti-predict: ", "", 1).replace(f"{path}: ", "", 1)
+    return str(json.loads(done.stdout)["source"]["why_not"] or "")

@@ -1,22 +1,19 @@
 """`tutti probe` as it is typed: the order of things, what is shown, the exit status."""
 
 import json
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from tutti import bench_choice, probe, probe_validate
-from tutti.errors import UserError
+from tutti import bench_choice, files, probe, probe_validate
+from tutti.console import progress_bar
+from tutti.errors import INTERRUPTED, UserError
 from tutti.hosts import Host, host_of_mpirun, installed_hosts
 from tutti.probe_words import summary
 
-#: Exit status: all right; measured, but the predictions are worse than what is aimed at; stopped by Ctrl-C.
-RIGHT, MISSED, STOPPED = 0, 1, 130
+#: Exit status: all right; measured, but the predictions are worse than what is aimed at.
+RIGHT, MISSED = 0, 1
 
 
 class ProbeOptions(NamedTuple):
@@ -36,39 +33,18 @@ class ProbeOptions(NamedTuple):
     cell_seconds: float = 0.05
 
 
-class _Bar:
-    """A progress bar with the time left, on standard error; nothing where that is no terminal."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
-            TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal,
-        )  # fmt: skip
-        self._task = self._bar.add_task("starting", total=1.0)
-
-    def __enter__(self) -> "_Bar":
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, title: str, done: float) -> None:
-        self._bar.update(self._task, description=title, completed=done)
-
-
 def _host(options: ProbeOptions) -> Host:
     """The MPI to validate with. Raises UserError."""
     if options.mpirun:
         return host_of_mpirun(options.mpirun)
-    hosts = [host for host in installed_hosts() if not options.host or host.name == options.host]
-    if not hosts:
-        raise UserError(
-            f"no MPI{f' named {options.host}' if options.host else ''} is installed and built; "
-            "run ./dev setup && ./dev build"
-        )
-    return hosts[0]
+    found = installed_hosts()
+    if not found:
+        raise UserError("no MPI is installed and built; run ./dev setup && ./dev build")
+    for host in found:
+        if options.host in ("", host.name):
+            return host
+    names = ", ".join(host.name for host in found)
+    raise UserError(f"--host {options.host}: not installed or not built (there are: {names})")
 
 
 def _predicted_file(plot: Path) -> Path:
@@ -76,13 +52,12 @@ def _predicted_file(plot: Path) -> Path:
     return plot.with_name(f"{plot.stem}-predicted{plot.suffix}")
 
 
-def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]:
+def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Dict[str, Any]:
     """Predictions against observations, in a form for --json."""
-    host = _host(options)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probe.json"
         file.write_text(json.dumps(document), encoding="utf-8")
-        with _Bar() as bar:
+        with progress_bar(remaining=True) as bar:
             hop = float(document["model"]["hop"])
             # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
             variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
@@ -95,7 +70,7 @@ def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]
     if not points:
         raise UserError("nothing could be compared: no algorithm was measured that the model predicts")
     if options.plot:
-        probe_validate.draw(points, _predicted_file(options.plot))
+        files.draw(_predicted_file(options.plot), lambda path: probe_validate.draw(points, path))
     median, most = probe_validate.errors_of(points)
     choices = bench_choice.choices_of(cells, {host.name: host.title})
     return {
@@ -110,20 +85,23 @@ def _validate(document: Dict[str, Any], options: ProbeOptions) -> Dict[str, Any]
 
 def command(options: ProbeOptions) -> int:
     """Runs it; returns the exit status. Raises UserError for what the user can put right."""
-    if options.source:
-        document = probe.read(options.source)
-    else:
-        with _Bar() as bar:
+    path = options.output or (None if options.source else probe.user_file())
+    # Before anything is measured in vain.
+    host = _host(options) if options.validate else None
+    document = probe.read(options.source) if options.source else {}
+    if path:
+        files.check_output(path)
+    if options.plot:
+        files.check_picture(options.plot)
+    if not options.source:
+        with progress_bar(remaining=True) as bar:
             lines, left_out = probe.measure(options.seconds, bar)
         document, _ = probe.document(lines, left_out, probe.shipped_model(), options.seconds)
-    path = options.output or (None if options.source else probe.user_file())
     if path and not (options.source and path == options.source):
-        probe.write_atomically(path, json.dumps(document, indent=1) + "\n")
+        files.write(path, json.dumps(document, indent=1) + "\n")
     if options.plot:
-        from tutti.probe_picture import draw
-
-        draw(document, options.plot)
-    validation = _validate(document, options) if options.validate else None
+        _picture(document, options)
+    validation = _validate(document, options, host) if host else None
     if options.as_json:
         print(json.dumps({**document, **({"validation": validation} if validation else {})}, indent=1))
     else:
@@ -137,18 +115,38 @@ def command(options: ProbeOptions) -> int:
     return RIGHT if reached else MISSED
 
 
+def _sentences(document: Dict[str, Any], options: ProbeOptions) -> List[str]:
+    """What there is to say of a probe. Raises UserError for a file that somebody has edited too boldly."""
+    try:
+        lines = [*summary(document), *(f"warning: {warning}" for warning in document.get("warnings", []))]
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise UserError(f"{options.source}: it is not as tutti probe writes it; measure again") from None
+    if options.source:
+        why = probe.verdict(options.source)
+        lines += [f"warning: the library does not use it here: {why}"] if why else []
+    return [*lines, *(f"left out: {note}" for note in document["left_out"])]
+
+
+def _picture(document: Dict[str, Any], options: ProbeOptions) -> None:
+    from tutti.probe_picture import draw
+
+    assert options.plot
+    try:
+        files.draw(options.plot, lambda path: draw(document, path))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        if not options.source:
+            raise
+        raise UserError(f"{options.source}: it is not as tutti probe writes it; measure again") from None
+
+
 def _show(
     document: Dict[str, Any],
     path: Optional[Path],
     options: ProbeOptions,
     validation: Optional[Dict[str, Any]],
 ) -> None:
-    for sentence in summary(document):
+    for sentence in _sentences(document, options):
         print(sentence)
-    for warning in document.get("warnings", []):
-        print(f"warning: {warning}")
-    for note in document["left_out"]:
-        print(f"left out: {note}")
     for sentence in validation["words"] if validation else []:
         print(sentence)
     if path:
@@ -163,6 +161,5 @@ def run(options: ProbeOptions) -> int:
     try:
         return command(options)
     except KeyboardInterrupt:
-        width = shutil.get_terminal_size().columns
-        print(f"\r{' ' * (width - 1)}\rtutti: stopped; no file was changed", file=sys.stderr)
-        return STOPPED
+        print("tutti: stopped; no file was changed", file=sys.stderr)
+        return INTERRUPTED

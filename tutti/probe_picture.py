@@ -154,13 +154,13 @@ def draw(document: Dict[str, Any], path: Path) -> None:
     for axes in (grid[0][3], *grid[1]):
         if axes.has_data():
             axes.grid(True, alpha=0.3)
-            axes.legend(fontsize=6)
+            if axes.get_legend_handles_labels()[1]:
+                axes.legend(fontsize=6)
         else:
             axes.set_axis_off()
     machine = document["machine"]
     figure.suptitle(
         f"{machine.get('processor', '')}, {machine.get('topology', '')}, {document['date']}", fontsize=10
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -138,7 +138,12 @@ class Predictor:
             # Cells in slots are of cma: there the kernel copies what does not fit a slot.
             words += ["--ranks-per-core", f"{ranks_per_core:g}", *(["--cma"] if reach == "staged" else [])]
             done = subprocess.run(
-                [*self._words, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+                [*self._words, *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=30,
             )
             if done.returncode != 0:
                 raise UserError(done.stderr.strip())
@@ -252,7 +257,6 @@ def draw(points: List[Point], path: Path) -> None:
             axes.set_ylabel("us: line predicted, dot observed", fontsize=7)
             if names:
                 axes.legend(fontsize=5.5, ncols=2)
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
 

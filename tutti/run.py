@@ -1,5 +1,6 @@
 """`tutti run`: start a program with the right library preloaded into its ranks, and only into them."""
 
+import json
 import os
 import shlex
 import shutil
@@ -15,6 +16,9 @@ from tutti.library import library_for
 from tutti.nearest import hint
 from tutti.program import ABI_NAMES, Program, inspect_program
 from tutti.settings import PREFIX, Setting
+
+#: Version of what `--dry-run --json` prints.
+SCHEMA = "tutti-run-1"
 
 
 @dataclass
@@ -35,6 +39,17 @@ class Plan:
             ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
         )
         return shlex.join([*prefix, *self.words])
+
+    def as_json(self, warnings: List[str]) -> str:
+        """For scripts. warnings: those that came before the plan."""
+        value = {
+            "schema": SCHEMA,
+            "command": self.words,
+            "variables": self.variables,
+            "found": self.notes,
+            "warnings": [*warnings, *self.warnings],
+        }
+        return json.dumps(value, indent=1)
 
 
 def parse_settings(pairs: List[str], known: List[Setting]) -> Tuple[Dict[str, str], List[str]]:

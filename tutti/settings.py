@@ -73,7 +73,13 @@ def built_settings() -> List[Setting]:
     if tool is None:
         return []
     done = subprocess.run(
-        [str(tool)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
+        [str(tool)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=True,
+        timeout=30,
     )
     rows: List[Dict[str, str]] = json.loads(done.stdout)
     return [Setting(row["name"], row["type"], row["default"], row["sentence"]) for row in rows]

@@ -6,7 +6,6 @@ are what a run with the same settings would do.
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -15,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from tutti import files
+from tutti.console import for_output
+from tutti.errors import UserError
 from tutti.topo_model import Box, highest_led, level_names, machine_boxes, ranks_by_core, unbound_ranks
-
-#: Exit status for whatever the user can put right.
-MISTAKE = 2
 
 _KIND_TITLES = {"socket": "Socket", "numa": "NUMA node", "l3": "L3", "l2": "L2"}
 #: By the level that a rank leads: innermost first, so that a colour means the same with fewer levels.
@@ -27,29 +26,25 @@ _ROOT_STYLE = "bold red"
 _LONGEST_LEVEL_TABLE = 24
 
 
-class TopologyError(Exception):
-    """Why nothing can be shown; the text is for the user."""
-
-
 def describe(
     tool: Path, topology: str = "", hierarchy: str = "", ranks: int = 0, root: int = 0, mapping: str = ""
 ) -> Dict[str, Any]:
     """What `tutti-topo` says, as a dictionary.
 
     Empty texts and 0 ranks stand for the tool's defaults: this machine, "auto", "core", one rank a core. Raises
-    TopologyError with the tool's own words.
+    UserError with the tool's own words.
     """
     arguments = [str(tool), f"--ranks={ranks}", f"--root={root}"]
     for option, value in (("topology", topology), ("hierarchy", hierarchy), ("map", mapping)):
         if value:
             arguments.append(f"--{option}={value}")
     try:
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
     except OSError as problem:
-        raise TopologyError(f"{tool} cannot be started: {problem.strerror}") from problem
+        raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:
         words = done.stderr.strip() or f"ended with status {done.returncode}"
-        raise TopologyError(words.replace("tutti-topo: ", "", 1))
+        raise UserError(words.replace("tutti-topo: ", "", 1))
     return json.loads(done.stdout)
 
 
@@ -64,42 +59,35 @@ def command(
     json_file: Optional[Path],
     tool: Path,
 ) -> int:
-    """Prints the machine, and writes the files asked for. Returns the exit status.
+    """Prints the machine, and writes the files asked for. Returns the exit status. Raises UserError.
 
     A json_file of "-" prints the JSON instead of the text, for scripts.
     """
-    try:
-        description = describe(tool, topology, hierarchy, ranks, root, mapping)
-        if json_file == Path("-"):
-            print(json.dumps(description, indent=1))
-        else:
-            show(description, Console())
-        _write_files(description, svg, png, json_file)
-    except TopologyError as problem:
-        print(f"tutti topo: {problem}", file=sys.stderr)
-        return MISTAKE
+    to_output = json_file == Path("-")
+    for path in (svg, png, None if to_output else json_file):
+        if path is not None:
+            files.check_output(path)
+    description = describe(tool, topology, hierarchy, ranks, root, mapping)
+    text = json.dumps(description, indent=1)
+    if to_output:
+        print(text)
+    else:
+        show(description, for_output())
+    if json_file is not None and not to_output:
+        files.write(json_file, text + "\n")
+    for path, kind in ((svg, "svg"), (png, "png")):
+        if path is not None:
+            _draw(description, path, kind)
     return 0
 
 
-def _write_files(
-    description: Dict[str, Any], svg: Optional[Path], png: Optional[Path], json_file: Optional[Path]
-) -> None:
-    try:
-        if json_file is not None and json_file != Path("-"):
-            json_file.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
-        for path, kind in ((svg, "svg"), (png, "png")):
-            if path is not None:
-                _draw(description, path, kind)
-    except OSError as problem:
-        raise TopologyError(f"{problem.filename} cannot be written: {problem.strerror}") from problem
-
-
 def _draw(description: Dict[str, Any], path: Path, kind: str) -> None:
-    try:
+    def picture(path: Path) -> None:
         from tutti.topo_picture import draw
-    except ImportError as problem:
-        raise TopologyError("drawing needs Matplotlib; install it with pip install matplotlib") from problem
-    draw(description, path, kind)
+
+        draw(description, path, kind)
+
+    files.draw(path, picture)
 
 
 def compact(numbers: Sequence[int]) -> str:

@@ -7,16 +7,15 @@ itself is the benchmark's (bench/), which times all candidates in turns in the s
 import hashlib
 import os
 import re
-import signal
 import time
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from tutti.bench import _lines, _program, parse_line
 from tutti.bench_words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
 from tutti.errors import UserError
+from tutti.files import check_output, read_json
 from tutti.hosts import Host
 from tutti.run import make_plan
 from tutti.tune_check import valid_table
@@ -30,7 +29,6 @@ from tutti.tune_table import (
     document,
     entries_of,
     promise,
-    read_json,
     rivals_of,
     with_others,
     write_json,
@@ -357,20 +355,6 @@ class Tuning:
         return _lines(plan.words, {**environment, **plan.variables}, title)
 
 
-@contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """SIGTERM ends a tuning as Ctrl-C does: cleanly."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 @dataclass
 class Outcome:
     """What a tuning has come to."""
@@ -395,13 +379,14 @@ def tune(
     state = State(state_path, options.key())
     if resume:
         state = State.load(state_path, options.key())
+    if output:
+        check_output(output)
     state.save()  # where it cannot be written nothing is measured in vain
     tuning = Tuning(options, state, progress, failed)
     interrupted = False
     try:
-        with stopped_by_signals():
-            tuning.first_pass()
-            tuning.later_passes()
+        tuning.first_pass()
+        tuning.later_passes()
     except KeyboardInterrupt:
         interrupted = True
     if not state.cells:

@@ -1,6 +1,7 @@
 """`tutti tune --check` and `--diff`: decision tables looked at without running anything."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -22,7 +23,9 @@ def examine(path: Path, topology: str = "") -> Dict[str, Any]:
     if tool is None:
         raise UserError("tutti-table is not built; run ./dev setup && ./dev build")
     words = [str(tool), str(path), *(["--topology", topology] if topology else [])]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
+    )
     if done.returncode != 0:
         raise UserError(
             done.stderr.strip().removeprefix("tutti-table: ") or f"tutti-table failed on '{path}'"
@@ -60,12 +63,21 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
     lines += [f"left out: {line}" for line in found["left_out"]]
     lines += [f"problem: {line}" for line in found["problems"]]
     lines += [f"gap: {line}" for line in found["gaps"]]
+    where = ", on its own machine" if found["other_machine"] else ""
     lines.append(
-        "all of it can be used" if status == 0 else "the model chooses where the table cannot be used"
+        f"all of it can be used{where}" if status == 0 else "the model chooses where the table cannot be used"
     )
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return status
+
+
+def _without_left_out(path: Path, table: Dict[str, Any]) -> List[str]:
+    """Takes away the entries that the library does not use; why it does not."""
+    lines: List[str] = examine(path)["left_out"]
+    numbers = {int(found.group(1)) for found in map(re.compile(r"entry (\d+):").match, lines) if found}
+    table["entries"] = [entry for at, entry in enumerate(table["entries"], 1) if at not in numbers]
+    return lines
 
 
 Choices = Dict[Tuple[Any, ...], List[Dict[str, Any]]]
@@ -127,6 +139,9 @@ def _words(change: Dict[str, Any]) -> str:
 def diff(first: Path, second: Path, as_json: bool, console: Console) -> int:
     """`--diff`: 0 if the tables choose alike, 1 if not."""
     before, after = valid_table(first), valid_table(second)
+    left_out = {
+        str(path): _without_left_out(path, table) for path, table in ((first, before), (second, after))
+    }
     origins = [
         {"part": part, "before": before.get(part), "after": after.get(part)}
         for part in ("machine", "host", "tutti", "settings")
@@ -136,11 +151,19 @@ def diff(first: Path, second: Path, as_json: bool, console: Console) -> int:
     if as_json:
         print(
             json.dumps(
-                {"before": str(first), "after": str(second), "origin": origins, "changes": found}, indent=1
+                {
+                    "before": str(first),
+                    "after": str(second),
+                    "origin": origins,
+                    "left_out": left_out,
+                    "changes": found,
+                },
+                indent=1,
             )
         )
         return 1 if found else 0
     lines = [f"{one['part']}: {json.dumps(one['before'])} -> {json.dumps(one['after'])}" for one in origins]
+    lines += [f"left out of {path}: {line}" for path, some in left_out.items() for line in some]
     lines += [_words(change) for change in found] or ["both tables choose alike"]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,6 +1,7 @@
 """The options of `tutti tune`, and what it prints."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -8,27 +9,28 @@ from typing import Any, Dict, List, Optional, Tuple
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from tutti.console import for_output, progress_bar
 from tutti.errors import INTERRUPTED, UserError
 from tutti.hosts import Host
 from tutti.sizes import human_bytes
 
-EXAMPLES = """Examples:
+EPILOG = """Examples:
 
-  tutti tune --host mpich --minutes 10
+    tutti tune --host mpich --minutes 10
 
-  tutti tune --host openmpi --ranks 2,8 --collectives bcast,allreduce --output table.json
+    tutti tune --host openmpi --ranks 2,8 --collectives bcast,allreduce --output table.json
 
-  tutti tune --host mpich --minutes 10 --resume
+    tutti tune --host mpich --minutes 10 --resume
 
-  tutti tune --check table.json
+    tutti tune --check table.json
 
-  tutti tune --diff before.json after.json
+    tutti tune --diff before.json after.json
 
 Exit status: 0 fine; 1 something could not be measured or gave a wrong result, a table cannot be used as a whole, or two
-tables differ; 2 a mistake in what was asked for; 130 stopped by Ctrl-C, with what was measured kept."""
+tables differ; 2 a mistake in what was asked for; 130 stopped by Ctrl-C, with what was measured kept.
+"""
 
 
 def tune(
@@ -72,9 +74,11 @@ def tune(
     """Measure which algorithm is fastest where, and write the decision table that the library then chooses by."""
     from tutti import tune_check
 
-    console = Console(width=None if sys.stdout.isatty() else 140)
+    console = for_output()
     if check and diff:
         raise UserError("--check and --diff exclude each other")
+    if topology and not check:
+        raise UserError("--topology goes with --check: what is measured is this machine")
     if check:
         raise typer.Exit(tune_check.check(check, topology, as_json, console))
     if diff:
@@ -83,9 +87,6 @@ def tune(
         _measure(_options(minutes, collectives, ranks, sizes, _host(host, mpirun), within, settings), output, resume,
                  as_json, console)
     )  # fmt: skip
-
-
-tune.__doc__ = f"{tune.__doc__}\n\n{EXAMPLES}"
 
 
 def _host(name: Optional[str], mpirun: Optional[str]) -> Host:
@@ -118,9 +119,9 @@ def _options(
     from tutti.settings import all_settings
     from tutti.tune import TuneOptions, default_ranks, parse_sizes, tunable
 
-    if not minutes > 0:
+    if not 0 < minutes < math.inf:
         raise UserError(f"--minutes {minutes:g}: expected more than 0")
-    if within < 0 or 0 < within < 1:
+    if within != 0 and not 1 <= within < math.inf:
         raise UserError(f"--within {within:g}: expected 1 or more, or 0 to leave nothing out")
     counts = _numbers(ranks) if ranks else default_ranks()
     low, high = parse_sizes(sizes)
@@ -151,10 +152,7 @@ def _state_path(output: Optional[Path], host: Host) -> Path:
 def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool, console: Console) -> int:
     from tutti.tune import tune as run_tuning
 
-    errors = Console(stderr=True)
     failures: List[str] = []
-    percent = TextColumn("{task.percentage:3.0f}%")
-    columns = (TextColumn("{task.description}"), BarColumn(), percent, TimeElapsedColumn())
     state = _state_path(output, options.host)
     if resume and not state.exists():
         raise UserError(f"--resume: there is nothing to go on with ('{state}' is not there)")
@@ -163,16 +161,8 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
             f"tutti: what an earlier tuning left in '{state}' is replaced; --resume would go on",
             file=sys.stderr,
         )
-    if not errors.is_terminal:  # a bar that is switched off would still print an empty line
-        outcome = run_tuning(options, output, state, resume, lambda title, done: None, failures.append)
-    else:
-        with Progress(*columns, console=errors, transient=True) as bar:
-            task = bar.add_task("starting", total=1.0)
-
-            def progress(title: str, done: float) -> None:
-                bar.update(task, description=title, completed=done)
-
-            outcome = run_tuning(options, output, state, resume, progress, failures.append)
+    with progress_bar() as progress:
+        outcome = run_tuning(options, output, state, resume, progress, failures.append)
     for failure in failures:
         print(f"tutti: {failure}", file=sys.stderr)
     for wrong in outcome.wrong:

@@ -3,14 +3,12 @@
 import datetime
 import json
 import math
-import os
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from tutti import __version__
-from tutti.errors import UserError
+from tutti.files import write
 
 SCHEMA = "tutti-table-1"
 HOST = "host"
@@ -319,25 +317,4 @@ def _text(value: Dict[str, Any]) -> str:
 
 def write_json(path: Path, value: Dict[str, Any]) -> None:
     """Writes the file whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            file.write(_text(value))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise UserError(f"cannot write '{path}': {error.strerror or error}") from None
-
-
-def read_json(path: Path) -> Any:
-    """The file's value. Raises UserError if it cannot be read or is no JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read '{path}': {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"'{path}' is no JSON, or cut off") from None
+    write(path, _text(value))

@@ -96,11 +96,12 @@ void Communicator::look(std::uint64_t sequence) {
     // A call may be several operations; who left it in the first is not in the second.
     const std::uint64_t left_operation = left(rank, Left::operation).get() >> sync::progress_bits;
     const bool out_of_step = left_operation >= call_begin_ && left_operation < sequence;
-    if (!out_of_step && left(rank, Left::communicator).get() == 0) continue;
-    if (rank != rank_)
+    const std::uint64_t for_good = left(rank, Left::communicator).get();
+    if (!out_of_step && for_good == 0) continue;
+    if (rank != rank_ && for_good != Left::revoked)
       node_.log.warn("%s: rank %d of the communicator has left it; its collectives end with errors from now on",
                      current_collective, rank);
-    shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(1);
+    left_for_good(for_good == Left::revoked ? Left::revoked : Left::out_of_step);
     leave(sequence);
   }
   // Not yet begun: this rank waits for the others to leave an earlier operation.

@@ -74,7 +74,9 @@ constexpr std::uint64_t grains_needed(std::size_t end) {
 /// Indices in Shared::completed, for ranks that were in another call than this one.
 struct Left {
   static constexpr int operation = 1;     ///< the last operation that this rank left because of that
-  static constexpr int communicator = 2;  ///< set: its sequence number is not that of the others any more
+  static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
+  static constexpr std::uint64_t out_of_step = 1;  ///< its sequence number is not that of the others
+  static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
 };
 
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
@@ -146,6 +148,10 @@ class Communicator final : public sync::Party {
     if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
       disagree(rank, sequence);
   }
+  /// This rank will come to no operation any more, whatever the others are in; their waits end with Disagreement.
+  void revoke() { left_for_good(Left::revoked); }
+  /// Some rank has revoked it, as far as this one knows.
+  bool revoked() const { return left(rank_, Left::communicator).get() == Left::revoked; }
   /// The same for all ranks, as far as they have come.
   void look(std::uint64_t sequence) override;
   /// All members were seen in operation `sequence`, hence have finished the ones before.
@@ -220,6 +226,9 @@ class Communicator final : public sync::Party {
   [[noreturn]] void leave(std::uint64_t sequence);
   const sync::Flag& left(int rank, int index) const {
     return shared_[static_cast<std::size_t>(rank)]->completed.flag[index];
+  }
+  void left_for_good(std::uint64_t why) {
+    shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(why);
   }
   void wait_for_all(std::uint64_t sequence_left);
 

@@ -55,7 +55,12 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   const Entry mine{the_job->node_identity, offset.value_or(no_offset),
                    (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
   std::vector<Entry> all(static_cast<std::size_t>(size));
-  host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator);
+  if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
+    // The host has told the program; it cannot use the communicator either.
+    if (offset) node.arena->release(*offset);
+    state.refusal = Refusal::arguments;
+    return;
+  }
   CommunicatorLayout layout;
   layout.rank = rank;
   layout.identity = all.front().identity;
@@ -138,7 +143,7 @@ Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* state = state_of(communicator, true);
   if (memory::unmapping::watched()) memory::unmapping::watch_stack_of_this_thread();
-  return state ? state->collectives.get() : nullptr;
+  return state && !state->revoked ? state->collectives.get() : nullptr;
 }
 
 const CommunicatorState* known_state(MPI_Comm communicator) {
@@ -153,10 +158,33 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
   return *state.neighborhood;
 }
 
+void revoke(MPI_Comm communicator) {
+  if (!the_job || communicator == MPI_COMM_NULL) return;
+  CommunicatorState* state = state_of(communicator, false);
+  if (!state) {
+    // To build it would take all ranks, which may not come any more.
+    state = new CommunicatorState;
+    host.Comm_set_attr(communicator, keyval, state);
+  }
+  state->revoked = true;
+  state->refusal = Refusal::revoked;
+  if (state->communicator) state->communicator->revoke();
+}
+
+bool found_revoked(MPI_Comm communicator) {
+  CommunicatorState* state = state_of(communicator, false);
+  if (!state || !state->communicator || !state->communicator->revoked()) return false;
+  state->revoked = true;
+  state->refusal = Refusal::revoked;
+  return true;
+}
+
 void before_free(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return;
   CommunicatorState* state = state_of(communicator, false);
-  if (!state || !state->communicator) return;
+  if (!state || !state->communicator || state->revoked) return;
+  int revoked = 0;
+  if (comm_is_revoked && comm_is_revoked(communicator, &revoked) == MPI_SUCCESS && revoked) return;
   // Our own flags cannot tell everybody that everybody has seen them; the host's barrier can.
   if (host.Barrier(communicator) == MPI_SUCCESS) state->release_memory = true;
 }

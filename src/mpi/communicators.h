@@ -16,6 +16,7 @@ struct CommunicatorState {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
+  bool revoked = false;                        ///< by the program, as the host is to tell it
   bool release_memory = false;                 ///< all ranks have agreed to free it: the shared part may be given back
   Refusal refusal = Refusal::arguments;
 };
@@ -40,6 +41,13 @@ const CommunicatorState* known_state(MPI_Comm communicator);
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);
+
+/// The program has revoked the communicator (fault tolerance, MPIX_Comm_revoke): its collectives are the host's, which
+/// fails them, on this rank from now on, and on the others as soon as they look.
+void revoke(MPI_Comm communicator);
+
+/// Whether a call of this rank has ended because some rank has revoked the communicator; remembers it.
+bool found_revoked(MPI_Comm communicator);
 
 /// Before the host frees a communicator, on all its ranks: afterwards nobody looks at what this rank shared for it.
 void before_free(MPI_Comm communicator);

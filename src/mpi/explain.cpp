@@ -39,6 +39,8 @@ const char* words_of(Refusal why) {
       return "a rank alone";
     case Refusal::nodes:
       return "ranks on several nodes";
+    case Refusal::revoked:
+      return "revoked communicator";
     case Refusal::memory:
       return "no memory left for what ranks share";
     case Refusal::nothing:

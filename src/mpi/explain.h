@@ -21,6 +21,7 @@ enum class Refusal {
   intercommunicator,  ///< or of ranks that are not in this job's MPI_COMM_WORLD
   alone,              ///< a communicator of one rank
   nodes,              ///< of ranks on several nodes
+  revoked,            ///< a communicator that the program has revoked
   memory,             ///< the memory for what ranks share was full when the communicator was made
   nothing,            ///< nothing to send
   datatype,

@@ -14,6 +14,8 @@ namespace tutti::mpi {
 
 Host host;
 Next next;
+int (*comm_revoke)(MPI_Comm) = nullptr;
+int (*comm_is_revoked)(MPI_Comm, int*) = nullptr;
 
 namespace {
 
@@ -70,6 +72,8 @@ void resolve() {
 #undef TUTTI_RESOLVE_LARGE
 #endif
 #undef TUTTI_RESOLVE
+    assign(comm_revoke, next_definition("MPIX_Comm_revoke"));
+    assign(comm_is_revoked, next_definition("MPIX_Comm_is_revoked"));
 #ifdef OPEN_MPI
     resolve_openmpi_symbols();
 #endif

@@ -21,7 +21,7 @@
   X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Comm_free) X(Comm_disconnect) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
-  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local)
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
 // clang-format on
 
 /// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has them.
@@ -65,6 +65,10 @@ struct Next {
 /// Filled by resolve(); the members of functions that this host lacks stay null.
 extern Host host;
 extern Next next;
+
+/// Extensions that not every host has, nor declares in mpi.h; null without them.
+extern int (*comm_revoke)(MPI_Comm);
+extern int (*comm_is_revoked)(MPI_Comm, int*);
 
 /// Finds the host MPI in this process. Called at the head of every interposed function that may come first. Ends the
 /// process with a message if there is none, since the call could not go anywhere.

@@ -122,10 +122,26 @@ TUTTI_EXPORT int MPI_Free_mem(void* base) {
   return next.Free_mem(base);
 }
 
+/// MPICH looks whether the origins have completed before it takes what has arrived. In a collective of its own it would
+/// have taken it, and programs that met the origins in one rely on that.
+TUTTI_EXPORT int MPI_Win_test(MPI_Win win, int* flag) {
+  mpi::resolve();
+  const int code = next.Win_test(win, flag);
+  return code == MPI_SUCCESS && mpi::job() && flag && !*flag ? next.Win_test(win, flag) : code;
+}
+
 TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
   mpi::resolve();
   if (comm) mpi::before_free(*comm);
   return next.Comm_free(comm);
+}
+
+TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
+  mpi::resolve();
+  if (!mpi::comm_revoke) return MPI_ERR_UNSUPPORTED_OPERATION;
+  const int code = mpi::comm_revoke(comm);
+  if (code == MPI_SUCCESS) mpi::revoke(comm);
+  return code;
 }
 
 TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {

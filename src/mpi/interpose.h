@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "collectives/collectives.h"
+#include "mpi/communicators.h"
 #include "mpi/explain.h"
 #include "mpi/host.h"
 #include "mpi/last_call.h"
@@ -14,12 +15,14 @@
 namespace tutti::mpi {
 
 /// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
-/// the communicator is called as the host would for too little room.
+/// the communicator is called as the host would for too little room. If it is because the program has revoked the
+/// communicator, the call becomes the host's, which has an error of its own for it.
 template <class Call>
 bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   try {
     return call();
   } catch (const Disagreement&) {
+    if (found_revoked(communicator)) return refuse(Refusal::revoked);
     code = MPI_ERR_TRUNCATE;
     host.Comm_call_errhandler(communicator, code);
     return true;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "mpi/descriptors.h"
@@ -422,6 +423,12 @@ std::unique_ptr<Job> start_job() {
   node.log.set_verbose(node.settings.verbose && world_rank == 0);
   if (!node.settings.enable) {
     job->why_inactive = "TUTTI_ENABLE=0";
+    return job;
+  }
+  // Open MPI's launcher says so to the ranks (--with-ft): they are to go on when one of them dies, which ours do not.
+  const char* fault_tolerance = std::getenv("OMPI_MCA_mpi_ft_enable");
+  if (fault_tolerance && *fault_tolerance && std::strcmp(fault_tolerance, "0") != 0) {
+    job->why_inactive = "the job is to survive the death of ranks (OMPI_MCA_mpi_ft_enable)";
     return job;
   }
   if (world_size == 1) {

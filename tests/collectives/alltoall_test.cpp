@@ -1,4 +1,5 @@
 // Alltoall, Alltoallv and Alltoallw: every algorithm x reach x ranks x size.
+#include <algorithm>
 #include <map>
 
 #include "collectives/block_patterns.h"
@@ -96,6 +97,35 @@ TEST_P(Alltoall, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
     World world = world_of(5, GetParam(), "");
     world.settings.flat_max = flat_max;
     sweep(world, true);
+  }
+}
+
+TEST_P(Alltoall, WhatDoesNotFitIsCutAndNotedOnItsReceiverAlone) {
+  constexpr int ranks = 3;
+  for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
+    selection::Shape irregular;
+    irregular.ranks = ranks;
+    irregular.regular = false;
+    if (!algorithm->eligible(irregular)) continue;
+    const World world = world_of(ranks, GetParam(), std::string("alltoallv:") + algorithm->name);
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {std::size_t{16}, std::size_t{1000}, std::size_t{30'000}}) {
+        const bool last = rank == ranks - 1;
+        BlockBuffer send({bytes, bytes, bytes}, 0);
+        send.bytes.assign(send.bytes.size(), std::byte{1});
+        BlockBuffer receive({last ? bytes / 2 : bytes, bytes, bytes}, 40'000);
+        AlltoallArguments arguments;
+        arguments.send = send.blocks(false);
+        arguments.receive = receive.blocks(false);
+        arguments.regular = false;
+        ASSERT_TRUE(collectives.alltoall(arguments));
+        ASSERT_EQ(collectives.communicator().truncated, last) << collectives.last_algorithm() << ' ' << bytes;
+        ASSERT_EQ(static_cast<std::size_t>(std::count(receive.bytes.begin(), receive.bytes.end(), std::byte{1})),
+                  last ? 2 * bytes + bytes / 2 : 3 * bytes)
+            << collectives.last_algorithm();
+        collectives.communicator().truncated = false;
+      }
+    });
   }
 }
 

@@ -214,6 +214,23 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
       }
 }
 
+TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
+  for (const int ranks : few_ranks())
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+      EXPECT_FALSE(collectives.communicator().revoked());
+      if (rank == ranks - 1) {
+        collectives.communicator().revoke();
+      } else {
+        for (int i = 0; i < 2; ++i) {
+          EXPECT_THROW(allreduce(collectives, 1000, rank, ranks), Disagreement);
+          EXPECT_THROW(barrier(collectives, 0, rank, ranks), Disagreement);
+        }
+      }
+      EXPECT_TRUE(collectives.communicator().revoked());
+    });
+}
+
 TEST(Disagreement, TheNextCallsAreInOrderAgain) {
   for (const int ranks : few_ranks())
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {

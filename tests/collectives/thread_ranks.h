@@ -124,7 +124,7 @@ inline bool short_sweep() {
 /// The rank counts of a sweep.
 inline std::vector<int> rank_counts() {
   if (full_sweep()) return {2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17};
-  if (short_sweep()) return {2, 5, 9};
+  if (short_sweep()) return {2, 5};
   return {2, 3, 5, 8, 17};
 }
 

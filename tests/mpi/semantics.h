@@ -40,12 +40,14 @@ void many_communicators_leave_nothing_behind(Context& context);
 void intercommunicators_work(Context& context);
 void groups_work_side_by_side(Context& context);
 void communicators_of_sessions_work(Context& context);
+void revoked_communicators_give_the_error_of_the_host(Context& context);
 
 // semantics_progress.cpp
 void barrier_holds_everybody(Context& context);
 void waiting_in_a_collective_serves_others(Context& context);
 void outstanding_nonblocking_collectives_go_on(Context& context);
 void a_root_may_run_ahead(Context& context);
+void accesses_that_a_barrier_follows_are_seen_to_be_complete(Context& context);
 
 // semantics_scans.cpp
 void scans_match_the_host(Context& context);

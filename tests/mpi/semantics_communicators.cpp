@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <numeric>
@@ -209,6 +210,41 @@ void communicators_of_sessions_work([[maybe_unused]] Context& context) {
   MPI_Group_free(&group);
   MPI_Session_finalize(&session);
 #endif
+}
+
+void revoked_communicators_give_the_error_of_the_host(Context& context) {
+  // An extension for fault tolerance, in Open MPI since 5; MPICH has the function and ends with an assertion in it.
+#ifdef OPEN_MPI
+  const bool has_it = dlsym(RTLD_DEFAULT, "PMPIX_Comm_revoke") != nullptr;
+#else
+  const bool has_it = false;
+#endif
+  using Revoke = int (*)(MPI_Comm);
+  const auto revoke = reinterpret_cast<Revoke>(dlsym(RTLD_DEFAULT, "MPIX_Comm_revoke"));
+  if (!has_it || !revoke) return;
+  for (const bool used_before : {false, true}) {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    if (used_before) exercise(context, communicator, "a communicator before it is revoked", 100);
+    MPI_Barrier(MPI_COMM_WORLD);
+    context.expect(revoke(communicator) == MPI_SUCCESS, "MPIX_Comm_revoke");
+    const auto class_of = [](int code) {
+      int error_class = MPI_SUCCESS;
+      MPI_Error_class(code, &error_class);
+      return error_class;
+    };
+    double mine = 1;
+    double sum = 0;
+    const int hosts = class_of(MPI_Send(&mine, 0, MPI_DOUBLE, MPI_PROC_NULL, 0, communicator));
+    context.expect(hosts != MPI_SUCCESS, "a send in a revoked communicator gave no error");
+    const int barriers = class_of(MPI_Barrier(communicator));
+    context.expect(barriers == hosts, "Barrier in a revoked communicator: class %d, not %d", barriers, hosts);
+    const int sums = class_of(MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, communicator));
+    context.expect(sums == hosts, "Allreduce in a revoked communicator: class %d, not %d", sums, hosts);
+    MPI_Comm_free(&communicator);
+    exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD beside a revoked communicator", 100);
+  }
 }
 
 }  // namespace tutti::tests

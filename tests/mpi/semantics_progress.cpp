@@ -183,4 +183,39 @@ void a_root_may_run_ahead(Context& context) {
   }
 }
 
+void accesses_that_a_barrier_follows_are_seen_to_be_complete(Context& context) {
+  if (context.size() < 2) return;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  std::vector<int> memory(100);
+  MPI_Win window = MPI_WIN_NULL;
+  const int code = MPI_Win_create(memory.data(), 400, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  if (code != MPI_SUCCESS) return;  // Open MPI 4.1 has no windows inside a node without cross-memory attach
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Win_get_group(window, &all);
+  const int origin[] = {0};
+  for (int round = 0; round < (context.crowded() ? 3 : 100); ++round) {
+    if (context.rank() == 0) {
+      MPI_Group_excl(all, 1, origin, &group);
+      MPI_Win_start(group, 0, window);
+      MPI_Barrier(MPI_COMM_WORLD);
+      MPI_Win_complete(window);
+      MPI_Barrier(MPI_COMM_WORLD);
+    } else {
+      MPI_Group_incl(all, 1, origin, &group);
+      MPI_Win_post(group, 0, window);
+      MPI_Barrier(MPI_COMM_WORLD);
+      MPI_Barrier(MPI_COMM_WORLD);
+      int complete = 0;
+      MPI_Win_test(window, &complete);
+      context.expect(complete != 0, "MPI_Win_test behind a barrier that the origin has entered after its accesses");
+      if (!complete) MPI_Win_wait(window);
+    }
+    MPI_Group_free(&group);
+  }
+  MPI_Group_free(&all);
+  MPI_Win_free(&window);
+}
+
 }  // namespace tutti::tests

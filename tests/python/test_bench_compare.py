@@ -87,10 +87,10 @@ def test_words_for_the_program():
     assert " ".join(options.program_words("bcast")).count("--mechanisms window,cma") == 1
 
 
-def test_an_unknown_algorithm_is_one_line_and_status_2(tutti):
+def test_an_unknown_algorithm_is_one_line_and_status_2(tutti_here):
     if not installed_hosts():
         pytest.skip("no benchmark is built")
-    done = tutti("bench", "--collectives", "bcast", "--algorithms", "cooprative")
+    done = tutti_here("bench", "--collectives", "bcast", "--algorithms", "cooprative")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "the nearest is cooperative" in done.stderr
@@ -127,7 +127,7 @@ def test_wrong_results_are_told():
 
 def test_one_picture_a_collective(tmp_path):
     cells = [*CELLS, cell("auto", "", 4, 1.0, collective="gather"), cell("auto", "", 4, 2.0, ranks=4)]
-    written = comparison_plots(cells, {}, tmp_path / "new" / "speed.png")
+    written = comparison_plots(cells, {}, tmp_path / "speed.png")
     assert [path.name for path in written] == ["speed-scatter.png", "speed-gather.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
 
@@ -136,7 +136,18 @@ def test_one_picture_a_collective(tmp_path):
 def test_a_real_run_compares_and_checks(tutti, tmp_path, name):
     file = tmp_path / "results.json"
     words = ["--host", name, "--ranks", "2", "--collectives", "bcast", "--min", "64", "--max", "64K"]
-    words += ["--seconds", "0.01", "--algorithms", "all", "--mechanisms", "window,staged", "--json", file]
+    words += [
+        "--seconds",
+        "0.01",
+        "--host-wait",
+        "yield",
+        "--algorithms",
+        "all",
+        "--mechanisms",
+        "window,staged",
+        "--json",
+        file,
+    ]
     done = tutti("bench", *words)
     assert done.returncode == 0, done.stderr
     cells = json.loads(file.read_text())["cells"]

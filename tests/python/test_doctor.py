@@ -299,11 +299,11 @@ def test_root_is_told_what_open_mpi_wants(fakes):
 def test_a_launcher_that_hangs_is_ended_with_all_it_started(fakes, monkeypatch):
     monkeypatch.setattr("tutti.doctor_hosts._RANK_SECONDS", 0.5)
     mark = fakes.folder / "ended"
-    hangs = f"trap 'echo x > {mark}; kill $child; exit' TERM; sleep 60 & child=$!; wait"
+    hangs = f"trap 'echo x > {mark}; kill $child; exit' TERM; sleep 600 & child=$!; wait"
     fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40", hangs)
     begin = time.monotonic()
     check = by_id(fakes.checks([]))["preload-openmpi"]
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 300
     assert (check.status, "did not end within 0.5 s" in check.found) == (UNKNOWN, True)
     assert mark.exists()
 
@@ -357,7 +357,7 @@ program = Program(len(rules) // 8, rules)
 if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0): sys.exit(77)
 print(json.dumps({{name: [trial.worked, trial.detail] for name, trial in run_trials().items()}}))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     if done.returncode == 77:
         pytest.skip("this kernel takes no system-call filter")
     assert done.returncode == 0, done.stderr
@@ -405,7 +405,7 @@ def test_a_limit_of_file_sizes_takes_the_window():
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tutti.trials import run_trials;"
         "trials = run_trials(); print(trials['memfd'].worked, trials['window'].worked)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout.split() == ["True", "False"]
 
 
@@ -441,23 +441,23 @@ def test_the_real_report_for_people_names_every_check_title(tutti):
     assert " checks: " in done.stdout.splitlines()[-1]
 
 
-def test_an_unknown_host_is_one_line_and_status_2(tutti):
-    done = tutti("doctor", "--host", "nothing")
+def test_an_unknown_host_is_one_line_and_status_2(tutti_here):
+    done = tutti_here("doctor", "--host", "nothing")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
 def test_interrupt_ends_it_with_130_and_its_launcher_too(fakes):
     mark = fakes.folder / "ended"
-    hangs = f"touch {fakes.folder}/started; trap 'touch {mark}; kill $child; exit' TERM; sleep 60 & child=$!; wait"
+    hangs = f"touch {fakes.folder}/started; trap 'touch {mark}; kill $child; exit' TERM; sleep 600 & child=$!; wait"
     prefix = fakes.install("site", "openmpi", OPENMPI, "libmpi.so.40", hangs)
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", _INTERRUPTED, str(fakes.library), str(prefix / "bin/mpirun")]
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (fakes.folder / "started").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(300) == 130
         assert process.stderr.read() == "tutti: interrupted\n"
     assert mark.exists()
 

@@ -294,25 +294,19 @@ def test_a_table_decides_where_it_belongs_and_only_there(tmp_path):
 
 
 @needs_tool
-def test_the_command_prints_json_and_a_mistake_has_status_2(tutti):
-    done = tutti("explain", "bcast", "64K", "8", "--json", "-t", BIG)
+def test_the_command_prints_json_and_a_mistake_has_status_2(tutti_here):
+    done = tutti_here("explain", "bcast", "64K", "8", "--json", "-t", BIG)
     told = json.loads(done.stdout)
     assert done.returncode == 0
     assert told["schema"] == "tutti-choice-1"
     taken = [each["name"] for each in told["candidates"] if each["why_not"] == ""]
     assert taken == [told["choice"]["name"]]
-    overview = json.loads(tutti("explain", "--json", "-t", BIG).stdout)
+    overview = json.loads(tutti_here("explain", "--json", "-t", BIG).stdout)
     assert overview["ranges"]
     assert "choices" not in overview
-    wrong = tutti("explain", "bsact")
+    wrong = tutti_here("explain", "bsact")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "tutti: bsact: there is none; the nearest is bcast\n"
-
-
-def test_help_has_examples(tutti):
-    done = tutti("explain", "--help")
-    assert done.returncode == 0
-    assert "tutti explain bcast 64K 8" in done.stdout
 
 
 def test_json_has_why_not_for_every_candidate():

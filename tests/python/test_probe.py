@@ -6,13 +6,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from conftest import started_with, until
 from typer.testing import CliRunner
 
-from tutti import probe, probe_validate
+from tutti import files, probe, probe_validate
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.library import find_tool
@@ -190,7 +190,7 @@ def test_the_schema_names_every_parameter_of_the_library():
 
 def test_the_summary_is_the_golden_one():
     text = "\n".join([*summary(made()), ""])
-    if os.environ.get("TUTTI_UPDATE_GOLDEN"):
+    if os.environ.get("UPDATE_GOLDEN"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
@@ -206,12 +206,12 @@ def test_times_have_three_digits(seconds, text):
 
 def test_files_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     file = tmp_path / "new" / "probe.json"
-    probe.write_atomically(file, "one")
+    files.write(file, "one")
     monkeypatch.setattr(
         os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
     )
     with pytest.raises(UserError, match="No space left"):
-        probe.write_atomically(file, "two")
+        files.write(file, "two")
     assert file.read_text() == "one"
     assert [each.name for each in file.parent.iterdir()] == ["probe.json"]
 
@@ -230,6 +230,12 @@ def test_the_default_file_is_where_the_library_looks(tmp_path, monkeypatch):
         ('{"schema": "tutti-probe-1", ', "cut off"),
         ("[]", "schema"),
         ('{"schema": "tutti-probe-2"}', "tutti-probe-2"),
+        ("[" * 100000, "cut off"),
+        (json.dumps({**made(), "machine": []}), '"machine" is missing or of the wrong kind'),
+        (json.dumps({**made(), "fits": None}), '"fits" is missing'),
+        (json.dumps({**made(), "model": {"hop": "x"}}), '"hop" of its model is no number'),
+        (json.dumps({**made(), "measurements": [1]}), "does not say what it is of"),
+        (json.dumps({**made(), "measurements": [{"measure": "hop"}]}), 'of "hop" has no seconds'),
     ],
 )
 def test_bad_files_are_refused_in_words(tmp_path, text, words):
@@ -237,6 +243,27 @@ def test_bad_files_are_refused_in_words(tmp_path, text, words):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=words):
         probe.read(file)
+
+
+def shown(tmp_path, document, *words):
+    file = tmp_path / "probe.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return CliRunner().invoke(app, ["probe", "--from", str(file), *words])
+
+
+@pytest.mark.parametrize("change", [{"fits": {"kernel": 5, "gamma": []}}, {"warnings": 7}])
+def test_what_was_edited_too_boldly_is_refused_when_it_is_met(tmp_path, change):
+    refused = shown(tmp_path, {**made(), **change})
+    assert isinstance(refused.exception, UserError)
+    assert "not as tutti probe writes it" in str(refused.exception)
+
+
+@needs_predict
+def test_a_file_is_shown_with_what_the_library_says_of_it(tmp_path):
+    document = {**made(), "model": probe.shipped_model()}
+    assert 'does not use it here: it was measured on "Test Processor"' in shown(tmp_path, document).output
+    document["model"]["hop"] = -1.0
+    assert 'does not use it here: "hop" is -1, which no machine has' in shown(tmp_path, document).output
 
 
 def test_a_file_can_be_shown_and_drawn_instead_of_measured(tmp_path):
@@ -320,23 +347,12 @@ def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_n
     assert "Test Processor" in here["model_source"]["why_not"]
 
 
-def processes_of(name):
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if name in (folder / "cmdline").read_bytes().decode(errors="replace"):
-                found.append(int(folder.name))
-        except OSError:
-            continue
-    return found
-
-
 @needs_measure
 @needs_predict
 def test_a_short_probe_measures_and_writes(tmp_path):
     file = tmp_path / "probe.json"
-    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "4", "--output", str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=REPOSITORY)
+    words = [sys.executable, "-m", "tutti", "probe", "--seconds", "2", "--output", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
     document = probe.read(file)
     assert select(document["measurements"], "turn")
@@ -346,28 +362,21 @@ def test_a_short_probe_measures_and_writes(tmp_path):
 
 @needs_measure
 @needs_predict
-@pytest.mark.parametrize("to_all", [True, False])
-def test_ctrl_c_leaves_no_process_and_no_file(tmp_path, to_all):
-    before = set(processes_of("tutti-probe-measure"))
+def test_ctrl_c_in_a_terminal_leaves_no_process_and_no_file(tmp_path):
+    """It goes to all of them there; test_commands.py has signals to one."""
     file = tmp_path / "probe.json"
     process = subprocess.Popen(
         [sys.executable, "-m", "tutti", "probe", "--seconds", "60", "--output", str(file)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, start_new_session=True,
+        env={**os.environ, "MARK": str(tmp_path)},
     )  # fmt: skip
-    deadline = time.monotonic() + 20
-    while not set(processes_of("tutti-probe-measure")) - before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
-    # A terminal sends it to all of them, `kill` to one.
-    os.killpg(process.pid, signal.SIGINT) if to_all else os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)
-    assert process.returncode == 130, (out, err)
-    assert "stopped" in err
-    assert "Traceback" not in err
-    deadline = time.monotonic() + 5
-    while set(processes_of("tutti-probe-measure")) - before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not set(processes_of("tutti-probe-measure")) - before
+    mark = f"MARK={tmp_path}"
+    # Itself, and one for each core.
+    until(lambda: sum("tutti-probe-measure" in name for name in started_with(mark)) > 1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "tutti: stopped; no file was changed\n")
+    until(lambda: not started_with(mark))
     assert not list(tmp_path.iterdir())
 
 

@@ -57,7 +57,7 @@ def said(tmp_path, setting=None, **variables):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stderr

@@ -21,8 +21,8 @@ def test_page_can_be_read_back():
     assert parse_page(page(ROWS)) == ROWS
 
 
-def test_info_shows_what_the_library_has(tutti):
-    done = tutti("info", "--json")
+def test_info_shows_what_the_library_has(tutti_here):
+    done = tutti_here("info", "--json")
     facts = json.loads(done.stdout)
     names = [row["name"] for row in facts["settings"]]
     assert "TUTTI_ALGORITHM" in names
@@ -38,9 +38,9 @@ def test_info_for_people_names_each_setting(tutti):
     assert "TUTTI_ALGORITHM" in done.stdout
 
 
-def test_info_says_where_each_value_comes_from(tutti):
+def test_info_says_where_each_value_comes_from(tutti_here):
     environment = {**os.environ, "TUTTI_WAIT": "yield", "TUTTI_FLAT_MAX": "many", "TUTTI_ALGORYTHM": "x"}
-    facts = json.loads(tutti("info", "--json", env=environment).stdout)
+    facts = json.loads(tutti_here("info", "--json", env=environment).stdout)
     rows = {row["name"]: (row["value"], row["default"], row["source"]) for row in facts["settings"]}
     assert rows["TUTTI_WAIT"] == ("yield", "auto", "environment")
     assert rows["TUTTI_FLAT_MAX"] == ("16", "16", "environment, not usable")
@@ -48,8 +48,8 @@ def test_info_says_where_each_value_comes_from(tutti):
     assert {"name": "TUTTI_ALGORYTHM", "nearest": "TUTTI_ALGORITHM"} in facts["unknown_settings"]
 
 
-def test_info_lists_mechanisms_and_algorithms_with_requirements(tutti):
-    facts = json.loads(tutti("info", "--json").stdout)
+def test_info_lists_mechanisms_and_algorithms_with_requirements(tutti_here):
+    facts = json.loads(tutti_here("info", "--json").stdout)
     assert facts["schema"] == "tutti-info-1"
     assert set(facts["mechanisms"]) == {"window", "xpmem", "cma", "staged"}
     if facts["tools"]["tutti-algorithms"]:
@@ -93,6 +93,7 @@ FACTS = {
         ],
     },
     "libraries": {"openmpi": "/opt/libtutti-openmpi.so", "mpich": "", "abi": ""},
+    "tools": {"tutti-topo": "/opt/tutti-topo", "tutti-table": ""},
     "hosts": [
         {
             "name": "openmpi",

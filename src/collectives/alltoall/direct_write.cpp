@@ -39,6 +39,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
       if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
         communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
+      say_if_too_long(operation, rank, own_index, theirs, send.size(index));
     } else {
       all_seen = false;
     }
@@ -48,8 +49,10 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   own.finish();
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
-    if (receive.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+    const auto index = static_cast<std::size_t>(rank);
+    if (receive.size(index) == 0) continue;
+    co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+    note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
 }

@@ -239,4 +239,12 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
   return {region, table[index].offset, table[index].bytes};
 }
 
+void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent) {
+  const Post& post = operation.slot(rank).post;
+  if (post.regions.bytes != irregular) return;
+  auto* table = reinterpret_cast<Entry*>(operation.communicator().peer(rank).pointer(
+      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
+  table[index].bytes = sent;
+}
+
 }  // namespace tutti

@@ -1,0 +1,45 @@
+"""What commands print to: tables for people on standard output, a bar of progress on standard error."""
+
+import contextlib
+import sys
+from typing import Callable, Iterator, List
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+#: Columns of a pipe or a file, where nobody says how many there are.
+WIDTH = 140
+#: Tables in fewer columns are a character wide.
+LEAST_WIDTH = 40
+
+
+def for_output() -> Console:
+    """The console of standard output."""
+    if not sys.stdout.isatty():
+        return Console(width=WIDTH)
+    console = Console()
+    return console if console.width >= LEAST_WIDTH else Console(width=LEAST_WIDTH)
+
+
+@contextlib.contextmanager
+def progress_bar(remaining: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error while the block runs, told of the title and the fraction done; nothing where that is no
+    terminal. remaining: show the time left, not the time spent."""
+    console = Console(stderr=True)
+    if not console.is_terminal:  # a bar that is switched off would still print an empty line
+        yield lambda title, done: None
+        return
+    columns: List[ProgressColumn] = [
+        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
+        TimeRemainingColumn() if remaining else TimeElapsedColumn(),
+    ]  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda title, done: bar.update(task, description=title, completed=done)

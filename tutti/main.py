@@ -1,0 +1,94 @@
+"""Where `tutti` begins and ends: signals, and what a command that cannot go on says and returns.
+
+Little is imported before the signals are taken: importing the commands takes longer than a hasty Ctrl-C.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+from typing import Any, List, Optional
+
+from tutti.errors import INTERRUPTED, MISTAKE, UserError
+
+
+def _take_signals() -> None:
+    """SIGTERM, and the end of the terminal, stop a command as Ctrl-C does, so that its ranks end with it. What is
+    ignored already (nohup) stays so."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, stop)
+
+
+def _say(text: str) -> None:
+    """One line on standard error. Never fails: there is nobody left to tell."""
+    with contextlib.suppress(OSError, ValueError):
+        print(f"tutti: {' '.join(line.strip() for line in text.splitlines())}", file=sys.stderr)
+
+
+def _give_up_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+def _run(words: List[str]) -> int:
+    """Carries out one command line; returns its exit status. Raises UserError and OSError."""
+    import click
+    import typer.main
+
+    from tutti.cli import app
+
+    if sys.stdout is None:
+        raise UserError("standard output is closed")
+    # Names of files may hold any bytes, and a terminal may lack letters: neither is a reason to fail.
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.reconfigure(errors="surrogateescape" if unicode else "backslashreplace")  # type: ignore[attr-defined]
+    command: Any = typer.main.get_command(app)
+    try:
+        with command.make_context("tutti", words) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # of Click 8.2 on
+            print(error.format_message())
+            return 0
+        path = error.ctx.command_path if error.ctx else "tutti"
+        text = error.format_message().rstrip(".")
+        raise UserError(f"{text[:1].lower()}{text[1:]} ({path} --help lists what there is)") from None
+    except click.ClickException as error:
+        raise UserError(error.format_message()) from None
+    finally:
+        sys.stdout.flush()
+    return 0
+
+
+def main(words: Optional[List[str]] = None) -> None:
+    """Entry point. A mistake of the user is one line and status 2; so is output that cannot be written."""
+    try:
+        _take_signals()
+        status = _run(sys.argv[1:] if words is None else words)
+    except UserError as error:
+        _say(str(error))
+        status = MISTAKE
+    except ModuleNotFoundError as error:
+        _say(f"the Python package {error.name} is missing; run ./dev setup")
+        status = MISTAKE
+    except KeyboardInterrupt:
+        _say("interrupted")
+        status = INTERRUPTED
+    except BrokenPipeError:  # whoever read it has seen enough
+        _give_up_output()
+        status = 1
+    except OSError as error:
+        where = error.filename or "standard output"
+        _say(f"{where} cannot be used: {error.strerror or error}")
+        _give_up_output()
+        status = MISTAKE
+    sys.exit(status)
