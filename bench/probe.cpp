@@ -183,6 +183,11 @@ void Plan::copies() {
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
       add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", name}, {"bytes", bytes}},
           [=, copy = kind](const Probing& probing) { return mapped_copy(probing, places, copy, bytes, false); });
+  for (const std::size_t bytes : {64 * K, 256 * K, 1 * M})
+    add("copies beyond the private cache", 0.5, {{"measure", "spilled_copy"}, {"bytes", bytes}},
+        [=, cache = cache_bytes()](const Probing& probing) {
+          return spilled_copy(probing, places.front(), bytes, cache);
+        });
   for (const std::size_t bytes : {8 * M, 16 * M, 32 * M})
     add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", "read"}, {"bytes", bytes}},
         [=](const Probing& probing) { return mapped_copy(probing, places, Copy::read, bytes, false); });

@@ -3,12 +3,14 @@
 import io
 import statistics
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from tutti.bench import Cell, geometric_means
+from tutti.bench_choice import choices_of, report, summary
 from tutti.bench_compare import comparison_plots, comparison_tables
 from tutti.console import WIDTH
 from tutti.host_knobs import DEFAULT
@@ -187,15 +189,15 @@ class Reports:
         self._cells, self._titles, self._compares = cells, titles, compares
 
     @property
-    def summary(self) -> List[Table]:
+    def summary(self) -> List[RenderableType]:
         """The short form."""
-        return self.tables if self._compares else self._summaries
+        return self._choice if self._compares else self._summaries
 
     @property
-    def tables(self) -> List[Table]:
+    def tables(self) -> List[RenderableType]:
         """Everything."""
         if self._compares:
-            return comparison_tables(self._cells, self._titles)
+            return [*comparison_tables(self._cells, self._titles), *self._choice]
         return [*result_tables(self._cells, self._titles), *self._summaries]
 
     @property
@@ -207,8 +209,18 @@ class Reports:
         return str(plain.file.getvalue())  # type: ignore[attr-defined]
 
     @property
-    def _summaries(self) -> List[Table]:
-        tables = [summary_table(self._cells, self._titles)]
+    def document(self) -> Dict[str, Any]:
+        """What `--json` has besides the cells."""
+        return {"choice": summary(choices_of(self._cells, self._titles))} if self._compares else {}
+
+    @property
+    def _choice(self) -> List[RenderableType]:
+        lines = report(choices_of(self._cells, self._titles))
+        return [Text("\n".join(lines))] if lines else []
+
+    @property
+    def _summaries(self) -> List[RenderableType]:
+        tables: List[RenderableType] = [summary_table(self._cells, self._titles)]
         with_knobs = any("host_knobs_us" in cell for cell in self._cells)
         return [*tables, knob_table(self._cells, self._titles)] if with_knobs else tables
 

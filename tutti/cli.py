@@ -413,7 +413,7 @@ def bench(
     titles = {found.name: found.title for found in hosts}
     if cells:
         reports = Reports(cells, titles, options.compares)
-        results = json.dumps(document(cells, hosts, options), indent=1) + "\n"
+        results = json.dumps({**document(cells, hosts, options), **reports.document}, indent=1) + "\n"
         if json_file == Path("-"):
             print(results, end="")
         else:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from tutti import files, probe, probe_validate
+from tutti import bench_choice, files, probe, probe_validate
 from tutti.console import progress_bar
 from tutti.errors import INTERRUPTED, UserError
 from tutti.hosts import Host, host_of_mpirun, installed_hosts
@@ -54,14 +54,16 @@ def _predicted_file(plot: Path) -> Path:
 
 def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Dict[str, Any]:
     """Predictions against observations, in a form for --json."""
-    with progress_bar(remaining=True) as bar:
-        hop = float(document["model"]["hop"])
-        cells, notes = probe_validate.observe(
-            host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar
-        )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "probe.json"
         file.write_text(json.dumps(document), encoding="utf-8")
+        with progress_bar(remaining=True) as bar:
+            hop = float(document["model"]["hop"])
+            # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
+            variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
+            cells, notes = probe_validate.observe(
+                host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar, variables
+            )
         points = probe_validate.points_of(
             cells, probe_validate.Predictor(file), probe_validate.usable_cores()
         )
@@ -70,11 +72,13 @@ def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Di
     if options.plot:
         files.draw(_predicted_file(options.plot), lambda path: probe_validate.draw(points, path))
     median, most = probe_validate.errors_of(points)
+    choices = bench_choice.choices_of(cells, {host.name: host.title})
     return {
         "host": host.title,
         "median_error_percent": median,
         "percentile_90_error_percent": most,
-        "words": [*probe_validate.report(points), *notes],
+        "choice": bench_choice.summary(choices),
+        "words": [*probe_validate.report(points), *bench_choice.report(choices), *notes],
         "points": [point._asdict() for point in points],
     }
 

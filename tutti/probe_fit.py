@@ -247,8 +247,10 @@ def fit(lines: List[Line]) -> Fit:
     put("turn", single(select(lines, "turn")))
     put("expose", single(select(lines, "expose")))
     put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))
+    put("spilled_byte", _per_byte(select(lines, "spilled_copy"), most=CACHED_BYTES))
     put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read"), most=CACHED_BYTES))
-    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=CACHED_BYTES))
+    # Who gets something has read what it got before.
+    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
     put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
     put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
     caches = fit_caches(lines)

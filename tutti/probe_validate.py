@@ -65,12 +65,14 @@ def observe(
     hop: float,
     hop_now: Callable[[], Optional[float]],
     progress: Callable[[str, float], None],
+    variables: Optional[Dict[str, str]] = None,
 ) -> Observed:
     """The cells of `tutti bench --algorithms all --mechanisms window,cma`, one collective after the other.
 
     Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So before and
     after each collective a flag hop is measured again (hop_now). A collective that was measured in another state than
-    the parameters (hop) is measured again, and left out if that does not help. Raises UserError if nothing remains.
+    the parameters (hop) is measured again, and left out if that does not help. variables: TUTTI_* of the benchmark.
+    Raises UserError if nothing remains.
     """
     cells: List[Cell] = []
     notes: List[str] = []
@@ -79,6 +81,7 @@ def observe(
             options = BenchOptions(
                 ranks=ranks, collectives=[collective], minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES,
                 seconds=seconds, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS),
+                variables=variables or {},
             )  # fmt: skip
             before = hop_now()
             if before is not None and not same_state(before, hop) and attempt + 1 < ATTEMPTS:

@@ -138,6 +138,45 @@ def beats(winner: Score, other: Score) -> bool:
     return winner.ratio * (1 + noise) < other.ratio
 
 
+def _times(cells: List[Cell], name: str) -> Dict[Tuple[int, int], Tuple[float, float]]:
+    """Of a candidate, by start of the benchmark and size: us, and half its 95 % interval, relative."""
+    side = "host" if name == HOST else "tutti"
+    found = {}
+    for cell in cells:
+        if name in (HOST, cell["asked"]):
+            us = float(cell[f"{side}_us"])
+            half = _half_width(float(cell[f"{side}_low_us"]), float(cell[f"{side}_high_us"]), us)
+            found[int(cell["run"]), int(cell["bytes"])] = (us, half)
+    return found
+
+
+def advantage(cells: List[Cell], winner: str, other: str) -> Tuple[float, float]:
+    """How many times faster one candidate is than another in the same starts of the benchmark, and by what that
+    scatters: the machine may be faster in one start than in the next, for both."""
+    fast, slow = _times(cells, winner), _times(cells, other)
+    by_run: Dict[int, List[Tuple[float, float]]] = {}
+    for run, size in fast.keys() & slow.keys():
+        (us, half), (other_us, other_half) = fast[run, size], slow[run, size]
+        if us > 0:
+            by_run.setdefault(run, []).append((other_us / us, math.hypot(half, other_half)))
+    if not by_run:
+        return 1.0, 0.0
+    gains = [statistics.geometric_mean(gain for gain, _ in some) for some in by_run.values()]
+    gain = statistics.median(gains)
+    within = statistics.median(half for some in by_run.values() for _, half in some) / math.sqrt(len(gains))
+    return gain, max(within, (max(gains) - min(gains)) / 2 / gain)
+
+
+def _chosen(cells: List[Cell], scores: Dict[str, Score], model: str) -> str:
+    """What two starts at least have found faster than the model's choice, beyond chance; of several the fastest."""
+    gains = {model: 1.0}
+    for name, score in scores.items():
+        gain, spread = advantage(cells, name, model)
+        if min(score.runs, scores[model].runs) >= RUNS and gain * (1 - max(LEAST_GAIN, spread)) > 1:
+            gains[name] = gain
+    return max(gains, key=lambda name: gains[name])
+
+
 def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
     """What to choose where, sizes ascending. What the model chooses stays, unless another beats it, and not by what one
     start of the benchmark says alone."""
@@ -148,10 +187,7 @@ def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
     for (kind, class_bytes), some in sorted(groups.items()):
         scores = _scores_of(some)
         model = _by_model(some, scores)
-        best = min(scores, key=lambda name: scores[name].ratio)
-        confirmed = min(scores[best].runs, scores[model].runs) >= RUNS
-        chosen = best if confirmed and beats(scores[best], scores[model]) else model
-        found.setdefault(kind, []).append(Decision(class_bytes, chosen, model, scores))
+        found.setdefault(kind, []).append(Decision(class_bytes, _chosen(some, scores, model), model, scores))
     return found
 
 

@@ -277,6 +277,20 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
   return samples[1];
 }
 
+std::vector<double> spilled_copy(const Probing& probing, int processor, std::size_t bytes, std::size_t cache_bytes) {
+  const OwnMemory source(bytes), destination(bytes), others(2 * cache_bytes);
+  return run_team({processor}, probing.seconds + patience_seconds, [&](Member& member) {
+    repeat(member, probing.seconds, [&](int round, bool counts) {
+      change(source.base(), bytes, round);
+      change(others.base(), 2 * cache_bytes, round);
+      const Stopwatch watch(probing.clock);
+      copy_bytes(destination.base(), source.base(), bytes);
+      keep_memory();
+      if (counts) member.keep(watch.seconds());
+    });
+  })[0];
+}
+
 namespace {
 
 /// One pair's memory: shared for mapped and staged, the same for all processes.

@@ -64,6 +64,9 @@ enum class Copy {
 std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& processors, Copy copy,
                                 std::size_t bytes, bool streaming);
 
+/// Copies of own data to own memory, both of which other data have pushed out of a private cache of `cache_bytes`.
+std::vector<double> spilled_copy(const Probing& probing, int processor, std::size_t bytes, std::size_t cache_bytes);
+
 /// Two processors copy from each other at once, each from what the other has just written; the slower one counts.
 std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
 

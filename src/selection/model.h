@@ -12,10 +12,11 @@ struct Model {
   double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
   double turn = 1.2e-6;               ///< until a rank that shares its core runs, for each rank before it
   double copy_byte = 1.0 / 25e9;      ///< copy within the caches of one core
+  double spilled_byte = 1.0 / 12e9;   ///< copy of own data that the core has no more room for in its private cache
   double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
-  double write_byte = 1.0 / 12e9;     ///< copy into another rank's buffer that its owner has not touched since
+  double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double stored_byte = 1.0 / 20e9;  ///< on top of that: stored into another rank's memory, if that has left its caches
   double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
@@ -64,6 +65,13 @@ struct Shape {
   bool small() const { return regular && bytes <= eager_max; }
 };
 
+/// What one rank, the root, does at the same time as the others do their work.
+struct Beside {
+  double copied_bytes = 0;   ///< between own buffers
+  double remote_bytes = 0;   ///< read from or written to others' buffers
+  double written_bytes = 0;  ///< the part of remote_bytes that is written to others' buffers
+};
+
 /// What one call costs one rank, slowest rank first.
 struct Cost {
   double hops = 0;             ///< flag hops one after the other
@@ -79,6 +87,9 @@ struct Cost {
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
   bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
   double concurrency = 1;  ///< how many copy from or to one rank at once
+  double workers = 0;  ///< how many ranks do all this work, 0: every rank; where ranks share cores their work adds up
+  double held_bytes = 0;  ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
+  Beside beside = {};     ///< what the root does meanwhile: the slower of both counts
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
@@ -86,8 +97,12 @@ struct Cost {
     const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
     const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
     const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
-    double work = copied_bytes * byte(model.copy_byte) + slot_bytes * byte(model.slot_byte) +
-                  reduced_bytes * model.reduce_byte + exposures * model.expose;
+    const double held = held_bytes > 0 ? held_bytes : static_cast<double>(shape.bytes) * shape.buffers;
+    const double own_byte = byte(held > model.private_cache ? model.spilled_byte : model.copy_byte);
+    // What others have read lies no nearer than what the rank has for itself.
+    const double slot_byte = std::max(byte(model.slot_byte), own_byte);
+    double work =
+        copied_bytes * own_byte + slot_bytes * slot_byte + reduced_bytes * model.reduce_byte + exposures * model.expose;
     if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
     if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
       // Ranks that take turns are not in the kernel at the same time.
@@ -99,8 +114,14 @@ struct Cost {
       work += (remote_bytes - written_bytes - exchanged_bytes) * byte(model.remote_byte) +
               written_bytes * byte(model.write_byte) + exchanged_bytes * byte(model.exchange_byte);
     }
-    const double waiting = shape.oversubscribed() ? rounds * shared * model.turn : hops * model.hop;
-    return work * shared + waiting;
+    const double meanwhile = beside.copied_bytes * own_byte +
+                             (beside.remote_bytes - beside.written_bytes) * byte(model.remote_byte) +
+                             beside.written_bytes * byte(model.write_byte);
+    const double slower = std::max(work, meanwhile);
+    if (!shape.oversubscribed()) return slower + hops * model.hop;
+    const double cores = shape.ranks / shared;
+    const double everybodys = (workers > 0 ? workers : shape.ranks) * work + meanwhile;
+    return std::max(slower, everybodys / cores) + rounds * shared * model.turn;
   }
 };
 

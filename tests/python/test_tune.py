@@ -93,6 +93,12 @@ def test_runs_that_contradict_each_other_replace_nothing():
     assert only(decide(cells + again))[0].chosen == "xhc"
 
 
+def test_a_machine_that_is_slower_in_one_run_hides_no_winner():
+    cells = [cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
+    again = [cell("xhc", 15.0, predicted=1, run=2), cell("eager", 12.0, predicted=2, run=2)]
+    assert only(decide(cells + again))[0].chosen == "eager"
+
+
 def test_a_wrong_result_is_no_candidate():
     cells = [auto("xhc", 5.0), cell("xhc", 5.0, predicted=1), cell("eager", 1.0, predicted=2, checked=False)]
     assert only(decide(twice(cells)))[0].chosen == "xhc"

@@ -34,6 +34,36 @@ TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(100, Reach::kernel), model), 2 * 1000 + 60 * 1 + 40 * 2 + 100 * 3 * 2);
 }
 
+TEST(Cost, OfTwoWhoWorkAtTheSameTimeTheSlowerCounts) {
+  Model model;
+  model.remote_byte = 1, model.write_byte = 10, model.copy_byte = 2;
+  const Beside root{.copied_bytes = 3, .remote_bytes = 2, .written_bytes = 1};
+  const Shape shape = shape_of(10, Reach::mapped);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .beside = root}.seconds(shape, model)), 3 * 2 + 1 * 1 + 1 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 20, .beside = root}.seconds(shape, model)), 20);
+}
+
+TEST(Cost, OwnDataThatAPrivateCacheDoesNotHoldCostsMore) {
+  Model model;
+  model.copy_byte = 1, model.spilled_byte = 3, model.private_cache = 40;
+  const Shape shape = shape_of(20, Reach::mapped);  // two buffers of it
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 20}.seconds(shape, model)), 20);
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 20, .held_bytes = 60}.seconds(shape, model)), 60);
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 20}.seconds(shape_of(21, Reach::mapped), model)), 60);
+}
+
+TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
+  Model model;
+  model.turn = 0, model.remote_byte = 1, model.copy_byte = 1;
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.ranks = 8, shape.ranks_per_core = 4;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10}.seconds(shape, model)), 8 * 10 / 2);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7, .beside = {.copied_bytes = 4}}.seconds(shape, model)),
+                   (7 * 10 + 4) / 2.0);
+  // Who works alone is no faster for the idle core.
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 1}.seconds(shape, model)), 10);
+}
+
 TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
   Shape shape = shape_of(10, Reach::staged);
   shape.slot_bytes = 16;

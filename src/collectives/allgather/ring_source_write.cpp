@@ -85,8 +85,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             // The own block is read once for all copies where they are stores.
-                             .copied_bytes = shape.reach == selection::Reach::mapped ? bytes / 2 : bytes,
+                             .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .written_bytes = others * bytes,
                              .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,

@@ -100,13 +100,17 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
       const double read = shape.reach == selection::Reach::mapped   ? others * bytes
                           : shape.reach == selection::Reach::kernel ? bytes
                                                                     : std::min(bytes, 8.0 * grain_bytes);
+      const double stored = shape.reach == selection::Reach::mapped ? others * bytes : 0.0;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // The root waits for the readers' posts, they for it, and it for their end.
+                             .rounds = stored > 0 ? 4.0 : 2.0,
                              .remote_bytes = read,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / (8 * grain_bytes)),
-                             .concurrency = shape.ranks - 1.0};
+                             .concurrency = shape.ranks - 1.0,
+                             .workers = shape.ranks - 1.0,
+                             .beside = {.remote_bytes = stored, .written_bytes = stored}};
     },
     run};
 

@@ -33,7 +33,8 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = 1,
-                             .concurrency = shape.ranks - 1.0};
+                             .concurrency = shape.ranks - 1.0,
+                             .workers = shape.ranks - 1.0};
     },
     run};
 

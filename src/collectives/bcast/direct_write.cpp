@@ -79,15 +79,14 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double readers = shape.ranks - 1.0;
-      // The root works alone: on a crowded core the others' turns are not added to its own.
-      const double crowd = shape.oversubscribed() ? std::min(shape.ranks_per_core, readers) : 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             .remote_bytes = readers * bytes / crowd,
-                             .written_bytes = readers * bytes / crowd,
+                             .remote_bytes = readers * bytes,
+                             .written_bytes = readers * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
-                             .startups = readers / crowd};
+                             .startups = readers,
+                             .workers = 1};
     },
     run};
 

@@ -96,7 +96,7 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
       const double ranks = shape.ranks;
       const bool staged = shape.reach == selection::Reach::staged;
       return selection::Cost{.hops = 2.0 + ranks,
-                             .rounds = 3,
+                             .rounds = ranks,
                              .copied_bytes = staged ? bytes / ranks : 0.0,
                              .remote_bytes = bytes,
                              .slot_bytes = staged ? bytes + bytes / ranks : 0.0,

@@ -33,11 +33,14 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
       const auto bytes = static_cast<double>(shape.bytes);
       // Copying out overlaps with copying the next piece in.
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
+      const double last = std::min(bytes, smhc::usual_piece_bytes);
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks),
                              .rounds = 3,
-                             .remote_bytes = std::min(bytes, smhc::usual_piece_bytes),
+                             .remote_bytes = last,
                              .slot_bytes = bytes,
-                             .exposures = 1};
+                             .exposures = 1,
+                             // In all the message is copied p times.
+                             .workers = shape.ranks * bytes / std::max(1.0, bytes + last)};
     },
     run};
 

@@ -57,7 +57,8 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
                              .slot_bytes = eager || shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = eager ? 0.0 : 2.0,
                              .startups = eager ? 0.0 : levels,
-                             .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1)};
+                             .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1),
+                             .workers = shape.ranks - 1.0};
     },
     run};
 

@@ -35,7 +35,10 @@ selection::Cost throttled_cost(const selection::Shape& shape) {
           .exposures = 1,
           .startups = steps,
           .by_kernel = reach == selection::Reach::kernel,
-          .concurrency = k};
+          .concurrency = k,
+          .workers = others / steps,
+          .held_bytes = bytes * (shape.ranks + 1),
+          .beside = {.copied_bytes = bytes}};
 }
 
 }  // namespace tutti

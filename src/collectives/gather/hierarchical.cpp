@@ -100,7 +100,9 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .remote_bytes = bytes * copied,
                              .slot_bytes = in_slot || shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = static_cast<double>(shape.levels),
-                             .startups = copied};
+                             .startups = copied,
+                             .workers = static_cast<double>(shape.levels),
+                             .held_bytes = bytes * (shape.ranks + 1)};
     },
     run};
 

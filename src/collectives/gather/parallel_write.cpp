@@ -74,7 +74,10 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .exposures = 1,
                              .startups = 1,
                              .by_kernel = reach == selection::Reach::kernel,
-                             .concurrency = static_cast<double>(shape.ranks - 1)};
+                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .workers = static_cast<double>(shape.ranks - 1),
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .beside = {.copied_bytes = bytes}};
     },
     run};
 

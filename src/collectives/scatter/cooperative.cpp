@@ -87,6 +87,7 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root stores only where buffers are mapped.
       const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.25 / shape.ranks : 1.0;
+      const double stored = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes * part,
@@ -94,7 +95,10 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
                              .exposures = 2,
                              .startups = 1,
                              .by_kernel = reach == selection::Reach::kernel,
-                             .concurrency = static_cast<double>(shape.ranks - 1)};
+                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .workers = static_cast<double>(shape.ranks - 1),
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .beside = {.copied_bytes = bytes, .remote_bytes = stored, .written_bytes = stored}};
     },
     run};
 

@@ -113,7 +113,10 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = 1 + leaders,
-                             .by_kernel = reach == selection::Reach::kernel};
+                             .by_kernel = reach == selection::Reach::kernel,
+                             .workers = static_cast<double>(shape.ranks - 1),
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .beside = {.copied_bytes = bytes}};
     },
     run};
 

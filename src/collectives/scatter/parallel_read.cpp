@@ -62,7 +62,10 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .exposures = 1,
                              .startups = 1,
                              .by_kernel = reach == selection::Reach::kernel,
-                             .concurrency = static_cast<double>(shape.ranks - 1)};
+                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .workers = static_cast<double>(shape.ranks - 1),
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .beside = {.copied_bytes = bytes}};
     },
     run};
 

@@ -70,7 +70,9 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .written_bytes = bytes * others,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 1,
-                             .startups = others};
+                             .startups = others,
+                             .workers = 1,
+                             .held_bytes = bytes * (shape.ranks + 1)};
     },
     run};
 
