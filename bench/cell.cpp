@@ -261,12 +261,14 @@ bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
 }
 
 /// Of the time of rows of calls, and of what is done between the calls: the work of all ranks is spread over the
-/// processors that they share, none of which is idle.
+/// processors that they share; but a root that has more to do than the others does it while they wait for its next call.
 Median Cell::of_the_call_alone(std::vector<double> duration_us, const Samples& samples) const {
   const double mine_us = median_of(samples.between_us).value;
   double all_us = 0;
+  double longest_us = 0;
   PMPI_Allreduce(&mine_us, &all_us, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  const double between_us = all_us / bench_.start_line.processors();
+  PMPI_Allreduce(&mine_us, &longest_us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  const double between_us = std::max(all_us / bench_.start_line.processors(), longest_us);
   for (double& each : duration_us) each = std::max(0.0, each - between_us);
   return median_of(std::move(duration_us));
 }
