@@ -17,6 +17,10 @@ sys.path.insert(0, str(ROOT))
 
 from tutti.main import main  # noqa: E402
 
+# Where the tests run in the background some signals are ignored, and would be by the programs that they start, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 MAIN = "int MPI_Init(int*, char***); int main(int c, char** v) { return MPI_Init(&c, &v); }\n"
 MPI = "int MPI_Init(int* c, char*** v) { (void)c; (void)v; return 0; }\n"
 
