@@ -1,6 +1,5 @@
 """`tutti info`: what is built, what is installed, how ranks can reach each other, what can be chosen and set."""
 
-import json
 import subprocess
 from typing import Any, Dict, List, Mapping, Optional
 
@@ -11,7 +10,7 @@ from rich.table import Table
 from tutti import __version__
 from tutti.doctor_hosts import Hosts, library_of
 from tutti.doctor_mechanisms import mechanisms
-from tutti.library import find_library, find_tool
+from tutti.library import find_library, find_tool, printed_json
 from tutti.machine import Machine
 from tutti.nearest import nearest
 from tutti.program import ABI_NAMES
@@ -36,16 +35,7 @@ def _output(tool: str) -> Any:
     if path is None:
         return None
     try:
-        done = subprocess.run(
-            [str(path)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=True,
-            timeout=30,
-        )
-        return json.loads(done.stdout)
+        return printed_json(path)
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
 

@@ -1,8 +1,10 @@
 """Where the built libraries and programs of Tutti are."""
 
+import json
+import subprocess
 import sys
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, List, Optional
 
 from tutti.errors import UserError
 from tutti.program import ABI_NAMES
@@ -40,3 +42,17 @@ def find_tool(name: str, folder: str) -> Optional[Path]:
         if path.is_file():
             return path
     return None
+
+
+def printed_json(tool: Path) -> Any:
+    """What a built program prints as JSON. Raises OSError, SubprocessError or ValueError if it does not work."""
+    done = subprocess.run(
+        [str(tool)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=True,
+        timeout=30,
+    )
+    return json.loads(done.stdout)

@@ -1,11 +1,9 @@
 """The table of settings. It exists once, in C++ (src/base/settings.cpp); `tutti-settings` prints it as JSON."""
 
-import json
 import re
-import subprocess
 from typing import Dict, List, NamedTuple
 
-from tutti.library import ROOT, find_tool
+from tutti.library import ROOT, find_tool, printed_json
 
 PREFIX = "TUTTI_"
 _ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
@@ -72,16 +70,7 @@ def built_settings() -> List[Setting]:
     tool = find_tool("tutti-settings", "tools")
     if tool is None:
         return []
-    done = subprocess.run(
-        [str(tool)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=True,
-        timeout=30,
-    )
-    rows: List[Dict[str, str]] = json.loads(done.stdout)
+    rows: List[Dict[str, str]] = printed_json(tool)
     return [Setting(row["name"], row["type"], row["default"], row["sentence"]) for row in rows]
 
 
