@@ -5,9 +5,8 @@
 // caches, nor from the machine's becoming faster or slower.
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
-// would be measured. There a sample is the mean of several calls of one side in a row. While some ranks are in a call
-// others still prepare or check their data, on the same processors; the whole row is timed, and what its preparing and
-// checking takes of each processor is subtracted.
+// would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read after
+// each; what other ranks of the processor do between their calls is in it where a call waits for them.
 //
 // Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
 // in them.
@@ -31,9 +30,6 @@ constexpr std::size_t kMaximumRepeats = 200'000;
 constexpr int kCallsInARow = 8;
 constexpr int kCallsOfATurn = 5;
 constexpr int kCallsAfterAChoice = 2;
-/// Work on more data than this is timed by the processor time that it takes: it is often interrupted. On less, the clock
-/// of the system would take longer than the work; an interruption is then rare, and the median knows nothing of it.
-constexpr std::size_t kOftenInterruptedBytes = 64 << 10;
 
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
   if (options.buffers != Buffers::kFresh) return 1;
@@ -49,7 +45,6 @@ std::array<std::size_t, 2> bytes_of(const Options& options, const Collective& co
 /// The durations of one side on this rank; with skew also when each call began and ended, on the shared clock.
 struct Samples {
   std::vector<double> duration_us;
-  std::vector<double> between_us;  ///< preparing and checking, for each call, where ranks share processors
   std::vector<double> start_us;
   std::vector<double> end_us;
 };
@@ -76,10 +71,7 @@ struct Runner {
 class Cell {
  public:
   Cell(const Bench& bench, const Collective& collective, const Place& place, const Prediction& prediction)
-      : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {
-    const auto bytes = bytes_of(bench_.options, collective_, rank_);
-    work_bytes_ = bytes[0] + bytes[1];
-  }
+      : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {}
 
   CellResult measure();
 
@@ -102,7 +94,6 @@ class Cell {
   void wait_for_start();
   bool crowded() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0; }
   bool go_on(std::uint64_t start_ns, std::size_t done);
-  Median of_the_call_alone(std::vector<double> duration_us, const Samples& samples) const;
   Median slowest(const Samples& samples) const;
   bool everybodys(bool right) const;
 
@@ -112,7 +103,6 @@ class Cell {
   int rank_;
   int ranks_;
   int root_ = 0;
-  std::size_t work_bytes_ = 0;     ///< what this rank writes before a call and reads after it
   std::size_t call_ = 0;           ///< counts all calls of both sides: the salt of the data and the place in the pool
   std::size_t turn_ = 0;           ///< counts the rounds in which each runner has had its turn
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
@@ -208,24 +198,15 @@ void Cell::time_call(Runner& runner, Samples* samples) {
 
 void Cell::time_calls_in_a_row(Runner& runner, Samples* samples) {
   PMPI_Barrier(MPI_COMM_WORLD);
-  WorkTimer between(bench_.clock, work_bytes_ > kOftenInterruptedBytes);
-  double all_between_us = 0;
-  const std::uint64_t begin = Clock::ticks();
+  double nanoseconds = 0;
   for (int i = 0; i < kCallsInARow; ++i) {
-    between.start();
     prepare(runner);
-    double between_us = between.stop_us();
+    const std::uint64_t begin = Clock::ticks();
     perform(runner);
-    between.start();
+    nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
     check(runner);
-    between_us += between.stop_us();
-    if (samples) samples->between_us.push_back(between_us);
-    all_between_us += between_us;
   }
-  double row_us = bench_.clock.nanoseconds_between(begin, Clock::ticks()) / 1000;
-  // Without shared processors only a rank's own work is in its row.
-  if (bench_.start_line.processors() == 0) row_us -= all_between_us;
-  if (samples) samples->duration_us.push_back(row_us / kCallsInARow);
+  if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
 }
 
 void Cell::take_turn(Runner& runner, bool counts) {
@@ -260,19 +241,6 @@ bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
   return more != 0;
 }
 
-/// Of the time of rows of calls, and of what is done between the calls: the work of all ranks is spread over the
-/// processors that they share; but a root that has more to do than the others does it while they wait for its next call.
-Median Cell::of_the_call_alone(std::vector<double> duration_us, const Samples& samples) const {
-  const double mine_us = median_of(samples.between_us).value;
-  double all_us = 0;
-  double longest_us = 0;
-  PMPI_Allreduce(&mine_us, &all_us, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  PMPI_Allreduce(&mine_us, &longest_us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  const double between_us = std::max(all_us / bench_.start_line.processors(), longest_us);
-  for (double& each : duration_us) each = std::max(0.0, each - between_us);
-  return median_of(std::move(duration_us));
-}
-
 Median Cell::slowest(const Samples& samples) const {
   const int count = static_cast<int>(samples.duration_us.size());
   const auto maximum = [&](const std::vector<double>& mine) {
@@ -280,7 +248,6 @@ Median Cell::slowest(const Samples& samples) const {
     PMPI_Reduce(mine.data(), all.data(), count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     return all;
   };
-  if (crowded() && bench_.start_line.processors() > 0) return of_the_call_alone(maximum(samples.duration_us), samples);
   if (bench_.options.skew_us <= 0) return median_of(maximum(samples.duration_us));
   std::vector<double> duration_us = maximum(samples.end_us);
   const std::vector<double> last_start_us = maximum(samples.start_us);

@@ -68,13 +68,6 @@ Clock::Clock() {
   overhead_ns_ = static_cast<double>(readings[500]) * nanoseconds_per_tick_;
 }
 
-std::uint64_t WorkTimer::now() const {
-  if (!processor_time_) return Clock::ticks();
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 double Clock::nanoseconds_between(std::uint64_t start, std::uint64_t end) const {
   return std::max(0.0, static_cast<double>(end - start) * nanoseconds_per_tick_ - overhead_ns_);
 }

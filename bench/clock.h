@@ -27,27 +27,6 @@ class Clock {
   double overhead_ns_ = 0;
 };
 
-/// How long a piece of this thread's own work takes.
-class WorkTimer {
- public:
-  /// processor_time: what the work takes of a processor, without the time in which others had it; reading this clock
-  /// costs some tenths of a microsecond. Else the time that passes.
-  WorkTimer(const Clock& clock, bool processor_time) : clock_(clock), processor_time_(processor_time) {}
-  void start() { begin_ = now(); }
-  double stop_us() const {
-    const std::uint64_t end = now();
-    const double ns = processor_time_ ? static_cast<double>(end - begin_) : clock_.nanoseconds_between(begin_, end);
-    return ns / 1000;
-  }
-
- private:
-  std::uint64_t now() const;
-
-  const Clock& clock_;
-  bool processor_time_;
-  std::uint64_t begin_ = 0;
-};
-
 /// The counter is one for all processors of this machine: the system itself keeps its time by it.
 bool ticks_are_shared();
 

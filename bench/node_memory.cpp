@@ -94,10 +94,7 @@ NodeMemory::~NodeMemory() {
 
 StartLine::StartLine(NodeMemory* memory, const Clock& clock)
     : memory_(memory), clock_(clock), by_ticks_(everyone(ticks_are_shared())) {
-  if (memory_ && memory_->ranks() > memory_->processors()) {
-    processors_ = memory_->processors();
-    memory_ = nullptr;
-  }
+  if (memory_ && memory_->ranks() > memory_->processors()) memory_ = nullptr;
 }
 
 void StartLine::wait() {

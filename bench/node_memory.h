@@ -58,12 +58,9 @@ class StartLine {
   void wait();
   /// There is no common start: more ranks than processors, or several nodes.
   bool crowded() const { return memory_ == nullptr; }
-  /// The processors that the ranks share, where there are more ranks on this one node; else 0.
-  int processors() const { return processors_; }
 
  private:
   NodeMemory* memory_;
-  int processors_ = 0;
   const Clock& clock_;
   bool by_ticks_;  ///< equal on all ranks: a counter tells the moment to ten nanoseconds, the system's clock to fifty
   std::uint64_t call_ = 0;
