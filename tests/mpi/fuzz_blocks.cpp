@@ -392,6 +392,11 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
     draw.mixed_layouts = tutti_is_there();
   }
 #ifndef OPEN_MPI
+  // Intel MPI writes past the end of the root's buffer in Gather if its layout is not that of the other ranks.
+  if ((draw.kind == Kind::kGather || draw.kind == Kind::kGatherv) && draw.mixed_layouts) {
+    draw.ask_host = false;
+    draw.mixed_layouts = tutti_is_there();
+  }
   // MPICH and its kin mistake blocks for each other, write past the end, or fail, where the same two ranks share several
   // edges. What is right follows from the standard, without asking; a communicator of one rank is left to the host.
   if (is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) {
