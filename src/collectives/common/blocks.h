@@ -52,14 +52,14 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
 /// Puts the size of what was sent in the place of that of the room, in the table of `rank`; nobody else uses the entry.
 void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent);
 
-/// Before a writer says that block `index` of `rank`, which has posted `block`, is there: how much it had for it, if
-/// that is more. In irregular calls only.
+/// For a writer, before its flag says that block `index` of `rank`, posted as `block`, is there: only the writer knows that it
+/// had more for the block than there is room, and only the receiver may raise the error. In irregular calls only.
 inline void say_if_too_long(Operation& operation, int rank, std::size_t index, const RemoteBlock& block,
                             std::size_t sent) {
   if (sent > block.bytes) [[unlikely]]
     say_sent(operation, rank, index, sent);
 }
-/// After the writer has said so: notes if not all of it had room. blocks: what this rank posted as destination.
+/// For the receiver, after that flag: notes if not all had room. blocks: what this rank posted as destination.
 inline void note_if_too_long(Operation& operation, const Blocks& blocks, std::size_t index) {
   if (blocks.is_regular()) return;
   const int self = operation.communicator().rank();
