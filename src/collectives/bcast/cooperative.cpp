@@ -1,25 +1,24 @@
 // Bcast, flat, single copy, the root copies too.
 //
-// Phase 1: every rank exposes its buffer. Phase 2: each reader copies the front of the root's buffer; meanwhile the root
-// stores the back part, n/p bytes, into the buffer of each reader that it can store to. Phase 3: all wait until the root
-// and the readers have finished.
-// Cost: two flag hops; n (p-1)/p bytes copied by every rank, the root included, where a pull alone copies n.
+// Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the root
+// stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
+// Phase 3: all wait until the root and the readers have finished.
+// Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, where a pull alone copies n.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
 // exposed, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
+#include "collectives/common/meeting.h"
 
 namespace tutti {
 
 namespace {
 
-/// Where the part that the root stores begins: on a page, so that both sides stay in their own.
-std::size_t reader_part(std::size_t bytes, int ranks) {
-  const std::size_t root_part = bytes / static_cast<std::size_t>(ranks);
-  return (bytes - root_part) & ~(grain_bytes - 1);
-}
+/// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where both
+/// share a cache, and twice as long where they do not.
+constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
@@ -38,22 +37,21 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   else
     operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
 
-  const std::size_t middle = reader_part(arguments.bytes, communicator.size());
+  const Meeting meeting(arguments.bytes, communicator.size(), shares);
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
-    if (region.loads_and_stores())
-      communicator.peer(reader).copy_to(region, middle, arguments.buffer + middle, arguments.bytes - middle,
-                                        arguments.store);
-    // One flag a reader: nobody waits for the root's copies to the others.
-    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+    if (!region.loads_and_stores()) continue;
+    meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
+      communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
+    });
   }
   communicator.seen_all(operation.sequence());
   if (mine.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
-    co_await operation.has(operation.slot(reader).done.flag[0], 0, reader);
+    co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
 }
 
@@ -66,17 +64,25 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const bool root_stores = reachable.loads_and_stores();
   post(operation, {}, root_stores ? Exposure{reachable, arguments.buffer, false, false} : Exposure{});
 
-  const std::size_t end = root_stores ? reader_part(arguments.bytes, communicator.size()) : arguments.bytes;
+  const Meeting meeting =
+      root_stores ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
   co_await operation.has(operation.slot(root).post.flag, 0, root);
   const memory::Region source = posted_source(operation, root);
-  for (std::size_t at = 0; at < end; at += 8 * grain_bytes) {
-    const std::size_t part = std::min(8 * grain_bytes, end - at);
-    co_await operation.has(operation.slot(root).ready.flag[0], grains_needed(at + part), root);
-    communicator.peer(root).copy_from(source, at, arguments.buffer + at, part, arguments.store);
+  const sync::Flag& ready = operation.slot(root).ready.flag[0];
+  const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
+    communicator.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
+  };
+  for (std::size_t at = 0; at < meeting.front(); at += 8 * grain_bytes) {
+    const std::size_t end = std::min(at + 8 * grain_bytes, meeting.front());
+    co_await operation.has(ready, grains_needed(end), root);
+    copy(at, end);
   }
-  operation.publish(operation.own().done.flag[0]);
-  if (root_stores)
-    co_await operation.has(operation.slot(root).done.flag[0], static_cast<std::uint64_t>(distance), root);
+  if (root_stores) {
+    co_await operation.has(ready, grains_needed(arguments.bytes), root);
+    co_await Meeting::meet(operation, meeting, root, distance, copy);
+  } else {
+    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
+  }
 }
 
 void run(Communicator& communicator, const BcastArguments& arguments) {
@@ -95,12 +101,14 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
+      const double others = static_cast<double>(shape.ranks - 1);
+      // Where they meet if both are fast alike.
+      const double part = 1.0 - 0.75 / shape.ranks;
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
-      const double read = shape.reach == selection::Reach::mapped   ? others * bytes
+      const double read = shape.reach == selection::Reach::mapped   ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes
                                                                     : std::min(bytes, 8.0 * grain_bytes);
-      const double stored = shape.reach == selection::Reach::mapped ? others * bytes : 0.0;
+      const double stored = shape.reach == selection::Reach::mapped ? others * (1 - part) * bytes : 0.0;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
                              .rounds = stored > 0 ? 4.0 : 2.0,

@@ -36,10 +36,4 @@ inline void keep_own_block(const Communicator& communicator, const GatherArgumen
     copy_own(arguments.receive.at(own), arguments.send, bytes, arguments.store);
 }
 
-/// Where the part of a block begins that the root copies in the cooperative algorithms: so that it has at most
-/// `root_part` bytes, on a page, since both sides write.
-constexpr std::size_t root_part_begins(std::size_t bytes, std::size_t root_part) {
-  return (bytes - std::min(root_part, bytes) + grain_bytes - 1) & ~(grain_bytes - 1);
-}
-
 }  // namespace tutti

@@ -1,57 +1,63 @@
 // Gather, flat, single copy, the root copies too.
 //
-// Phase 1: the root exposes where the blocks belong and says from where on it copies itself; every sender exposes its
-// buffer. Phase 2: each sender writes the front of its block into the root's buffer; the root copies its own block,
-// then reads the back part of each block whose buffer it can load from. Phase 3: all wait until the root and the
-// senders have finished.
-// Cost: two flag hops; n (1 - 3/4p) bytes copied by every rank but the root, in place n (1 - 5/4p), where writes alone
-// copy n.
+// Phase 1: the root exposes where the blocks belong and says whether it copies itself; every sender exposes its buffer.
+// Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then reads
+// the back part of each block whose buffer it can load from, until it meets the sender. Phase 3: all wait until the root
+// and the senders have finished.
+// Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p), where
+// writes alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
 // part is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/meeting.h"
 #include "collectives/common/rooted.h"
 
 namespace tutti {
 
 namespace {
 
-/// What the root reads of each block. Reading from another core's memory is up to twice as fast as storing to it (where
-/// they share no cache), so it gets more than an equal share; less than one if its own block has to be copied as well.
-std::size_t root_part(const GatherArguments& arguments, int ranks) {
-  const std::size_t quarter = arguments.bytes / static_cast<std::size_t>(4 * ranks);
-  return arguments.send ? 3 * quarter : 5 * quarter;
+/// What the root does to the blocks, which it tells the senders before its post.
+enum class Help : std::uint64_t { none, after_own_block, at_once };
+
+/// How a block is shared between its sender and the root. Reading from another core's memory is up to twice as fast as
+/// storing to it (where they share no cache); and the root may have to copy its own block before.
+Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
+  if (help == Help::none) return Meeting(bytes);
+  return help == Help::at_once ? Meeting(bytes, ranks, {.front = 4, .back = 8})
+                               : Meeting(bytes, ranks, {.front = 6, .back = 14});
 }
 
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   // Blocks that are written into a copy are written whole.
-  const bool takes_part = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
-                          written_in_place(communicator, arguments.receive, ranks, arguments.root);
-  const std::size_t middle =
-      root_part_begins(arguments.bytes, takes_part ? root_part(arguments, communicator.size()) : 0);
+  const bool helps = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
+                     written_in_place(communicator, arguments.receive, ranks, arguments.root);
+  const Help help = !helps ? Help::none : arguments.send ? Help::after_own_block : Help::at_once;
+  const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
   // Before the post: who sees that sees this.
-  operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
+  operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
   const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
     const memory::Region region = posted_source(operation, sender);
-    const std::size_t end = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
-    if (region.loads_and_stores() && middle < end)
-      communicator.peer(sender).copy_from(region, middle,
-                                          arguments.receive.at(static_cast<std::size_t>(sender)) + middle, end - middle,
-                                          arguments.store);
-    // One flag a sender: nobody waits for the root's copies of the others' blocks.
-    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+    if (!helps || !region.loads_and_stores()) continue;
+    const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
+    std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
+    meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
+      if (begin < bytes)
+        communicator.peer(sender).copy_from(region, begin, block + begin, std::min(end, bytes) - begin,
+                                            arguments.store);
+    });
   }
   communicator.seen_all(operation.sequence());
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
-    co_await operation.has(operation.slot(sender).done.flag[0], 0, sender);
+    co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
   collect_blocks(mine, arguments.receive, ranks, arguments.root);
 }
@@ -66,16 +72,22 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {});
 
   co_await operation.has(operation.slot(root).post.flag, 0, root);
-  const std::size_t middle = (operation.slot(root).ready.flag[0].get() & sync::progress_max) * grain_bytes;
+  const auto help = static_cast<Help>(operation.slot(root).ready.flag[0].get() & sync::progress_max);
   const RemoteBlock block =
       posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::destination);
-  const std::size_t end = std::min(arguments.bytes, block.bytes);
-  if (const std::size_t bytes = root_reads ? std::min(middle, end) : end)
-    communicator.peer(root).copy_to(block.region, block.offset, source, bytes, arguments.store);
-  operation.publish(operation.own().done.flag[0]);
-  const int distance = distance_of(communicator.rank(), root, communicator.size());
-  if (root_reads && middle < end)
-    co_await operation.has(operation.slot(root).done.flag[0], static_cast<std::uint64_t>(distance), root);
+  const std::size_t bytes = std::min(arguments.bytes, block.bytes);
+  const auto copy = [&communicator, &arguments, source, block, bytes](std::size_t begin, std::size_t end) {
+    if (begin < bytes)
+      communicator.peer(arguments.root)
+          .copy_to(block.region, block.offset + begin, source + begin, std::min(end, bytes) - begin, arguments.store);
+  };
+  // Both take the shares of the bytes that the root has announced.
+  const Meeting meeting = meeting_of(block.bytes, communicator.size(), root_reads ? help : Help::none);
+  copy(0, meeting.front());
+  if (root_reads && help != Help::none)
+    co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
+  else
+    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
 }
 
 void run(Communicator& communicator, const GatherArguments& arguments) {

@@ -1,51 +1,55 @@
 // Scatter, flat, single copy, the root copies too.
 //
-// Phase 1: the root exposes its blocks and says from where on it copies itself; every reader exposes its buffer.
-// Phase 2: each reader copies the front of its block; the root copies its own block, then stores the back part of each
-// reader's block into the buffers that it can store to. Phase 3: all wait until the root and the readers have finished.
-// Cost: two flag hops; n (1 - 1/4p) bytes copied by every rank, the root included, in place n (1 - 1/2p), where reads
+// Phase 1: the root exposes its blocks and says whether it has a block of its own; every reader exposes its buffer.
+// Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of each
+// reader's block into the buffers that it can store to, until it meets the reader. Phase 3: all wait until the root and
+// the readers have finished.
+// Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), where reads
 // alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's
 // part is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/meeting.h"
 #include "collectives/common/rooted.h"
 
 namespace tutti {
 
 namespace {
 
-/// What the root stores of each block. Storing to another core's memory takes up to twice as long as reading from it
-/// (where they share no cache), so it gets half of an equal share; a quarter if its own block has to be copied as well.
-std::size_t root_part(const ScatterArguments& arguments, int ranks) {
-  const std::size_t equal = arguments.bytes / static_cast<std::size_t>(ranks);
-  return arguments.receive ? equal / 4 : equal / 2;
+/// How a block is shared between its reader and the root. Storing to another core's memory takes up to twice as long as
+/// reading from it (where they share no cache); and the root may have to copy its own block before.
+Meeting meeting_of(std::size_t bytes, int ranks, bool has_own_block) {
+  return has_own_block ? Meeting(bytes, ranks, {.front = 12, .back = 16})
+                       : Meeting(bytes, ranks, {.front = 8, .back = 12});
 }
 
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const std::size_t middle = root_part_begins(arguments.bytes, root_part(arguments, communicator.size()));
+  const bool has_own_block = arguments.receive != nullptr;
+  const Meeting meeting = meeting_of(arguments.send.size(0), communicator.size(), has_own_block);
   // Before the post: who sees that sees this.
-  operation.own().ready.flag[0].set(operation.stamp(middle / grain_bytes));
+  operation.own().ready.flag[0].set(operation.stamp(has_own_block));
   post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root);
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
-    const std::size_t end = std::min<std::size_t>(arguments.bytes, operation.slot(reader).post.regions.bytes);
-    if (region.loads_and_stores() && middle < end)
-      communicator.peer(reader).copy_to(region, middle, arguments.send.at(static_cast<std::size_t>(reader)) + middle,
-                                        end - middle, arguments.store);
-    // One flag a reader: nobody waits for the root's copies to the others.
-    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+    if (!region.loads_and_stores()) continue;
+    const auto bytes = std::min<std::size_t>(arguments.bytes, operation.slot(reader).post.regions.bytes);
+    const std::byte* const block = arguments.send.at(static_cast<std::size_t>(reader));
+    meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
+      if (begin < bytes)
+        communicator.peer(reader).copy_to(region, begin, block + begin, std::min(end, bytes) - begin, arguments.store);
+    });
   }
   communicator.seen_all(operation.sequence());
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
-    co_await operation.has(operation.slot(reader).done.flag[0], 0, reader);
+    co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
 }
 
@@ -58,15 +62,23 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   post(operation, {}, root_stores ? Exposure{reachable, arguments.receive, false, false} : Exposure{});
 
   co_await operation.has(operation.slot(root).post.flag, 0, root);
-  const std::size_t middle = (operation.slot(root).ready.flag[0].get() & sync::progress_max) * grain_bytes;
+  const bool has_own_block = (operation.slot(root).ready.flag[0].get() & sync::progress_max) != 0;
   const RemoteBlock block = posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::source);
-  const std::size_t end = fitting(communicator, block.bytes, arguments.bytes);
-  if (const std::size_t bytes = root_stores ? std::min(middle, end) : end)
-    communicator.peer(root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
-  operation.publish(operation.own().done.flag[0]);
-  const int distance = distance_of(communicator.rank(), root, communicator.size());
-  if (root_stores && middle < end)
-    co_await operation.has(operation.slot(root).done.flag[0], static_cast<std::uint64_t>(distance), root);
+  const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes);
+  const auto copy = [&communicator, &arguments, block, bytes](std::size_t begin, std::size_t end) {
+    if (begin < bytes)
+      communicator.peer(arguments.root)
+          .copy_from(block.region, block.offset + begin, arguments.receive + begin, std::min(end, bytes) - begin,
+                     arguments.store);
+  };
+  // Both take the shares of the bytes that the root has announced.
+  const Meeting meeting =
+      root_stores ? meeting_of(block.bytes, communicator.size(), has_own_block) : Meeting(block.bytes);
+  copy(0, meeting.front());
+  if (root_stores)
+    co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
+  else
+    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
 }
 
 void run(Communicator& communicator, const ScatterArguments& arguments) {
