@@ -7,8 +7,10 @@ A step is a command; how many tests it ran is read from what it prints (CTest, G
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,8 @@ class Step:
     #: Taken for hung after this many seconds.
     limit: float
     variables: Dict[str, str] = field(default_factory=dict)
+    #: The preset that the command builds, where that may begin before the step's turn.
+    builds: str = ""
 
 
 def count(output: str, status: int) -> Tuple[int, int]:
@@ -82,15 +86,73 @@ def run_step(step: Step) -> Tuple[int, int, str]:
     return (*count(output, status), output)
 
 
+class HeadStart:
+    """Builds of later steps, one after the other, on what the steps before them leave of the processors.
+
+    Most of what the tests with a host do is to wait, for launchers and for each other.
+    """
+
+    def __init__(self, presets: List[str]) -> None:
+        self._presets = list(presets)
+        self._changing = threading.Lock()
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._building = ""
+        threading.Thread(target=self._build_all, daemon=True).start()
+
+    def _build_all(self) -> None:
+        while True:
+            with self._changing:
+                if not self._presets:
+                    return
+                self._building = self._presets.pop(0)
+                with open(LOGS / f"head-start-{self._building}.log", "wb") as log:
+                    # A session has its own share of the processors where the kernel groups tasks by session.
+                    self._process = subprocess.Popen(
+                        ["bash", "-c", "echo 19 2>/dev/null >/proc/self/autogroup; " + build(self._building)],
+                        cwd=ROOT,
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                        start_new_session=True,
+                        preexec_fn=lambda: os.nice(19),
+                    )
+            self._process.wait()
+
+    def leave(self, preset: str) -> None:
+        """Whoever calls goes on with this build, at full speed; and is who says what is wrong with it."""
+        with self._changing:
+            if preset in self._presets:
+                self._presets.remove(preset)
+            if preset == self._building:
+                self._stop()
+
+    def end(self) -> None:
+        """Nothing is built any more."""
+        with self._changing:
+            self._presets.clear()
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        # Ninja removes what is half done.
+        os.killpg(self._process.pid, signal.SIGTERM)
+        self._process.wait()
+
+
+def build(preset: str) -> str:
+    """Configures and builds, as shell commands."""
+    return f"cmake --preset {preset} >/dev/null && cmake --build build/{preset} -j {os.cpu_count() or 1}"
+
+
 def build_then_test(preset: str) -> List[str]:
     """A sanitizer's build and its tests, as one shell command."""
-    jobs = str(os.cpu_count() or 1)
     # ThreadSanitizer of older compilers does not know the address layout of newer kernels.
     plain = "setarch $(uname -m) -R"
     return [
         "bash",
         "-euc",
-        f"cmake --preset {preset} >/dev/null; cmake --build build/{preset} -j {jobs}; "
+        f"{build(preset)}; "
         f'if {plain} true 2>/dev/null; then run="{plain}"; else run=; fi; '
         f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout 1500",
     ]
@@ -120,12 +182,14 @@ def steps(full: bool) -> List[Step]:
     ]
     hosts = host_names()
     found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]
-    for preset in ("asan", "tsan"):
-        found.append(Step(f"core {preset}", build_then_test(preset), 1500 * patience, sweep_sanitized))
     for host in ("mpich", "openmpi") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
             found.append(Step(f"mpi4py {host}", words, 600 * patience))
+    # Last, so that they find themselves built.
+    for preset in ("asan", "tsan"):
+        command = build_then_test(preset)
+        found.append(Step(f"core {preset}", command, 1500 * patience, sweep_sanitized, builds=preset))
     return found
 
 
@@ -146,19 +210,23 @@ def main(arguments: Optional[List[str]] = None) -> int:
     chosen = [step for step in steps(options.all) if not options.only or options.only in step.name]
     total_passed = total_failed = 0
     durations: List[Tuple[float, str]] = []
-    for step in chosen:
-        started = time.monotonic()
-        print(f"{step.name:<24}", end="", flush=True)
-        passed, failed, output = run_step(step)
-        total_passed += passed
-        total_failed += failed
-        seconds = time.monotonic() - started
-        durations.append((seconds, step.name))
-        print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
-        if failed:
-            tail = output.splitlines()[-60:]
-            print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
-    print_durations(durations)
+    head_start = HeadStart([step.builds for step in chosen if step.builds])
+    try:
+        for step in chosen:
+            started = time.monotonic()
+            print(f"{step.name:<24}", end="", flush=True)
+            head_start.leave(step.builds)
+            passed, failed, output = run_step(step)
+            total_passed += passed
+            total_failed += failed
+            seconds = time.monotonic() - started
+            durations.append((seconds, step.name))
+            print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
+            if failed:
+                tail = output.splitlines()[-60:]
+                print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
+    finally:
+        print_durations(durations)
     print(f"{total_passed} passed, {total_failed} failed")
     return 1 if total_failed or not chosen else 0
 

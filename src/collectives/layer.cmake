@@ -18,4 +18,5 @@ foreach(kind Barrier Bcast Reduce Allreduce Scatter Gather Allgather Alltoall Ne
 endforeach()
 string(APPEND text "}  // namespace tutti\n")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.h CONTENT "${text}" @ONLY)
+tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/common/blocks.h"]] <algorithm>)
 target_include_directories(tutti_collectives PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated)

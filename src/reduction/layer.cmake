@@ -6,3 +6,7 @@ target_include_directories(tutti_reduction SYSTEM PRIVATE ${TUTTI_HIGHWAY_INCLUD
 target_compile_options(tutti_reduction PRIVATE -ffp-contract=off)
 # A loop of a few instructions that straddles two cache lines ran at half its speed (AMD Zen 3).
 target_compile_options(tutti_reduction PRIVATE -falign-loops=64)
+# A sanitizer looks at each of the many loops that the optimiser would make of these, which takes minutes.
+if(TUTTI_SANITIZE)
+  target_compile_options(tutti_reduction PRIVATE -O0)
+endif()

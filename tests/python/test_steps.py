@@ -1,6 +1,7 @@
 """How the test driver counts."""
 
 import importlib.util
+import time
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,43 @@ def test_a_missing_script_is_a_failure():
     passed, failed, output = run_steps.run_step(run_steps.Step("x", ["tests/nothing/run"], 1))
     assert (passed, failed) == (0, 1)
     assert "does not exist" in output
+
+
+@pytest.fixture
+def slow_builds(tmp_path, monkeypatch):
+    """Builds that say when they begin and end; that of "first" never ends."""
+    monkeypatch.setattr(run_steps, "LOGS", tmp_path)
+
+    def build(preset):
+        rest = "sleep 600" if preset == "first" else "true"
+        return f"touch {tmp_path}/{preset}-begun && {rest} && touch {tmp_path}/{preset}-done"
+
+    monkeypatch.setattr(run_steps, "build", build)
+    return tmp_path
+
+
+def wait_for(path):
+    for _ in range(1000):
+        if path.exists():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_who_takes_over_a_build_ends_its_head_start_and_the_next_begins(slow_builds):
+    head_start = run_steps.HeadStart(["first", "second"])
+    assert wait_for(slow_builds / "first-begun")
+    assert not (slow_builds / "second-begun").exists()
+    head_start.leave("first")
+    assert wait_for(slow_builds / "second-done")
+    assert not (slow_builds / "first-done").exists()
+    head_start.end()
+
+
+def test_no_head_start_for_who_comes_first_or_after_the_end(slow_builds):
+    head_start = run_steps.HeadStart(["first", "second", "third"])
+    head_start.leave("second")
+    assert wait_for(slow_builds / "first-begun")
+    head_start.end()
+    time.sleep(0.2)
+    assert sorted(path.name for path in slow_builds.glob("*-begun")) == ["first-begun"]
