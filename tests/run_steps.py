@@ -23,6 +23,8 @@ from tutti.hosts import all_hosts  # noqa: E402
 
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = sys.executable
+#: In a session of its own, where the kernel shares the processors among sessions before it looks at a process.
+LOWEST = "{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true"
 
 
 @dataclass
@@ -106,15 +108,20 @@ class HeadStart:
                     return
                 self._building = self._presets.pop(0)
                 with open(LOGS / f"head-start-{self._building}.log", "wb") as log:
-                    # A session has its own share of the processors where the kernel groups tasks by session.
                     self._process = subprocess.Popen(
-                        ["bash", "-c", "echo 19 2>/dev/null >/proc/self/autogroup; " + build(self._building)],
+                        [
+                            "nice",
+                            "-n",
+                            "19",
+                            "bash",
+                            "-c",
+                            f"{LOWEST}; {configure(self._building)} && exec {compile_all(self._building)}",
+                        ],
                         cwd=ROOT,
                         stdin=subprocess.DEVNULL,
                         stdout=log,
                         stderr=subprocess.STDOUT,
                         start_new_session=True,
-                        preexec_fn=lambda: os.nice(19),
                     )
             self._process.wait()
 
@@ -135,14 +142,19 @@ class HeadStart:
     def _stop(self) -> None:
         if self._process is None or self._process.poll() is not None:
             return
-        # Ninja removes what is half done.
+        # Ninja ends its compilers and removes what is half done.
         os.killpg(self._process.pid, signal.SIGTERM)
         self._process.wait()
 
 
-def build(preset: str) -> str:
-    """Configures and builds, as shell commands."""
-    return f"cmake --preset {preset} >/dev/null && cmake --build build/{preset} -j {os.cpu_count() or 1}"
+def configure(preset: str) -> str:
+    """A shell command."""
+    return f"cmake --preset {preset} >/dev/null"
+
+
+def compile_all(preset: str) -> str:
+    """A command that the shell may become; Ninja itself, so that who waits for it waits for its compilers, too."""
+    return f"ninja -C build/{preset} -j {os.cpu_count() or 1}"
 
 
 def build_then_test(preset: str) -> List[str]:
@@ -152,7 +164,7 @@ def build_then_test(preset: str) -> List[str]:
     return [
         "bash",
         "-euc",
-        f"{build(preset)}; "
+        f"{configure(preset)}; {compile_all(preset)}; "
         f'if {plain} true 2>/dev/null; then run="{plain}"; else run=; fi; '
         f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout 1500",
     ]
