@@ -238,6 +238,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
                 tail = output.splitlines()[-60:]
                 print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
     finally:
+        head_start.end()
         print_durations(durations)
     print(f"{total_passed} passed, {total_failed} failed")
     return 1 if total_failed or not chosen else 0
