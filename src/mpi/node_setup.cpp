@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "mpi/agreed_settings.h"
@@ -16,11 +18,51 @@
 #include "mpi/peer_memory.h"
 #include "mpi/preload_unmap.h"
 #include "mpi/process_window.h"
+#include "mpi/roll_call.h"
 #include "mpi/site_files.h"
+#include "mpi/start_watch.h"
 #include "mpi/tables.h"
 #include "mpi/waiting.h"
 
+extern char** environ;
+
 namespace tutti::mpi {
+
+namespace {
+
+/// Never destroyed: where the library stays inactive, ranks that are late find the names until this process ends.
+RollCall& roll_call() {
+  static RollCall& the_call = *new RollCall(launched_rank());
+  return the_call;
+}
+
+/// Whether all ranks take part, as far as can be known without asking them. If they do not, a warning says who does not.
+bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
+  if (result != RollCall::Result::some) return true;
+  const std::vector<int>& missing = roll_call().missing();
+  if (missing.empty() || !own.enable) return false;  // another rank says it
+  std::string ranks;
+  for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  log.set_quiet(false);
+  log.warn(
+      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, linked "
+      "statically, or Fortran); every collective stays with the host MPI",
+      roll_call().local_ranks(), missing.size() > 1 ? "s" : "", ranks.c_str());
+  return false;
+}
+
+/// After how many seconds at start-up a rank says that it waits; 0: never. If it is not known that all ranks come, it
+/// does unless it is told not to.
+double start_up_patience(RollCall::Result result, int world_size, const Settings& own) {
+  const bool all_come = result == RollCall::Result::all && roll_call().local_ranks() == world_size;
+  return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
+}
+
+}  // namespace
+
+void announce() {
+  roll_call().announce();
+}
 
 std::unique_ptr<Job> start_job() {
   auto job = std::make_unique<Job>();
@@ -30,6 +72,20 @@ std::unique_ptr<Job> start_job() {
   host.Comm_size(MPI_COMM_WORLD, &world_size);
   node.log.set_rank(world_rank);
   node.log.set_quiet(world_rank != 0);
+  std::optional<StartWatch> watch;
+  if (world_size > 1) {
+    // The settings of the job are known only when all take part.
+    Log silent;
+    silent.set_quiet(true);
+    const Settings own = Settings::from_environment(environ, silent);
+    const RollCall::Result result = roll_call().take(0.2);
+    if (!all_take_part(result, own, node.log)) {
+      job->why_inactive = "some ranks do not run with Tutti";
+      return job;
+    }
+    if (const double seconds = start_up_patience(result, world_size, own); seconds > 0)
+      watch.emplace(seconds, node.log);
+  }
   node.settings = agreed_settings(world_rank, node.log);
   node.log.set_verbose(node.settings.verbose && world_rank == 0);
   if (!node.settings.enable) {
@@ -37,6 +93,7 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   if (world_size == 1) {
+    roll_call().close_all();
     job->why_inactive = "a single rank";
     return job;
   }
@@ -84,6 +141,8 @@ std::unique_ptr<Job> start_job() {
 
   std::vector<Card> all(static_cast<std::size_t>(world_size));
   host.Allgather(&card, sizeof card, MPI_BYTE, all.data(), sizeof card, MPI_BYTE, MPI_COMM_WORLD);
+  roll_call().close_all();
+  watch.reset();
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
     withdraw_xpmem(node, job->xpmem);

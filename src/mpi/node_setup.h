@@ -32,7 +32,10 @@ bool restrict_mechanisms(Job& job, const std::string& text);
 /// Those that work between all ranks of the job, as TUTTI_MECHANISM names them; none where the library is inactive.
 std::vector<std::string> names_of_mechanisms(const Job& job);
 
-/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init.
+/// Before the host's own MPI_Init: lets the other ranks of the node know that this one takes part.
+void announce();
+
+/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init; not active if some ranks of the node do not take part.
 std::unique_ptr<Job> start_job();
 
 }  // namespace tutti::mpi
