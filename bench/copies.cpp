@@ -24,6 +24,7 @@
 #include "clock.h"
 #include "memory/arena.h"
 #include "memory/stream.h"
+#include "processors.h"
 #include "statistics.h"
 #include "team.h"
 #include "topology/machine.h"
@@ -168,7 +169,7 @@ std::size_t caches() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int processors = usable_processors();
+  const int processors = processor_count();
   Options options;
   CLI::App app{"Plain copies against copies past the caches.", "bench-copies"};
   app.add_option("--copiers", options.copiers, "1 and the number of processors if not given")->delimiter(',');

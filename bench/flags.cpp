@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "clock.h"
+#include "processors.h"
 #include "statistics.h"
 #include "team.h"
 
@@ -124,7 +125,7 @@ using Samples = std::array<std::vector<double>, subjects.size()>;
 
 Samples measure(int threads, int batches, int rounds) {
   constexpr int warm_up = 10;  // lets all arrive before the clock starts
-  const bool crowded = threads > usable_processors();
+  const bool crowded = threads > processor_count();
   std::array<std::unique_ptr<Shared>, subjects.size()> memory;
   for (auto& each : memory) each = std::make_unique<Shared>();
   const Clock clock;
@@ -167,8 +168,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Single-writer flags against atomic counters, and flags that share a line against flags that do not.",
                "bench-flags"};
   std::vector<int> counts;
-  for (int threads = 2; threads <= usable_processors() && threads <= threads_max; threads *= 2)
-    counts.push_back(threads);
+  for (int threads = 2; threads <= processor_count() && threads <= threads_max; threads *= 2) counts.push_back(threads);
   int batches = 200, rounds = 2000;
   bool json = false;
   app.add_option("--threads", counts, "How many, separated by commas; up to the processors if not given")
@@ -180,11 +180,11 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   if (!json) {
-    std::printf("# %d processors; *: more threads than processors, which take turns\n", usable_processors());
+    std::printf("# %d processors; *: more threads than processors, which take turns\n", processor_count());
     std::printf("%8s  %-20s %-20s %10s\n", "threads", "told by", "answer by", "ns a round");
   }
   for (const int threads : counts) {
-    const bool crowded = threads > usable_processors();
+    const bool crowded = threads > processor_count();
     // A round among threads that take turns is a matter of the scheduler: some thousand times as long.
     const Samples samples =
         measure(threads, crowded ? std::min(batches, 50) : batches, crowded ? std::min(rounds, 50) : rounds);

@@ -21,6 +21,7 @@
 #include "memory/xpmem.h"
 #include "probe/measures.h"
 #include "probe/team.h"
+#include "processors.h"
 #include "selection/machine.h"
 #include "statistics.h"
 #include "topology/machine.h"

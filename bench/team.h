@@ -7,9 +7,6 @@
 
 namespace tutti::bench {
 
-/// Processors that this process may run on.
-int usable_processors();
-
 /// Runs body(0) .. body(threads - 1) side by side, thread i bound to the i-th usable processor, again from the first
 /// when there are more threads than processors. Returns when all have ended.
 void run_team(int threads, const std::function<void(int)>& body);

@@ -15,6 +15,7 @@
 #include "memory/stream.h"
 #include "memory/xpmem.h"
 #include "probe/team.h"
+#include "processors.h"
 #include "reduction/reduction.h"
 #include "sync/waiter.h"
 

@@ -17,6 +17,7 @@
 #include <stdexcept>
 
 #include "clock.h"
+#include "processors.h"
 
 namespace tutti::bench {
 
@@ -164,23 +165,6 @@ TeamSamples run_team(const std::vector<int>& processors, double limit_seconds,
   for (int i = 0; i < size; ++i)
     samples[static_cast<std::size_t>(i)].assign(state.samples[i], state.samples[i] + state.sample_count[i]);
   return samples;
-}
-
-std::vector<int> usable_processors() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  sched_getaffinity(0, sizeof mask, &mask);
-  std::vector<int> all;
-  for (int i = 0; i < CPU_SETSIZE; ++i)
-    if (CPU_ISSET(i, &mask)) all.push_back(i);
-  return all;
-}
-
-bool bind_to(int processor) {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  CPU_SET(processor, &mask);
-  return sched_setaffinity(0, sizeof mask, &mask) == 0;
 }
 
 }  // namespace tutti::bench

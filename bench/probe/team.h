@@ -88,9 +88,4 @@ std::vector<double> slowest(const TeamSamples& samples);
 TeamSamples run_team(const std::vector<int>& processors, double limit_seconds,
                      const std::function<void(Member&)>& body);
 
-/// Processors that this process may run on.
-std::vector<int> usable_processors();
-/// Binds this process to a processor. False if the system refuses.
-bool bind_to(int processor);
-
 }  // namespace tutti::bench

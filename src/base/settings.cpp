@@ -72,7 +72,7 @@ const std::array<Row, 22>& table() {
         "node."},
        &Settings::cache},
       {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},
-      {{"TIMEOUT", "seconds", "0", "After this long in one collective, report who waits for whom; 0: never."},
+      {{"TIMEOUT", "seconds", "0", "After this long in one collective, or at start-up, report who waits for whom; 0: never."},
        &Settings::timeout},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, the name of a file writes it there as JSON."},

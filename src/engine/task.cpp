@@ -33,6 +33,9 @@ void Operation::both(Task first, Task second) {
   first.resume();
   second.resume();
   while (!(first.finished() && second.finished())) {
+    // The other role may wait for what this one would have done.
+    if (first.finished()) first.rethrow();
+    if (second.finished()) second.rethrow();
     // Nothing of ours can move: wait for any of the parked flags.
     if (progress()) continue;
     const int peer = parked_.empty() ? communicator_.rank() : *parked_.front().peer;

@@ -3,7 +3,9 @@
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <cstring>
 #include <stdexcept>
+#include <string>
 
 #include "base/copy.h"
 #include "memory/attachments.h"
@@ -12,17 +14,30 @@ namespace tutti::memory {
 
 namespace {
 
+/// What went wrong in a system call for memory of another process, and what to do about it.
+std::string failure(const char* call, pid_t process, std::size_t bytes, int error) {
+  std::string text = std::string(call) + " of " + std::to_string(bytes) + " bytes of process " +
+                     std::to_string(process) + ": " + (error ? std::strerror(error) : "nothing was moved");
+  if (error == EPERM)
+    text +=
+        "; if a rank has called setuid() or prctl(PR_SET_DUMPABLE, 0) since MPI_Init, others may not reach its memory "
+        "any more: TUTTI_MECHANISM=^cma does without";
+  else if (error == EFAULT)
+    text += "; the memory of a buffer ends before the buffer, or has been unmapped";
+  return text;
+}
+
 /// Moves all bytes with one of the two system calls; they may move fewer at a time.
 template <class Transfer>
-void transfer(Transfer call, pid_t process, std::uint64_t remote, std::byte* local, std::size_t bytes) {
+void transfer(Transfer call, const char* name, pid_t process, std::uint64_t remote, std::byte* local,
+              std::size_t bytes) {
   while (bytes > 0) {
     iovec here{local, bytes};
     iovec there{reinterpret_cast<void*>(remote), bytes};
     const ssize_t moved = call(process, &here, 1, &there, 1, 0);
     if (moved <= 0) {
       if (moved < 0 && errno == EINTR) continue;
-      throw std::runtime_error("cross-memory attach of process " + std::to_string(process) + ": " +
-                               (moved < 0 ? std::strerror(errno) : "nothing moved"));
+      throw std::runtime_error(failure(name, process, bytes, moved < 0 ? errno : 0));
     }
     local += moved;
     remote += static_cast<std::uint64_t>(moved);
@@ -59,7 +74,8 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_bytes(destination, source, bytes));
   else
-    transfer(process_vm_readv, process, region.offset() + offset, static_cast<std::byte*>(destination), bytes);
+    transfer(process_vm_readv, "process_vm_readv", process, region.offset() + offset,
+             static_cast<std::byte*>(destination), bytes);
 }
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
@@ -67,7 +83,7 @@ void Peer::copy_to(Region region, std::size_t offset, const void* source, std::s
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_bytes(destination, source, bytes));
   else
-    transfer(process_vm_writev, process, region.offset() + offset,
+    transfer(process_vm_writev, "process_vm_writev", process, region.offset() + offset,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);
 }
 

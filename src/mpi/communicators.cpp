@@ -9,6 +9,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/peer_watch.h"
 #include "mpi/preload_unmap.h"
+#include "mpi/xpmem_setup.h"
 
 namespace tutti::mpi {
 
@@ -179,7 +180,7 @@ void stop() {
   if (!the_job) return;
   PeerWatch::leave();
   host.Comm_free(&the_job->progress);
-  end_xpmem(*the_job);
+  end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;
 }
 

@@ -87,6 +87,7 @@ using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
   mpi::resolve();
+  mpi::announce();
   const int code = next.Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start();
   return code;
@@ -94,6 +95,7 @@ TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
 
 TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   mpi::resolve();
+  mpi::announce();
   const int code = next.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) mpi::start();
   return code;

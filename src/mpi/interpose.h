@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <tuple>
 
 #include "collectives/collectives.h"
 #include "mpi/communicators.h"
+#include "mpi/end_job.h"
 #include "mpi/explain.h"
 #include "mpi/host.h"
 #include "mpi/last_call.h"
@@ -16,7 +18,7 @@ namespace tutti::mpi {
 
 /// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
 /// the communicator is called as the host would for too little room. If it is because the program has revoked the
-/// communicator, the call becomes the host's, which has an error of its own for it.
+/// communicator, the call becomes the host's, which has an error of its own for it. What else goes wrong ends the job.
 template <class Call>
 bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   try {
@@ -26,6 +28,8 @@ bool guarded(MPI_Comm communicator, int& code, Call&& call) {
     code = MPI_ERR_TRUNCATE;
     host.Comm_call_errhandler(communicator, code);
     return true;
+  } catch (const std::exception& problem) {
+    end_job(communicator, problem);
   }
 }
 

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/collectives.h"
 #include "mpi/host.h"
+#include "mpi/xpmem_setup.h"
 
 namespace tutti::mpi {
 
@@ -16,12 +16,11 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::Knowledge knowledge;
-  selection::TableOrigin origin;       ///< machine and host MPI, as tables have them
-  std::uint64_t node_identity = 0;     ///< equal on all ranks of this job and node, different otherwise
-  std::optional<memory::Xpmem> xpmem;  ///< if the ranks of the node have agreed on it
-  std::int64_t segment = -1;           ///< this rank's address space, exposed by xpmem
-  MPI_Comm progress = MPI_COMM_NULL;   ///< nothing is ever sent on it: probing it only gives the host its turn
-  bool active = false;                 ///< false: every call goes to the host
+  selection::TableOrigin origin;      ///< machine and host MPI, as tables have them
+  std::uint64_t node_identity = 0;    ///< equal on all ranks of this job and node, different otherwise
+  XpmemShare xpmem;                   ///< with a segment if the ranks of the node have agreed on it
+  MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
+  bool active = false;                ///< false: every call goes to the host
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< ways of reaching memory that work between all ranks
 };
@@ -33,10 +32,10 @@ bool restrict_mechanisms(Job& job, const std::string& text);
 /// Those that work between all ranks of the job, as TUTTI_MECHANISM names them; none where the library is inactive.
 std::vector<std::string> names_of_mechanisms(const Job& job);
 
-/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init.
-std::unique_ptr<Job> start_job();
+/// Before the host's own MPI_Init: lets the other ranks of the node know that this one takes part.
+void announce();
 
-/// Detaches and takes back what this rank has by xpmem; when all its collectives are over.
-void end_xpmem(Job& job);
+/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init; not active if some ranks of the node do not take part.
+std::unique_ptr<Job> start_job();
 
 }  // namespace tutti::mpi

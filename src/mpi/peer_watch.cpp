@@ -48,9 +48,13 @@ void PeerWatch::check(const sync::WaitReason& reason) const {
   if (epoll_ < 0 || epoll_wait(epoll_, &event, 1, 0) != 1) return;
   const Member& dead = members_[static_cast<std::size_t>(event.data.u64)];
   leave();
-  members_.front().life->told.store(1, std::memory_order_relaxed);
-  log_.error("rank %d (process %d) has died; rank %d was waiting in %s for rank %d; the job is ended", dead.world_rank,
-             static_cast<int>(dead.process), log_.rank(), reason.collective, world_rank(reason.peer));
+  // Who ends the job with a reason of its own has died of nothing else.
+  if (members_.front().life->told.load(std::memory_order_relaxed) != LifeLine::reason) {
+    members_.front().life->told.store(LifeLine::death, std::memory_order_relaxed);
+    log_.error("rank %d (process %d) has died; rank %d was waiting in %s for rank %d; the job is ended",
+               dead.world_rank, static_cast<int>(dead.process), log_.rank(), reason.collective,
+               world_rank(reason.peer));
+  }
   // The launcher forwards the line, and may end itself at the abort before it has done so.
   usleep(200'000);
   host.Abort(MPI_COMM_WORLD, 1);
@@ -106,7 +110,8 @@ void PeerWatch::watch_neighbour() const {
     const bool expected = std::any_of(members_.begin(), members_.end(), [](const Member& member) {
       return member.life->leaves.load(std::memory_order_acquire) != 0;
     });
-    if (!expected && members_.front().life->told.exchange(1, std::memory_order_relaxed) == 0)
+    std::uint32_t told = LifeLine::nothing;
+    if (!expected && members_.front().life->told.compare_exchange_strong(told, LifeLine::death))
       log_.error("rank %d (process %d) has died", neighbour.world_rank, static_cast<int>(neighbour.process));
   }
   // The lock of this rank is held until the process ends.

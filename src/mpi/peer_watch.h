@@ -22,7 +22,9 @@ struct alignas(sync::line_bytes) LifeLine {
   pthread_mutex_t held;               ///< robust; the rank's thread holds it while the process lives
   std::atomic<std::uint32_t> ready;   ///< `held` is held
   std::atomic<std::uint32_t> leaves;  ///< the rank is about to end, or to end the job: nothing to tell
-  std::atomic<std::uint32_t> told;    ///< on the first rank of the node: somebody's death has been told
+  std::atomic<std::uint32_t> told;    ///< on the first rank of the node: what has been said of the job's end
+
+  enum Told : std::uint32_t { nothing, death, reason };  ///< that somebody has died; why a rank ends the job
 };
 
 class PeerWatch {

@@ -1,5 +1,6 @@
 #include "mpi/site_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,12 +21,20 @@ constexpr std::size_t file_bytes_max = std::size_t{16} << 20;
 
 /// Fills in what the file has, or why that cannot be had. False if there is no such file.
 bool read_file(const std::string& path, SiteFile& file) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
+  // To open a pipe would wait for somebody to write into it.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) return false;
   file.path = path;
-  std::FILE* stream = S_ISDIR(status.st_mode) ? nullptr : std::fopen(path.c_str(), "rbe");
+  struct stat status {};
+  std::FILE* stream = nullptr;
+  if (descriptor < 0 || fstat(descriptor, &status) != 0)
+    file.error = std::strerror(errno);
+  else if (!S_ISREG(status.st_mode))
+    file.error = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
+  else if (!(stream = fdopen(descriptor, "rb")))
+    file.error = std::strerror(errno);
   if (!stream) {
-    file.error = S_ISDIR(status.st_mode) ? "it is a folder" : std::strerror(errno);
+    if (descriptor >= 0) close(descriptor);
     return true;
   }
   std::array<char, 16384> part;

@@ -2,6 +2,7 @@
 //
 //     once            all collectives once, then the end
 //     undumpable      the same, but no process may look into this one (as after a change of user)
+//     closes          the same twice; in between every process closes itself to the others, as by a change of user
 //     loop NAME N     the collective NAME of N ints for ever; "PID rank pid" is printed first
 //     late            rank 1 comes 6 seconds late to a barrier
 //     processes       each rank starts other processes in every way, and its data stays its own
@@ -29,6 +30,16 @@ namespace {
 
 void once(Context& context) {
   for (const int count : {1, 2000, 100'000}) exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD", count);
+}
+
+/// From now on no process of the same user may look into this one.
+void close_to_others(Context& context) {
+  constexpr uid_t nobody = 65534;
+  MPI_Barrier(MPI_COMM_WORLD);
+  prctl(PR_SET_DUMPABLE, 0);
+  if (getuid() == 0) context.expect(setuid(nobody) == 0, "setuid");
+  prctl(PR_SET_DUMPABLE, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 [[noreturn]] void loop(Context& context, const std::string& collective, int count) {
@@ -195,7 +206,11 @@ int main(int argc, char** argv) {
     Context context(nullptr, 0);
     context.set_test(mode);
     if (mode == "loop" && argc > 3) loop(context, argv[2], std::atoi(argv[3]));
-    if (mode == "once" || mode == "undumpable") once(context);
+    if (mode == "once" || mode == "undumpable" || mode == "closes") once(context);
+    if (mode == "closes") {
+      close_to_others(context);
+      once(context);
+    }
     if (mode == "late") late(context);
     if (mode == "processes") processes(context);
     passed = context.finish_test(checks);

@@ -1,0 +1,76 @@
+#include "mpi/neighbours.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "topology/cpu_set.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+std::uint64_t mix(std::uint64_t hash, const void* data, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
+  return hash;
+}
+
+/// Equal on processes that run under one kernel and see each other by process number.
+std::uint64_t host_hash() {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  char text[128];
+  if (const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); file >= 0) {
+    const ssize_t got = read(file, text, sizeof text);
+    if (got > 0) hash = mix(hash, text, static_cast<std::size_t>(got));
+    close(file);
+  }
+  if (gethostname(text, sizeof text) == 0) hash = mix(hash, text, strnlen(text, sizeof text));
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) == 0) hash = mix(hash, &space.st_ino, sizeof space.st_ino);
+  return hash;
+}
+
+/// Whether the job was started to go on when ranks die (Open MPI's fault tolerance). Then programs wait for errors that
+/// only the host can give, with what has to be done about them.
+bool outlives_its_ranks() {
+  const char* const enabled = std::getenv("OMPI_MCA_mpi_ft_enable");
+  return enabled && std::strchr("1tTyY", *enabled) && *enabled;
+}
+
+}  // namespace
+
+Card card_of_this_process() {
+  Card card{};
+  card.host = host_hash();
+  card.process = getpid();
+  card.user = static_cast<std::int32_t>(getuid());
+  card.arena_descriptor = -1;
+  card.window_descriptor = -1;
+  card.outlives_ranks = outlives_its_ranks() ? 1 : 0;
+  const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
+  std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
+  return card;
+}
+
+Neighbours neighbours_of(int world_rank, const std::vector<Card>& all) {
+  Neighbours here;
+  const Card& mine = all[static_cast<std::size_t>(world_rank)];
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].host != mine.host || all[i].user != mine.user) continue;
+    if (static_cast<int>(i) == world_rank) here.self = static_cast<int>(here.cards.size());
+    here.world_ranks.push_back(static_cast<int>(i));
+    here.cards.push_back(all[i]);
+  }
+  return here;
+}
+
+std::uint64_t node_identity_of(const Neighbours& here) {
+  const Card& first = here.cards.front();
+  return mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, sizeof first.magic_address);
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,50 @@
+// The ranks of a node, and what each says of itself at start-up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mpi/xpmem_setup.h"
+
+namespace tutti::mpi {
+
+constexpr std::size_t affinity_words = 32;  // 2048 processing units
+
+/// What each rank tells all others at start-up.
+struct Card {
+  std::uint64_t host;  ///< equal on ranks that see each other's processes
+  std::int32_t process;
+  std::int32_t user;
+  std::int32_t arena_descriptor;
+  std::int32_t window_descriptor;
+  std::uint64_t arena_bytes;
+  std::uint64_t window_bytes;
+  std::uint64_t window_probe;  ///< offset of the magic value in the window
+  std::uint64_t magic_address;
+  XpmemCard xpmem;
+  // How many files rank 0 of the job has to read: usually none, then nothing needs to be said about them.
+  std::int32_t probe_files;
+  std::int32_t table_files;
+  std::int32_t outlives_ranks;  ///< the job goes on when some of its ranks die
+  std::int32_t padding;
+  std::uint64_t affinity[affinity_words];
+};
+
+/// The ranks of this node and what each said.
+struct Neighbours {
+  std::vector<int> world_ranks;
+  std::vector<Card> cards;
+  int self = 0;
+};
+
+/// A card with what is known of this process before it shares anything.
+Card card_of_this_process();
+
+/// all: the cards by rank in MPI_COMM_WORLD.
+Neighbours neighbours_of(int world_rank, const std::vector<Card>& all);
+
+/// Equal on all ranks of this job and node, different otherwise.
+std::uint64_t node_identity_of(const Neighbours& here);
+
+}  // namespace tutti::mpi

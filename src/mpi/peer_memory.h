@@ -1,0 +1,33 @@
+// What the ranks of a node map of each other, and which ways of reaching memory work between them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "memory/arena.h"
+#include "memory/window.h"
+#include "mpi/descriptors.h"
+#include "mpi/neighbours.h"
+#include "mpi/xpmem_setup.h"
+
+namespace tutti::mpi {
+
+/// This rank's arena; null, with the reason, if the system refuses. Nothing is allocated in it yet.
+std::unique_ptr<memory::Arena> create_arena(std::string& reason);
+
+/// What this rank shares.
+struct Shares {
+  const memory::Window* window = nullptr;  ///< null if there is none
+  const XpmemShare& xpmem;
+  const std::uint64_t& word;  ///< the magic value, which peers read and write to try cross-memory attach and xpmem
+};
+
+/// Maps what peers share. Returns the ways that work with every one of them, by a real transfer each. Collective over
+/// MPI_COMM_WORLD.
+unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own);
+
+/// Of what was mapped of the peers, the program gets back the address space of what is not used.
+void unmap_unused(Node& node, const Neighbours& here, unsigned ways);
+
+}  // namespace tutti::mpi

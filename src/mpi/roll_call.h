@@ -1,0 +1,62 @@
+// Which ranks of this node call MPI_Init through the library, found out without those that do not: they would never
+// answer. Programs that were started together may be preloaded or not, each for itself.
+//
+// Before the host's MPI_Init a rank binds an abstract socket named after the launcher's job and its local rank. Hosts let
+// nobody out of MPI_Init before all have come in, so whose name is not there afterwards will not take part. The first rank
+// that is sure decides for the node by binding one more name; the others take over what it says. Names are gone with
+// their processes, however these end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tutti::mpi {
+
+/// Where a launcher has put this process.
+struct LaunchedRank {
+  std::string job;      ///< what no other job on this machine has
+  int local_rank = 0;   ///< from 0, among the ranks of the job on this node
+  int local_ranks = 1;  ///< on this node
+};
+
+/// By the environment and the descriptors that Hydra (MPICH, Intel MPI) or PRRTE (Open MPI) have left; nothing if neither
+/// has started this process, or it was spawned by ranks under Hydra, where the job cannot be told from its parents'.
+std::optional<LaunchedRank> launched_rank();
+
+class RollCall {
+ public:
+  enum class Result {
+    all,      ///< every rank of the node takes part
+    some,     ///< some do not: nobody is to take part
+    unknown,  ///< there is no way to know
+  };
+
+  explicit RollCall(std::optional<LaunchedRank> self) : self_(std::move(self)) {}
+  ~RollCall() { close_all(); }
+  RollCall(const RollCall&) = delete;
+  RollCall& operator=(const RollCall&) = delete;
+
+  /// Before the host's MPI_Init.
+  void announce();
+  /// After it; equal on all ranks of the node that take part. Waits `patience` seconds at most for names to appear.
+  Result take(double patience);
+  /// After take(), on the one rank that has decided that some do not take part: the local ranks that do not. Empty
+  /// elsewhere.
+  const std::vector<int>& missing() const { return missing_; }
+  /// How many ranks there are on this node; 0: unknown.
+  int local_ranks() const { return self_ ? self_->local_ranks : 0; }
+  /// When every rank of the node has taken the result: the names are given back.
+  void close_all();
+
+ private:
+  std::vector<int> absent() const;
+  Result decided() const;
+
+  std::optional<LaunchedRank> self_;
+  int own_ = -1;       ///< the socket that bears this rank's name
+  int decision_ = -1;  ///< that which bears the decision, if this rank has made it
+  std::vector<int> missing_;
+};
+
+}  // namespace tutti::mpi

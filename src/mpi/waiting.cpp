@@ -1,0 +1,55 @@
+#include "mpi/waiting.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mpi/arena_header.h"
+#include "mpi/host.h"
+#include "mpi/peer_watch.h"
+
+namespace tutti::mpi {
+
+void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
+  sync::WaitOptions options;
+  using Mode = sync::WaitOptions::Mode;
+  const std::string& wait = node.settings.wait;
+  if (wait == "spin")
+    options.mode = Mode::spin;
+  else if (wait == "yield")
+    options.mode = Mode::yield;
+  else if (wait == "sleep")
+    options.mode = Mode::sleep;
+  else
+    options.mode = node.oversubscribed ? Mode::sleep : Mode::spin;
+  options.spin = node.oversubscribed && wait != "spin" ? 1 : static_cast<unsigned>(node.settings.spin);
+  options.rank = node.rank;
+  options.report_after = std::chrono::nanoseconds(static_cast<std::int64_t>(node.settings.timeout * 1e9));
+  for (const memory::Peer& peer : node.peers)
+    options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
+  // MPI_COMM_SELF would not do: hosts treat it apart, without a turn for the rest.
+  options.host_progress = [progress] {
+    int arrived = 0;
+    host.Iprobe(MPI_ANY_SOURCE, 0, progress, &arrived, MPI_STATUS_IGNORE);
+  };
+  std::vector<PeerWatch::Member> members;
+  for (std::size_t i = 0; i < here.cards.size(); ++i)
+    members.push_back(
+        {here.world_ranks[i], here.cards[i].process, &reinterpret_cast<ArenaHeader*>(node.peers[i].arena)->life});
+  // Never freed: its thread looks at it until the process ends.
+  auto* const watch = new PeerWatch(std::move(members), here.self, node.log);
+  if (here.cards.size() > 1) watch->start();
+  options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
+  options.report = [watch, &node](const sync::WaitReason& reason) {
+    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx", node.log.rank(),
+                  node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
+                  static_cast<unsigned long long>(reason.sequence),
+                  static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0));
+  };
+  node.waiter = sync::make_waiter(std::move(options));
+}
+
+}  // namespace tutti::mpi
