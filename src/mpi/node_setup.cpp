@@ -78,7 +78,7 @@ std::unique_ptr<Job> start_job() {
     Log silent;
     silent.set_quiet(true);
     const Settings own = Settings::from_environment(environ, silent);
-    const RollCall::Result result = roll_call().take(0.2);
+    const RollCall::Result result = roll_call().take(1);
     if (!all_take_part(result, own, node.log)) {
       job->why_inactive = "some ranks do not run with Tutti";
       return job;
