@@ -13,8 +13,8 @@
 
 namespace tutti {
 
-/// Waits until `rank` has set the flag of its post, and returns the post. collective: for messages.
-inline const Post& wait_for_post(Communicator& communicator, std::uint64_t sequence, int rank, const char* collective) {
+/// Waits until `rank` has set the flag of its post. collective: for messages.
+inline void wait_for_post(Communicator& communicator, std::uint64_t sequence, int rank, const char* collective) {
   const Post& post = communicator.slot(rank, sequence).post;
   const sync::Stamp target = sync::stamp(sequence);
   if (!post.flag.has(target)) {
@@ -22,7 +22,6 @@ inline const Post& wait_for_post(Communicator& communicator, std::uint64_t seque
     sync::wait(*communicator.node().waiter, reason, [&] { return post.flag.has(target); });
   }
   communicator.check(rank, sequence);
-  return post;
 }
 
 /// What a rank sends in one operation: `count` letters, each in an equal share of the post, or all of the data area.
@@ -45,7 +44,7 @@ class Letters {
   }
 
   /// Starts an operation in which this rank uses its data area for nothing but letters.
-  static std::uint64_t begin(Communicator& communicator, Place place = Place::none) {
+  static std::uint64_t begin(Communicator& communicator, Place place) {
     return communicator.begin(place == Place::area ? data_areas : ring_slots);
   }
 
@@ -106,8 +105,8 @@ class Letters {
  private:
   using AreaSize = std::uint64_t;
 
-  /// From here on a block that peers can load is faster read where it is, though its owner has to wait for that:
-  /// measured between two cores, with and without a cache in common.
+  /// Above this a block that peers can load is faster read where it is, though its owner has to wait for that. Between
+  /// two cores without a cache in common two copies took half the time of one of 1 KiB, and 1.4 times that of 4 KiB.
   static constexpr std::size_t single_copy_bytes = 2048;
 
   std::size_t most(const std::byte* source) const {
