@@ -103,6 +103,56 @@ TEST_P(Scatter, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
       });
 }
 
+/// What each rank is sent, and what it has room for.
+void check_lengths(int rank, Collectives& collectives, const std::vector<std::size_t>& sent, std::size_t room) {
+  const int ranks = collectives.communicator().size();
+  std::size_t longest = 0;
+  for (const std::size_t size : sent) longest = std::max(longest, size);
+  std::vector<std::byte> all(longest * static_cast<std::size_t>(ranks) + 1);
+  std::vector<std::ptrdiff_t> offsets;
+  for (int i = 0; i < ranks; ++i) {
+    offsets.push_back(static_cast<std::ptrdiff_t>(longest) * i);
+    if (rank == 0) fill_block(all.data() + offsets.back(), sent[static_cast<std::size_t>(i)], i, 0, 0);
+  }
+  std::vector<std::byte> receive(room + 1, guard);
+  ScatterArguments arguments;
+  if (rank == 0) arguments.send = Blocks::irregular(all.data(), sent.data(), offsets.data());
+  arguments.receive = receive.data();
+  arguments.bytes = room;
+  arguments.regular = false;
+  Communicator& communicator = collectives.communicator();
+  communicator.truncated = false;
+  ASSERT_TRUE(collectives.scatter(arguments));
+  all.assign(all.size(), std::byte{0});  // nobody may still be reading
+  const std::size_t own = sent[static_cast<std::size_t>(rank)];
+  std::vector<std::byte> expected = guarded_block(std::min(own, room), rank, 0);
+  expected.resize(room + 1, guard);
+  ASSERT_EQ(first_difference(receive, expected), receive.size()) << "rank " << rank << " " << own << " " << room;
+  if (rank != 0 && room > 0) {
+    ASSERT_EQ(communicator.truncated, own > room);
+  }
+  communicator.truncated = false;
+}
+
+TEST_P(Scatter, OfUnequalBlocksAsLongAsALetterMayBe) {
+  for (const int ranks : {2, 3, 5, 9, 60})
+    run_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, Collectives& collectives) {
+      const auto letters = static_cast<std::size_t>(ranks - 1);
+      for (const std::size_t share :
+           {Post::inline_bytes / letters, collectives.communicator().slot_bytes() / letters, std::size_t{2048}})
+        for (std::size_t size = share - std::min<std::size_t>(share, 24); size <= share + 2; size += ranks > 9 ? 13 : 1)
+          for (const std::size_t room : {size, size / 2, size + 100}) {
+            std::vector<std::size_t> sent(static_cast<std::size_t>(ranks), size);
+            sent[0] = 0;
+            check_lengths(rank, collectives, sent, room);
+            if (ranks > 2) sent[1] = 0;
+            if (ranks > 2) sent[2] = 3 * size;
+            check_lengths(rank, collectives, sent, room);
+            if (testing::Test::HasFatalFailure()) return;
+          }
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 

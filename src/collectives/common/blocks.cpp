@@ -160,10 +160,12 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
   const std::size_t table_bytes = table_bytes_of(blocks, count);
   const bool fits = fit_data_area(communicator, blocks, count, copied);
-  Entry* table = reinterpret_cast<Entry*>(area);
-  memory::Region table_region = communicator.slot_region(operation.sequence());
-  const bool table_apart = table_bytes > communicator.slot_bytes();
-  if (table_apart) [[unlikely]] {
+  Post& mine = operation.own().post;
+  const bool table_in_post = table_bytes <= Post::tail_bytes;
+  Entry* table = reinterpret_cast<Entry*>(table_in_post ? mine.regions.tail : area);
+  memory::Region table_region =
+      table_in_post ? communicator.arena_region(mine.regions.tail) : communicator.slot_region(operation.sequence());
+  if (table_bytes > communicator.slot_bytes()) [[unlikely]] {
     std::byte* staging = communicator.staging(side == Side::source ? 1 : 0, table_bytes);
     table = reinterpret_cast<Entry*>(staging);
     table_region = communicator.arena_region(staging);
@@ -173,7 +175,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   std::size_t base_offset = 0;
   if (fits && (prefer_slot || !memory::always_mapped(kind))) {
     exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
-    base_offset = table_bytes;
+    if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {
     std::byte* staging = communicator.staging(static_cast<int>(side), copied);
     exposed.exposure = {communicator.arena_region(staging), staging, true, false};
@@ -181,7 +183,6 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }
 
-  Post& mine = operation.own().post;
   std::ptrdiff_t* offsets = nullptr;
   if (exposed.exposure.copied && !blocks.is_regular()) offsets = operation.array<std::ptrdiff_t>(count);
   if (exposed.exposure.copied) {
@@ -224,9 +225,9 @@ void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::siz
       copy_bytes(blocks.at(i), exposed.local.at(i), blocks.size(i));
 }
 
-RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
-  operation.communicator().check(rank, operation.sequence());
-  const Post& post = operation.slot(rank).post;
+RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side) {
+  communicator.check(rank, sequence);
+  const Post& post = communicator.slot(rank, sequence).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
   if (post.regions.bytes == irregular_in_post) {
     ShortEntry entry{};
@@ -234,8 +235,8 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
     return {region, entry.offset, entry.bytes};
   }
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
-      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
+  const auto* table = reinterpret_cast<const Entry*>(
+      communicator.peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
   return {region, table[index].offset, table[index].bytes};
 }
 

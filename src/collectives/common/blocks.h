@@ -35,8 +35,9 @@ inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::si
 /// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
 /// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none.
 /// Blocks to read that are small enough travel in the post itself, wherever they are, and need no table elsewhere.
-/// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the data area,
-/// which has room for one entry a rank, or for more blocks (neighbourhoods) in the other side's staging buffer.
+/// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the post if it
+/// is short, so that its readers need no other line, else in the data area, which has room for one entry a rank, or for
+/// more blocks (neighbourhoods) in the other side's staging buffer.
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
                           bool prefer_slot = false, std::ptrdiff_t skip = -1);
 
@@ -47,7 +48,10 @@ bool written_in_place(Communicator& communicator, const Blocks& blocks, std::siz
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
 
 /// Block `index` of what `rank` posted; after its post was seen.
-RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side);
+RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side);
+inline RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
+  return posted_block(operation.communicator(), operation.sequence(), rank, index, side);
+}
 
 /// Puts the size of what was sent in the place of that of the room, in the table of `rank`; nobody else uses the entry.
 void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent);

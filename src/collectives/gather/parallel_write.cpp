@@ -2,7 +2,7 @@
 //
 // Phase 1: the root exposes where the blocks belong. Phase 2: every rank writes its block into the root's buffer while
 // the root copies its own. Phase 3: the root waits until all have written.
-// Small blocks of Gatherv do not wait for the root: they go through the sender's slot, and the root copies them out.
+// Small blocks of Gatherv do not wait for the root: they are letters to it.
 // Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.1.
@@ -17,45 +17,50 @@ namespace tutti {
 
 namespace {
 
-bool by_letter(Communicator& communicator, const GatherArguments& arguments) {
-  return !arguments.regular && arguments.bytes <= communicator.node().settings.eager_max;
-}
-
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
+  const std::uint64_t sequence = operation.sequence();
   const Blocks& blocks = arguments.receive;
   const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
                                          Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
+  Letters letters(communicator, 1);
+  bool saw_all = true;
   for (int i = 1; i < communicator.size(); ++i) {
     const int writer = rank_at(arguments.root, i, communicator.size());
     const auto index = static_cast<std::size_t>(writer);
     const std::size_t bytes = blocks.size(index);
-    if (bytes == 0) continue;
-    co_await operation.has(operation.slot(writer).post.flag, letter::sent, writer);
-    const bool came = letter::open(operation, writer, blocks.at(index), bytes);
-    if (!came && mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), bytes);
+    if (bytes == 0) {
+      saw_all = false;
+      continue;
+    }
+    // Progress 0 would be seen before anything is there.
+    const Post& post = operation.slot(writer).post;
+    co_await operation.has(post.flag, 1, writer);
+    if (letters.open(sequence, writer, 0, blocks.at(index), bytes)) continue;
+    fitting(communicator, post.regions.bytes, bytes);
+    if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), bytes);
   }
-  if (arguments.regular) communicator.seen_all(operation.sequence());
+  if (saw_all) communicator.seen_all(sequence);
 }
 
 Task writer(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  if (by_letter(communicator, arguments)) {
-    letter::send(operation, arguments.send, arguments.bytes);
-    co_return;
-  }
   co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
   const RemoteBlock block =
       posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
     communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
-  letter::say_delivered(operation, arguments.bytes);
+  Post& mine = operation.own().post;
+  mine.regions.bytes = arguments.bytes;
+  operation.publish(mine.flag, static_cast<std::uint64_t>(Letters::Place::delivered));
 }
 
 void run(Communicator& communicator, const GatherArguments& arguments) {
+  const bool is_root = communicator.rank() == arguments.root;
+  if (!is_root && !arguments.regular && Letters(communicator, 1).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : writer(operation, arguments));
+  operation.run(is_root ? root(operation, arguments) : writer(operation, arguments));
 }
 
 }  // namespace

@@ -2,23 +2,54 @@
 //
 // Phase 1: the root exposes its blocks. Phase 2: every rank reads its block from the root's buffer while the root
 // copies its own. Phase 3: the root waits until all have read, unless what they read is a copy in its slot.
+// Small blocks of Scatterv are letters from the root, which waits for nobody.
 // Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.1.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/letter.h"
 #include "collectives/common/rooted.h"
 
 namespace tutti {
 
 namespace {
 
+/// How many letters the root sends, and which of them is for `rank`.
+std::size_t letters_of(const Communicator& communicator) {
+  return static_cast<std::size_t>(communicator.size() - 1);
+}
+std::size_t letter_for(int rank, int root) {
+  return static_cast<std::size_t>(rank < root ? rank : rank - 1);
+}
+
+/// False, without having begun, if the blocks should not travel as letters.
+bool send_letters(Communicator& communicator, const ScatterArguments& arguments) {
+  const Blocks& blocks = arguments.send;
+  std::size_t longest = 0;
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    if (rank != arguments.root) longest = std::max(longest, blocks.size(static_cast<std::size_t>(rank)));
+  Letters letters(communicator, letters_of(communicator));
+  const Letters::Place place = letters.place_of(longest, blocks.base);
+  if (place == Letters::Place::none) return false;
+  const std::uint64_t sequence = Letters::begin(communicator, place);
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (rank != arguments.root)
+      letters.write(sequence, place, letter_for(rank, arguments.root), blocks.at(i), blocks.size(i));
+  }
+  letters.send(sequence, place, longest);
+  keep_own_block(communicator, arguments);
+  communicator.complete(sequence);
+  return true;
+}
+
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const ExposedBlocks mine =
-      post_blocks(operation, arguments.send, ranks, Side::source, !arguments.regular, arguments.root);
+  const bool prefer_slot = !arguments.regular && communicator.node().oversubscribed;
+  const ExposedBlocks mine = post_blocks(operation, arguments.send, ranks, Side::source, prefer_slot, arguments.root);
   keep_own_block(communicator, arguments);
   if (mine.exposure.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
@@ -29,22 +60,39 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
   if (arguments.regular) communicator.seen_all(operation.sequence());
 }
 
-Task reader(Operation& operation, const ScatterArguments& arguments) {
-  Communicator& communicator = operation.communicator();
+/// No coroutine: it waits for one thing only.
+void read(Communicator& communicator, const ScatterArguments& arguments) {
+  const int self = communicator.rank();
+  const std::uint64_t sequence = communicator.begin(ring_slots);
+  bool answer = true;
   if (arguments.bytes > 0) {
-    co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
-    const RemoteBlock block =
-        posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::source);
-    if (const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes))
-      communicator.peer(arguments.root)
-          .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+    wait_for_post(communicator, sequence, arguments.root, "Scatter");
+    if (!arguments.regular &&
+        Letters(communicator, letters_of(communicator))
+            .open(sequence, arguments.root, letter_for(self, arguments.root), arguments.receive, arguments.bytes)) {
+      answer = false;
+    } else {
+      const RemoteBlock block =
+          posted_block(communicator, sequence, arguments.root, static_cast<std::size_t>(self), Side::source);
+      if (const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes))
+        communicator.peer(arguments.root)
+            .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+    }
   }
-  operation.publish(operation.own().done.flag[0]);
+  if (answer) {
+    communicator.slot(self, sequence).done.flag[0].set(sync::stamp(sequence));
+    communicator.published();
+  }
+  communicator.complete(sequence);
 }
 
 void run(Communicator& communicator, const ScatterArguments& arguments) {
-  Operation operation(communicator, "Scatter");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : reader(operation, arguments));
+  if (communicator.rank() != arguments.root) {
+    read(communicator, arguments);
+  } else if (arguments.regular || !send_letters(communicator, arguments)) {
+    Operation operation(communicator, "Scatter");
+    operation.run(root(operation, arguments));
+  }
 }
 
 }  // namespace
