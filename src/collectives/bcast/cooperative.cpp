@@ -77,12 +77,8 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
     co_await operation.has(ready, grains_needed(end), root);
     copy(at, end);
   }
-  if (root_stores) {
-    co_await operation.has(ready, grains_needed(arguments.bytes), root);
-    co_await Meeting::meet(operation, meeting, root, distance, copy);
-  } else {
-    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
-  }
+  co_await operation.has(ready, grains_needed(arguments.bytes), root);
+  co_await Meeting::meet(operation, meeting, root, distance, copy);
 }
 
 void run(Communicator& communicator, const BcastArguments& arguments) {

@@ -29,7 +29,7 @@ class Meeting {
   };
 
   /// Nobody helps: the whole message is the first rank's.
-  explicit Meeting(std::size_t bytes) : bytes_(bytes), front_(bytes), back_(bytes) {}
+  explicit Meeting(std::size_t bytes) : bytes_(bytes), front_(bytes), back_(bytes), helped_(false) {}
 
   /// Of `ranks` ranks one helps all others, one after the other.
   Meeting(std::size_t bytes, int ranks, Shares shares) : bytes_(bytes) {
@@ -67,14 +67,17 @@ class Meeting {
     return left_by_helper(operation, operation.own(), distance);
   }
 
-  /// Of done.flag[0] of a rank that was not helped.
-  static constexpr std::uint64_t pieces_max = 4;
-
-  /// The first rank's part between front and back, until both have finished. What is before `front` is copied already.
+  /// The first rank's part between front and back, until both have finished; at once if nobody helps. What is before `front`
+  /// is copied already.
   template <class Copy>
   static Task meet(Operation& operation, Meeting meeting, int helper, int distance, Copy copy) {
     const Slot& theirs = operation.slot(helper);
     Slot& own = operation.own();
+    if (!meeting.helped_) {
+      // As many as anybody may wait for.
+      operation.publish(own.done.flag[0], pieces_max);
+      co_return;
+    }
     const auto copy_pieces = [&](std::uint64_t from, std::uint64_t to) {
       copy(meeting.front_ + from * meeting.piece_, std::min(meeting.front_ + to * meeting.piece_, meeting.back_));
     };
@@ -96,6 +99,7 @@ class Meeting {
   }
 
  private:
+  static constexpr std::uint64_t pieces_max = 4;
   static constexpr int claims = 1;  ///< index in Slot::ready of the first rank
 
   static sync::Flag& flag_for(sync::FlagLine& line, int distance) {
@@ -133,6 +137,7 @@ class Meeting {
   std::size_t back_;
   std::size_t piece_ = grain_bytes;
   std::uint64_t pieces_ = 0;
+  bool helped_ = true;
 };
 
 }  // namespace tutti

@@ -45,8 +45,8 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
     const memory::Region region = posted_source(operation, sender);
-    if (!helps || !region.loads_and_stores()) continue;
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
+    if (!helps || !region.loads_and_stores()) continue;
     std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
       if (begin < bytes)
@@ -84,10 +84,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   // Both take the shares of the bytes that the root has announced.
   const Meeting meeting = meeting_of(block.bytes, communicator.size(), root_reads ? help : Help::none);
   copy(0, meeting.front());
-  if (root_reads && help != Help::none)
-    co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
-  else
-    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
+  co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
 }
 
 void run(Communicator& communicator, const GatherArguments& arguments) {

@@ -75,10 +75,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   const Meeting meeting =
       root_stores ? meeting_of(block.bytes, communicator.size(), has_own_block) : Meeting(block.bytes);
   copy(0, meeting.front());
-  if (root_stores)
-    co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
-  else
-    operation.publish(operation.own().done.flag[0], Meeting::pieces_max);
+  co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
 }
 
 void run(Communicator& communicator, const ScatterArguments& arguments) {
