@@ -44,6 +44,9 @@ struct alignas(sync::line_bytes) Post {
 static_assert(sizeof(Post) == sync::line_bytes);
 
 /// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
+///
+/// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors hand
+/// over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
 struct Slot {
   Post post;
   sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains
@@ -132,6 +135,9 @@ class Communicator final : public sync::Party {
   Node& node() { return node_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// The rank after this one, where a walk over all others begins: ranks that began with the same one would all want its
+  /// line at once.
+  int next_rank() const { return rank_ + 1 == size_ ? 0 : rank_ + 1; }
   const memory::Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
   int node_rank(int rank) const { return node_ranks_[static_cast<std::size_t>(rank)]; }
   const topology::Placement& placement() const { return placement_; }

@@ -115,14 +115,14 @@ class Operation {
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
 
-  /// The same for one flag of every rank, in one go: a sub-task that loops would cost a coroutine.
-  struct EveryRankHas {
+  /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
+  struct OthersHave {
     Operation& operation;
     const sync::Flag& (*flag)(const Slot&);
-    int peer = 0;  ///< all before this one have it
+    int peer;  ///< all between this rank and that one have it
     bool came() {
       const int ranks = operation.communicator_.size();
-      for (; peer < ranks; ++peer) {
+      for (; peer != operation.communicator_.rank(); peer = peer + 1 == ranks ? 0 : peer + 1) {
         if (!flag(operation.slot(peer)).has(operation.stamp())) return false;
         operation.communicator_.check(peer, operation.sequence_);
       }
@@ -138,13 +138,13 @@ class Operation {
     void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
     void await_resume() const {}
   };
-  /// co_await operation.all_posted(): every rank has set the flag of its post. Then seen_all() may be called.
-  EveryRankHas all_posted() {
-    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }};
+  /// co_await operation.others_posted(): every other rank has set the flag of its post. Then seen_all() may be called.
+  OthersHave others_posted() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }, communicator_.next_rank()};
   }
-  /// co_await operation.all_done(): every rank has set done.flag[0].
-  EveryRankHas all_done() {
-    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.done.flag[0]; }};
+  /// co_await operation.others_done(): every other rank has set done.flag[0].
+  OthersHave others_done() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.done.flag[0]; }, communicator_.next_rank()};
   }
 
   /// Runs two roles of this rank side by side until both are finished.

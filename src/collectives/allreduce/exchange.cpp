@@ -28,8 +28,8 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   post(operation, buffers.source, buffers.destination);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
-  co_await operation.all_posted();
-  posted_sources(operation, sources);
+  co_await operation.others_posted();
+  posted_sources(operation, buffers.source, sources);
 
   const RemoteBuffer own{self, buffers.destination.region};
   const Range mine = share_of_rank(communicator, self, buffers);
@@ -51,7 +51,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     }
   }
   operation.publish(operation.own().done.flag[0]);
-  co_await operation.all_done();
+  co_await operation.others_done();
   collect_result(buffers);
 }
 

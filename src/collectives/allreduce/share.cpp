@@ -25,16 +25,19 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
 
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  co_await operation.all_posted();
-  posted_sources(operation, sources);
+  co_await operation.others_posted();
+  posted_sources(operation, buffers.source, sources);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
-  for (int rank = 0; rank < ranks; ++rank)
-    destinations[rank < self ? rank - self + ranks : rank - self] = {rank, posted_destination(operation, rank)};
+  destinations[0] = {self, buffers.destination.region};
+  for (int i = 1; i < ranks; ++i) {
+    const int rank = (self + i) % ranks;
+    destinations[i] = {rank, posted_destination(operation, rank)};
+  }
 
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
-  co_await operation.all_done();
+  co_await operation.others_done();
   collect_result(buffers);
 }
 

@@ -1,6 +1,6 @@
 // Barrier, flat.
 //
-// Phase 1: every rank sets its flag. Phase 2: every rank sees the flag of every other.
+// Phase 1: every rank sets its flag. Phase 2: every rank sees the flag of every other, each beginning with the next.
 // Cost: one flag hop when all arrive together; p - 1 lines read by each rank, none written by two.
 // Requires: not too many ranks (TUTTI_FLAT_MAX). Single-writer flags: XHC, section III.E.
 
@@ -16,14 +16,13 @@ void run(Communicator& communicator, const BarrierArguments&) {
   const sync::Stamp stamp = sync::stamp(sequence);
   communicator.slot(communicator.rank(), sequence).post.flag.set(stamp);
   communicator.published();
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  for (int i = 1, rank = communicator.rank(); i < communicator.size(); ++i) {
+    rank = rank + 1 == communicator.size() ? 0 : rank + 1;
     const sync::Flag& flag = communicator.slot(rank, sequence).post.flag;
-    if (flag.has(stamp)) {
-      communicator.check(rank, sequence);
-      continue;
+    if (!flag.has(stamp)) {
+      const sync::WaitReason reason{"Barrier", &communicator, sequence, communicator.node_rank(rank)};
+      sync::wait(*communicator.node().waiter, reason, [&] { return flag.has(stamp); });
     }
-    const sync::WaitReason reason{"Barrier", &communicator, sequence, communicator.node_rank(rank)};
-    sync::wait(*communicator.node().waiter, reason, [&] { return flag.has(stamp); });
     communicator.check(rank, sequence);
   }
   communicator.seen_all(sequence);

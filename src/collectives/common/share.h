@@ -33,10 +33,11 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// Where the contributions of all ranks are, in rank order, one entry a rank. All have posted.
-inline void posted_sources(Operation& operation, RemoteBuffer* sources) {
+/// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
+inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
   Communicator& communicator = operation.communicator();
-  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank)};
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    sources[rank] = {rank, rank == communicator.rank() ? own.region : posted_source(operation, rank)};
   communicator.seen_all(operation.sequence());
 }
 

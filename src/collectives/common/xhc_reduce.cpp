@@ -11,8 +11,8 @@ bool leader_works(const topology::RankPlan& plan, const topology::Membership& gr
   return group.level + 1 == static_cast<int>(plan.children.size());
 }
 
-/// A rank of `group` as seen by another: what it brings to that level is its own contribution if this is the first
-/// level in which it takes part, else what its own group below has reduced into its destination.
+/// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what its
+/// own group below has reduced into its destination. This: as another rank sees it.
 memory::Region brought(Operation& operation, int rank, int level) {
   return operation.slot(rank).ready.flag[FlagUse::first_level].get() ==
                  operation.stamp(static_cast<std::uint64_t>(level))
@@ -73,6 +73,8 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
   const topology::Membership& last = plan.memberships.back();
   const Workers workers = workers_of(plan, last);
   const std::size_t chunk = communicator.chunk_bytes(last.level);
+  const memory::Region own_brought =
+      plan.memberships.size() == 1 ? reduction.buffers.source.region : reduction.buffers.destination.region;
   RemoteBuffer* sources = operation.array<RemoteBuffer>(last.members.size());
 
   for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
@@ -92,11 +94,17 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
     if (workers.self) {
       std::size_t count = 0;
       for (const int member : last.members) {
+        if (member == plan.rank) {
+          sources[count++] = {member, own_brought};
+          continue;
+        }
         co_await operation.has(operation.slot(member).post.flag, 0, member);
         co_await operation.has(operation.slot(member).ready.flag[last.level], needed, member);
         sources[count++] = {member, brought(operation, member, last.level)};
       }
-      const RemoteBuffer destination{last.leader, posted_destination(operation, last.leader)};
+      const RemoteBuffer destination{last.leader, last.leader == plan.rank
+                                                      ? reduction.buffers.destination.region
+                                                      : posted_destination(operation, last.leader)};
       const Range whole = elements_in_bytes(at, end, combiner.element_bytes);
       const Range share = share_of(whole, workers.index, workers.count, elements_in_line(combiner.element_bytes));
       reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);
@@ -104,7 +112,7 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
     }
     if (plan.parent >= 0) continue;
     for (const int member : last.members)
-      co_await operation.has(operation.slot(member).reduced.flag[last.level], needed, member);
+      if (member != plan.rank) co_await operation.has(operation.slot(member).reduced.flag[last.level], needed, member);
     if (progress) operation.publish(*progress, grains_complete(end, reduction.bytes));
   }
 }
@@ -114,7 +122,7 @@ Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction) {
   const topology::Membership& last = plan.memberships.back();
   const std::uint64_t all = grains_needed(reduction.bytes);
   for (const int member : last.members) {
-    if (member == last.leader && !leader_works(plan, last)) continue;
+    if (member == plan.rank || (member == last.leader && !leader_works(plan, last))) continue;
     co_await operation.has(operation.slot(member).reduced.flag[last.level], all, member);
   }
 }

@@ -25,15 +25,16 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   post(operation, buffers.source, buffers.destination);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  co_await operation.all_posted();
-  posted_sources(operation, sources);
+  co_await operation.others_posted();
+  posted_sources(operation, buffers.source, sources);
 
-  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root)};
+  const RemoteBuffer destination{arguments.root,
+                                 is_root ? buffers.destination.region : posted_destination(operation, arguments.root)};
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
-  if (is_root || !buffers.source.in_the_ring) co_await operation.all_done();
+  if (is_root || !buffers.source.in_the_ring) co_await operation.others_done();
   collect_result(buffers);
 }
 

@@ -71,14 +71,16 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, const R
     for (int rank = 0; rank < self; ++rank) before += round.of({0, arguments.counts[rank]}).length();
     const auto packed = (static_cast<std::ptrdiff_t>(before) - static_cast<std::ptrdiff_t>(mine.begin)) * element;
     RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
+    co_await operation.others_posted();
     for (int rank = 0; rank < ranks; ++rank) {
-      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      if (rank == self) {  // the own memory needs no mechanism
+        sources[rank] = {self, own_memory(arguments.send), 0};
+        continue;
+      }
       const bool copied = operation.slot(rank).post.regions.bytes != 0;
       sources[rank] = {rank, posted_source(operation, rank), copied ? packed : 0};
     }
     communicator.seen_all(operation.sequence());
-    // The own memory needs no mechanism.
-    sources[self] = {self, own_memory(arguments.send), 0};
     const RemoteBuffer destination{self, own_memory(result), -static_cast<std::ptrdiff_t>(mine.begin) * element};
     reduce_range(communicator, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
                  arguments.store);
@@ -86,7 +88,8 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, const R
   operation.publish(operation.own().done.flag[0]);
   if (exposed.in_the_ring) co_return;
   for (int rank = 0; rank < ranks; ++rank)
-    if (arguments.counts[rank] > round.at) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    if (rank != self && arguments.counts[rank] > round.at)
+      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
 }
 
 void run(Communicator& communicator, const ReduceScatterArguments& arguments) {

@@ -21,11 +21,17 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
   eager::send(communicator, sequence, arguments.send, bytes);
   const Range mine = owned_range(arguments.counts, communicator.rank());
   if (!mine.empty()) {
-    // The own contribution too from its slot: in place, the result may overlap it in the user's buffer.
+    // In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
+    const int self = communicator.rank();
+    const bool overlaps =
+        arguments.receive < arguments.send + bytes && arguments.send < arguments.receive + mine.length() * element;
     const void** sources = communicator.sources();
-    for (int rank = 0; rank < communicator.size(); ++rank)
-      sources[rank] = eager::receive(communicator, sequence, rank, bytes, mine.end * element, "Reduce_scatter") +
-                      mine.begin * element;
+    for (int rank = 0; rank < communicator.size(); ++rank) {
+      const std::byte* const theirs = rank == self && !overlaps ? arguments.send
+                                                                : eager::receive(communicator, sequence, rank, bytes,
+                                                                                 mine.end * element, "Reduce_scatter");
+      sources[rank] = theirs + mine.begin * element;
+    }
     communicator.seen_all(sequence);
     (*arguments.combiner)(arguments.receive, sources, static_cast<std::size_t>(communicator.size()), mine.length());
   }

@@ -46,10 +46,12 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
   // Phase 1. Here elements are counted from the segment's first.
   RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);
   for (int rank = leader; rank <= blocks.last(block); ++rank) {
+    contributions[rank - leader] = {rank, source.region};
+    if (rank == self) continue;
     co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    contributions[rank - leader] = {rank, posted_source(operation, rank)};
+    contributions[rank - leader].region = posted_source(operation, rank);
   }
-  const RemoteBuffer collected{leader, posted_destination(operation, leader)};
+  const RemoteBuffer collected{leader, self == leader ? partial.region : posted_destination(operation, leader)};
   const Range share = share_of({0, segment.length()}, static_cast<std::size_t>(self - leader), members,
                                elements_in_line(combiner.element_bytes));
   reduce_range(communicator, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
@@ -59,12 +61,15 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
   const Range owned = owned_range(arguments.counts, self);
   const Range mine = overlap(owned, segment);
   if (!mine.empty()) {
-    for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+    for (int i = 1; i < ranks; ++i) {
+      const int rank = (self + i) % ranks;
+      co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+    }
     communicator.seen_all(operation.sequence());
     RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
     for (int each = 0; each < blocks.count(); ++each) {
       const int rank = blocks.first(each);
-      partials[each] = {rank, posted_destination(operation, rank)};
+      partials[each] = {rank, rank == self ? partial.region : posted_destination(operation, rank)};
     }
     std::byte* result = arguments.receive + (mine.begin - owned.begin) * combiner.element_bytes;
     const Range here{mine.begin - segment.begin, mine.end - segment.begin};
@@ -74,12 +79,11 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
                  arguments.store);
   } else if (!source.in_the_ring) {
     for (int rank = leader; rank <= blocks.last(block); ++rank)
-      co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+      if (rank != self) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
   }
   operation.publish(operation.own().done.flag[0]);
   // Phase 3. Who has partial results must keep them; contributions have been read by now.
-  if (self != leader) co_return;
-  for (int rank = 0; rank < ranks; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  if (self == leader) co_await operation.others_done();
 }
 
 void run(Communicator& communicator, const ReduceScatterArguments& arguments) {

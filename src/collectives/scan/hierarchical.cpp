@@ -42,14 +42,18 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   // Phase 1.
   const auto total_of = [&](int each) {
     const int rank = blocks.last(each);
-    return RemoteBuffer{rank, memory::Region::from_bits(operation.slot(rank).post.regions.bytes)};
+    return RemoteBuffer{rank,
+                        rank == self ? total : memory::Region::from_bits(operation.slot(rank).post.regions.bytes)};
   };
   RemoteBuffer* sources = operation.array<RemoteBuffer>(members);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(members);
   for (int rank = first; rank <= last; ++rank) {
+    sources[rank - first] = {rank, buffers.source.region};
+    destinations[rank - first] = {rank, buffers.destination.region};
+    if (rank == self) continue;
     co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank - first] = {rank, posted_source(operation, rank)};
-    destinations[rank - first] = {rank, posted_destination(operation, rank)};
+    sources[rank - first].region = posted_source(operation, rank);
+    destinations[rank - first].region = posted_destination(operation, rank);
   }
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self - first), members,
                                elements_in_line(combiner.element_bytes));
@@ -69,7 +73,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   // Phase 3.
   const int end = keeps_total ? communicator.size() : last + 1;
-  for (int rank = first; rank < end; ++rank) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  for (int rank = first; rank < end; ++rank)
+    if (rank != self) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   collect_result(buffers);
 }
 

@@ -24,20 +24,17 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(ranks);
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank] = {rank, posted_source(operation, rank)};
-    destinations[rank] = {rank, posted_destination(operation, rank)};
-  }
-  communicator.seen_all(operation.sequence());
+  co_await operation.others_posted();
+  posted_sources(operation, buffers.source, sources);
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    destinations[rank] = {rank, rank == self ? buffers.destination.region : posted_destination(operation, rank)};
 
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
                                elements_in_line(arguments.combiner->element_bytes));
   prefix_range(communicator, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
                arguments.store);
   operation.publish(operation.own().done.flag[0]);
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  co_await operation.others_done();
   collect_result(buffers);
 }
 
