@@ -93,29 +93,50 @@ reduction::Kernel kernel_of(const OperatorInfo& operation, const TypeInfo& info)
   return reduction::kernel(operation.operation, *info.kernel_type);
 }
 
+/// What combines elements of a predefined type by a predefined operator. These handles stay what they are, and most calls
+/// have those of the call before: looking both up took as long as a small reduction takes to get to its peer.
+const Combiner* predefined_combiner(const ReductionCall& call) {
+  struct Last {
+    MPI_Op operation = MPI_OP_NULL;
+    MPI_Datatype datatype = MPI_DATATYPE_NULL;
+    Combiner combiner;
+  };
+  static thread_local Last last;
+  if (last.operation == call.operation && last.datatype == call.datatype && last.combiner.kernel) return &last.combiner;
+  const TypeInfo* info = type_info(call.datatype);
+  if (!info) return nullptr;
+  const reduction::Kernel kernel = kernel_of(operator_info(call.operation), *info);
+  if (!kernel) return nullptr;
+  last = {call.operation, call.datatype, {}};
+  last.combiner.kernel = kernel;
+  last.combiner.element_bytes = reduction::size_of(*info->kernel_type);
+  return &last.combiner;
+}
+
 /// The call as the core can do it. received: elements of the result that this rank gets; `receive` may be anything if
 /// there are none, unless it holds the contribution.
 template <class Run>
 bool with_core_arguments(const ReductionCall& call, std::size_t received, const Run& run, int& code) {
   const bool in_place = call.send == MPI_IN_PLACE;
   // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
+  const auto lacks_buffer = [&] { return (!in_place && !call.send) || ((in_place || received > 0) && !call.receive); };
+  code = MPI_SUCCESS;
+  if (const Combiner* known = predefined_combiner(call)) [[likely]] {
+    if (lacks_buffer()) return false;
+    return run(static_cast<const std::byte*>(in_place ? call.receive : call.send),
+               static_cast<std::byte*>(call.receive), *known);
+  }
   const OperatorInfo operation = operator_info(call.operation);
   if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
   const TypeInfo* info = type_info(call.datatype);
   if (!info) return refuse(Refusal::datatype);
   if (info->bytes == 0) return refuse(Refusal::nothing);
-  if (info->predefined && ((!in_place && !call.send) || ((in_place || received > 0) && !call.receive))) return false;
+  if (info->predefined && lacks_buffer()) return false;
 
   const void* send = in_place ? call.receive : call.send;
-  code = MPI_SUCCESS;
-  Combiner combiner;
-  if (operation.kind == OperatorKind::predefined) {
-    combiner.kernel = kernel_of(operation, *info);
-    if (!combiner.kernel) return refuse(Refusal::operation);
-    combiner.element_bytes = reduction::size_of(*info->kernel_type);
-    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
-  }
+  if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
 
+  Combiner combiner;
   UserOperator user{call.operation, call.datatype, call.communicator, *info, 0, 0, 0, {}, {}, {}};
   int commutes = 0;
   MPI_Aint lower = 0;
@@ -187,11 +208,10 @@ bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& cod
 
 bool reduce_local(const ReductionCall& call) {
   if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
-  const TypeInfo* info = type_info(call.datatype);
-  const reduction::Kernel kernel = info ? kernel_of(operator_info(call.operation), *info) : nullptr;
-  if (!kernel) return false;
+  const Combiner* combiner = predefined_combiner(call);
+  if (!combiner) return false;
   const void* sources[2] = {call.send, call.receive};
-  kernel(call.receive, sources, 2, call.count);
+  (*combiner)(call.receive, sources, 2, call.count);
   return true;
 }
 
