@@ -39,31 +39,33 @@ void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_D
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
   const MPI_Aint distance = static_cast<MPI_Aint>(elements) * extent;
-  scratch_.packed.clear();
+  Scratch& scratch = this->scratch();
+  scratch.packed.clear();
   for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
-    scratch_.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info});
-  blocks_ = Blocks::regular(scratch_.get(count_ * stride), stride);
+    scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info});
+  blocks_ = Blocks::regular(scratch.get(count_ * stride), stride);
 }
 
 void UserBlocks::place_packed() {
-  if (scratch_.packed.empty()) return;
+  Scratch& scratch = this->scratch();
+  if (scratch.packed.empty()) return;
   std::size_t total = 0;
-  for (const Packed& packed : scratch_.packed) total += scratch_.sizes[packed.index];
-  std::byte* next = scratch_.get(total);
-  for (const Packed& packed : scratch_.packed) {
-    scratch_.offsets[packed.index] = next - blocks_.base;
-    next += scratch_.sizes[packed.index];
+  for (const Packed& packed : scratch.packed) total += scratch.sizes[packed.index];
+  std::byte* next = scratch.get(total);
+  for (const Packed& packed : scratch.packed) {
+    scratch.offsets[packed.index] = next - blocks_.base;
+    next += scratch.sizes[packed.index];
   }
 }
 
 void UserBlocks::widen(std::size_t bytes) {
-  const std::byte* user = scratch_.packed.empty() ? blocks_.base : scratch_.packed.front().user;
+  const std::byte* user = scratch().packed.empty() ? blocks_.base : scratch().packed.front().user;
   const TypeInfo info = *type_info(type_);
   pack_regular(user - (info.contiguous ? info.offset : 0), elements_, type_, info, bytes);
 }
 
 void UserBlocks::leave_out(std::size_t i) {
-  std::erase_if(scratch_.packed, [i](const Packed& packed) { return packed.index == i; });
+  if (scratch_) std::erase_if(scratch_->packed, [i](const Packed& packed) { return packed.index == i; });
 }
 
 int UserBlocks::pack(const Packed& packed) {
@@ -74,21 +76,22 @@ int UserBlocks::pack(const Packed& packed) {
   return MPI_SUCCESS;
 }
 
-int UserBlocks::pack() {
+int UserBlocks::pack_all() {
   int code = MPI_SUCCESS;
-  for (const Packed& packed : scratch_.packed)
+  for (const Packed& packed : scratch_->packed)
     if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
   return code;
 }
 
 int UserBlocks::pack(std::size_t i) {
-  for (const Packed& packed : scratch_.packed)
+  if (!scratch_) return MPI_SUCCESS;
+  for (const Packed& packed : scratch_->packed)
     if (packed.index == i) return pack(packed);
   return MPI_SUCCESS;
 }
 
-int UserBlocks::unpack(int code) {
-  for (const Packed& packed : scratch_.packed) {
+int UserBlocks::unpack_all(int code) {
+  for (const Packed& packed : scratch_->packed) {
     auto* user = const_cast<std::byte*>(packed.user);
     const std::byte* bytes = blocks_.at(packed.index);
     if (packed.info.contiguous)

@@ -23,8 +23,10 @@ class UserBlocks {
 
   /// count: of blocks.
   UserBlocks(Role role, std::size_t count, MPI_Comm communicator)
-      : scratch_(scratch_of(role)), count_(count), communicator_(communicator), copy_(role == Role::copy) {}
-  ~UserBlocks() { scratch_.give_back(); }
+      : role_(role), count_(count), communicator_(communicator) {}
+  ~UserBlocks() {
+    if (scratch_) scratch_->give_back();
+  }
   UserBlocks(const UserBlocks&) = delete;
   UserBlocks& operator=(const UserBlocks&) = delete;
 
@@ -47,17 +49,17 @@ class UserBlocks {
   /// Block i of the user's memory is neither read by pack() nor written by unpack().
   void leave_out(std::size_t i);
   /// Makes block i of an irregular list shorter.
-  void cut(std::size_t i, std::size_t bytes) { scratch_.sizes[i] = bytes; }
+  void cut(std::size_t i, std::size_t bytes) { scratch().sizes[i] = bytes; }
 
   /// As the core gets them; after describe() and all of the above.
   const Blocks& core() const { return blocks_; }
   std::size_t bytes(std::size_t i) const { return blocks_.size(i); }
 
   /// These return the host's error code.
-  int pack();
+  int pack() { return scratch_ ? pack_all() : MPI_SUCCESS; }
   int pack(std::size_t i);
   /// `code`: of what went before, returned if it was an error.
-  int unpack(int code);
+  int unpack(int code) { return scratch_ ? unpack_all(code) : code; }
 
  private:
   /// A block, or what there is room for of it, that goes through private memory.
@@ -80,22 +82,31 @@ class UserBlocks {
     void give_back();
   };
   static Scratch& scratch_of(Role role);
+  /// Regular blocks of a contiguous type, which most calls have, need none.
+  Scratch& scratch() {
+    if (!scratch_) scratch_ = &scratch_of(role_);
+    return *scratch_;
+  }
+  bool copies() const { return role_ == Role::copy; }
 
+  int pack_all();
+  int unpack_all(int code);
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
                     std::size_t stride);
   int pack(const Packed& packed);
   void resize_arrays() {
-    if (scratch_.sizes.size() >= count_) return;
-    scratch_.sizes.resize(count_);
-    scratch_.offsets.resize(count_);
+    Scratch& scratch = this->scratch();
+    if (scratch.sizes.size() >= count_) return;
+    scratch.sizes.resize(count_);
+    scratch.offsets.resize(count_);
   }
   /// Puts the packed blocks of an irregular list into private memory, one behind the other.
   void place_packed();
 
-  Scratch& scratch_;
+  Role role_;
+  Scratch* scratch_ = nullptr;
   std::size_t count_;
   MPI_Comm communicator_;
-  bool copy_;
   MPI_Datatype type_{};       ///< of regular blocks
   std::size_t elements_ = 0;  ///< of each regular block
   Blocks blocks_;
@@ -112,7 +123,7 @@ bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type)
   elements_ = static_cast<std::size_t>(elements);
   // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
   if (!user && (info->predefined || info->contiguous) && bytes) return false;
-  if ((info->contiguous && !copy_) || bytes == 0)
+  if ((info->contiguous && !copies()) || bytes == 0)
     blocks_ = Blocks::regular(user + info->offset, bytes);
   else
     pack_regular(user, elements_, type, *info, bytes);
@@ -126,22 +137,23 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
   if (!known) return refuse(Refusal::datatype);
   if ((!elements || !displacements) && count_) return false;
   const TypeInfo info = *known;
-  const bool direct = info.contiguous && !copy_;
+  const bool direct = info.contiguous && !copies();
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
   const auto* user = static_cast<const std::byte*>(buffer);
   resize_arrays();
+  Scratch& scratch = *scratch_;
   for (std::size_t i = 0; i < count_; ++i) {
     if (elements[i] < 0) return false;
     const auto of_block = static_cast<std::size_t>(elements[i]);
-    scratch_.sizes[i] = of_block * info.bytes;
-    scratch_.offsets[i] = 0;
-    if (scratch_.sizes[i] == 0) continue;
+    scratch.sizes[i] = of_block * info.bytes;
+    scratch.offsets[i] = 0;
+    if (scratch.sizes[i] == 0) continue;
     if (!user && (info.predefined || info.contiguous)) return false;
-    scratch_.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) * extent;
-    if (!direct) scratch_.packed.push_back({i, user + scratch_.offsets[i], of_block, type, info});
+    scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) * extent;
+    if (!direct) scratch.packed.push_back({i, user + scratch.offsets[i], of_block, type, info});
   }
-  blocks_ = Blocks::irregular(user + info.offset, scratch_.sizes.data(), scratch_.offsets.data());
+  blocks_ = Blocks::irregular(user + info.offset, scratch.sizes.data(), scratch.offsets.data());
   place_packed();
   return true;
 }
@@ -152,23 +164,24 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
   if ((!elements || !displacements || !types) && count_) return false;
   const auto* user = static_cast<const std::byte*>(buffer);
   resize_arrays();
+  Scratch& scratch = *scratch_;
   for (std::size_t i = 0; i < count_; ++i) {
     if (elements[i] < 0) return false;
-    scratch_.sizes[i] = 0;
-    scratch_.offsets[i] = 0;
+    scratch.sizes[i] = 0;
+    scratch.offsets[i] = 0;
     if (elements[i] == 0) continue;
     const TypeInfo* info = type_info(types[i]);
     if (!info) return refuse(Refusal::datatype);
     const auto of_block = static_cast<std::size_t>(elements[i]);
-    scratch_.sizes[i] = of_block * info->bytes;
-    if (scratch_.sizes[i] == 0) continue;
-    scratch_.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) + info->offset;
+    scratch.sizes[i] = of_block * info->bytes;
+    if (scratch.sizes[i] == 0) continue;
+    scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) + info->offset;
     const std::byte* block = user + displacements[i];
     // Absolute addresses are displacements from MPI_BOTTOM.
     if (!block && (info->predefined || info->contiguous)) return false;
-    if (!info->contiguous || copy_) scratch_.packed.push_back({i, block, of_block, types[i], *info});
+    if (!info->contiguous || copies()) scratch.packed.push_back({i, block, of_block, types[i], *info});
   }
-  blocks_ = Blocks::irregular(user, scratch_.sizes.data(), scratch_.offsets.data());
+  blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
   place_packed();
   return true;
 }

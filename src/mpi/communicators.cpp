@@ -125,15 +125,16 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
 }
 
-CommunicatorState* state_of(MPI_Comm communicator, bool make) {
-  struct Last {
-    MPI_Comm communicator{};
-    std::uint64_t generation = 0;
-    CommunicatorState* state = nullptr;
-  };
-  static thread_local Last last;
+/// What state_of() found last, in this thread.
+struct LastState {
+  MPI_Comm communicator{};
+  std::uint64_t generation = 0;
+  CommunicatorState* state = nullptr;
+};
+thread_local LastState last_state;
+
+[[gnu::noinline]] CommunicatorState* look_up_state(MPI_Comm communicator, bool make) {
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
-  if (last.generation == now && last.communicator == communicator) return last.state;
   void* value = nullptr;
   int found = 0;
   if (host.Comm_get_attr(communicator, keyval, &value, &found) != MPI_SUCCESS) return nullptr;
@@ -145,8 +146,15 @@ CommunicatorState* state_of(MPI_Comm communicator, bool make) {
     explain::made(*state);
     host.Comm_set_attr(communicator, keyval, state);
   }
-  last = {communicator, now, state};
+  last_state = {communicator, now, state};
   return state;
+}
+
+inline CommunicatorState* state_of(MPI_Comm communicator, bool make) {
+  const LastState& last = last_state;
+  if (last.generation == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
+    return last.state;
+  return look_up_state(communicator, make);
 }
 
 }  // namespace

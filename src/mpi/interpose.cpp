@@ -15,6 +15,19 @@ namespace tutti::mpi {
 
 namespace {
 
+/// bcast() of elements that have gaps, through private memory. Apart, so that the others need no stack for it.
+[[gnu::noinline]] bool bcast_packed(Collectives& collectives, void* buffer, std::size_t count, MPI_Datatype datatype,
+                                    const TypeInfo& info, int root, MPI_Comm communicator, int& code) {
+  const std::size_t bytes = count * info.bytes;
+  const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
+  const bool is_root = collectives.communicator().rank() == root;
+  if (is_root) code = pack(buffer, count, datatype, info, packed.get(), communicator);
+  if (!collectives.bcast({packed.get(), bytes, root})) return false;
+  remember(collectives, packed.get(), bytes);
+  if (!is_root) code = unpack(packed.get(), buffer, count, datatype, info, communicator);
+  return true;
+}
+
 /// Bcast by the core. False: the call is the host's.
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
   Collectives* collectives = collectives_of(communicator);
@@ -22,20 +35,13 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
   const TypeInfo* info = type_info(datatype);
   if (!info) return refuse(Refusal::datatype);
   if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
-  const std::size_t bytes = count * info->bytes;
   code = MPI_SUCCESS;
-  if (info->contiguous) {
-    if (!buffer) return false;
-    if (!collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root})) return false;
-    remember(*collectives, buffer, bytes);
-    return true;
-  }
-  const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
-  const bool is_root = collectives->communicator().rank() == root;
-  if (is_root) code = pack(buffer, count, datatype, *info, packed.get(), communicator);
-  if (!collectives->bcast({packed.get(), bytes, root})) return false;
-  remember(*collectives, packed.get(), bytes);
-  if (!is_root) code = unpack(packed.get(), buffer, count, datatype, *info, communicator);
+  if (!info->contiguous) [[unlikely]]
+    return bcast_packed(*collectives, buffer, count, datatype, *info, root, communicator, code);
+  if (!buffer) return false;
+  const std::size_t bytes = count * info->bytes;
+  if (!collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root})) return false;
+  remember(*collectives, buffer, bytes);
   return true;
 }
 
