@@ -72,8 +72,9 @@ class [[nodiscard]] Task {
 /// One call of a collective on one rank.
 class Operation {
  public:
-  Operation(Communicator& communicator, const char* collective)
-      : communicator_(communicator), sequence_(communicator.begin()), collective_(collective) {}
+  /// in_flight: as for Communicator::begin.
+  Operation(Communicator& communicator, const char* collective, std::uint64_t in_flight = data_areas)
+      : communicator_(communicator), sequence_(communicator.begin(in_flight)), collective_(collective) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 

@@ -3,17 +3,41 @@
 // Phase 1: every rank exposes its send buffer. Phase 2: it reads its block from rank + 1, then rank + 2, ..., so that
 // the readers of a rank come one after the other unless they drift apart; its own block is copied while it would wait.
 // Phase 3: it says that it has read all and waits until the others have read its blocks.
-// Irregular blocks that are small together go through the data area, and nobody waits in phase 3.
-// Cost: two flag hops; n bytes copied, (p - 1) n read.
+// Small irregular blocks travel as letters, for which nobody waits in phase 3; so do others that are small together, in
+// the data area.
+// Cost: two flag hops, one if all are small; n bytes copied, (p - 1) n read.
 // Requires: nothing. The exchange of CMA-aware, section IV.C.1, in another order and without steps.
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/letter.h"
 #include "collectives/common/own_block.h"
 
 namespace tutti {
 
 namespace {
+
+Letters::Lengths lengths_of(const Communicator& communicator, const Blocks& send) {
+  Letters::Lengths lengths;
+  const int self = communicator.rank();
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (rank != self) lengths.add(Letters::index_of(rank, self), send.size(i), send.at(i));
+  }
+  return lengths;
+}
+
+void send_letters(Operation& operation, const Letters::Form& form, const Blocks& send) {
+  Communicator& communicator = operation.communicator();
+  Letters letters(communicator);
+  const int self = communicator.rank();
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (rank != self)
+      letters.write(operation.sequence(), form, Letters::index_of(rank, self), send.at(i), send.size(i));
+  }
+  letters.send(operation.sequence(), form, static_cast<std::size_t>(communicator.size() - 1));
+}
 
 /// Irregular blocks up to one grain together are copied in and out: that costs less than the second flag hop. Each rank
 /// decides for its own.
@@ -24,20 +48,37 @@ bool prefer_slot(const Blocks& send, std::size_t count) {
   return total <= grain_bytes;
 }
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
-  Communicator& communicator = operation.communicator();
+/// True if peers read the blocks where they are, so that this rank has to wait for them.
+bool expose_blocks(Operation& operation, const Blocks& send) {
+  const Communicator& communicator = operation.communicator();
+  const auto count = static_cast<std::size_t>(communicator.size());
+  return !post_blocks(operation, send, count, Side::source, prefer_slot(send, count),
+                      static_cast<std::ptrdiff_t>(communicator.rank()))
+              .exposure.in_the_ring;
+}
+
+/// No coroutine: it waits for one thing after the other.
+void run(Communicator& communicator, const AlltoallArguments& arguments) {
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  const auto count = static_cast<std::size_t>(ranks);
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
-  const ExposedBlocks mine =
-      post_blocks(operation, send, count, Side::source, prefer_slot(send, count), static_cast<std::ptrdiff_t>(self));
+  Letters letters(communicator);
+  const Letters::Form form = arguments.regular ? Letters::Form{} : letters.form_for(lengths_of(communicator, send));
+  Operation operation(communicator, "Alltoall", Letters::in_flight(form));
+  bool wait_for_readers = false;
+  if (form.place != Letters::Place::none)
+    send_letters(operation, form, send);
+  else
+    wait_for_readers = expose_blocks(operation, send);
   OwnBlock own(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                arguments.store);
 
+  // Who has sent letters does not wait for an answer, who has exposed blocks does. Of those from whom this rank expects
+  // nothing it does not know which they are.
   bool all_seen = true;
+  bool answer = false;
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
     const auto index = static_cast<std::size_t>(rank);
@@ -47,25 +88,24 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     }
     const sync::Flag& posted = operation.slot(rank).post.flag;
     own.copy_until(posted, operation.stamp());
-    co_await operation.has(posted, 0, rank);
+    wait_for_post(communicator, operation.sequence(), rank, "Alltoall");
+    if (letters.open(operation.sequence(), rank, Letters::index_of(self, rank), receive.at(index), receive.size(index)))
+      continue;
+    answer = true;
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
     if (const std::size_t bytes = fitting(communicator, theirs.bytes, receive.size(index)))
       communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
   }
   if (all_seen) communicator.seen_all(operation.sequence());
-  operation.publish(operation.own().done.flag[0]);
+  if (answer || !all_seen) operation.publish(operation.own().done.flag[0]);
   own.finish();
-  if (mine.exposure.in_the_ring) co_return;
-  for (int i = 1; i < ranks; ++i) {
+  for (int i = 1; wait_for_readers && i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
-    if (send.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    if (send.size(static_cast<std::size_t>(rank)) == 0) continue;
+    operation.wait(operation.slot(rank).done.flag[0], 0, rank);
+    communicator.check(rank, operation.sequence());
   }
-}
-
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  Operation operation(communicator, "Alltoall");
-  operation.run(body(operation, arguments));
+  operation.complete();
 }
 
 }  // namespace

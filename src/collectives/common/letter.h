@@ -1,12 +1,14 @@
-// Small blocks whose sizes their readers need not know beforehand: each travels as a letter, its size ahead of its bytes,
-// through the sender's post or, if longer, its data area. The ring frees the sender at once. For irregular collectives.
+// Small blocks whose sizes their readers need not know beforehand: each travels as a letter, through its sender's post
+// or, if longer, its data area. The ring frees the sender at once. For irregular collectives and neighbourhoods.
 //
-// A letter lies where its reader finds it without having read anything but the flag: a size or a distance that had to be
-// looked up first would cost one more transfer of a cache line.
+// Where a letter lies follows from the flag of the post and from which of them it is. A reader that knows no more than
+// that (how many its sender has written, and how long the others are, it does not) needs nothing else: a size or a
+// distance that had to be looked up first would cost one more transfer of a cache line.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "collectives/common/blocks.h"
 #include "reduction/copy.h"
@@ -24,86 +26,122 @@ inline void wait_for_post(Communicator& communicator, std::uint64_t sequence, in
   communicator.check(rank, sequence);
 }
 
-/// What a rank sends in one operation: `count` letters, each in an equal share of the post, or all of the data area.
+/// What a rank sends in one operation: letters, counted from 0, all of them in the post or all in the data area.
 class Letters {
  public:
-  /// Where they are: progress of the post's flag. none: the post says where the blocks are (blocks.h). delivered: the
-  /// sender has put its bytes where they belong; how many there were is in the post, as the size of a block.
+  /// Where they are. none: the post says where the blocks are (blocks.h). delivered: the sender has put its bytes where
+  /// they belong; how many there were is in the post, as the size of a block.
   enum class Place : std::uint64_t { none = 0, post = 1, area = 2, delivered = 3 };
 
-  Letters(Communicator& communicator, std::size_t count)
-      : communicator_(communicator),
-        count_(std::max<std::size_t>(1, count)),
-        post_share_(Post::inline_bytes / count_),
-        area_share_(communicator.slot_bytes() / count_ & ~std::size_t{15}) {}
+  /// How long they are. told: each begins with its size. even: all are of one size. same: there is but one, for all
+  /// readers.
+  enum class Sizes : std::uint64_t { told = 0, even = 1, same = 2 };
 
-  /// Where letters of at most `longest` bytes go that are at `source` now; none if they should not be letters.
-  Place place_of(std::size_t longest, const std::byte* source) const {
-    if (longest < post_share_) return Place::post;
-    return longest + sizeof(AreaSize) <= area_share_ && longest <= most(source) ? Place::area : Place::none;
+  /// What the sender decides, and the progress of its post's flag says.
+  struct Form {
+    Place place = Place::none;
+    Sizes sizes = Sizes::told;
+    std::size_t bytes = 0;  ///< of each letter, its size included if told; then that of the longest
+
+    static constexpr int bytes_shift = 4;
+    static constexpr std::size_t bytes_max = sync::progress_max >> bytes_shift;
+
+    constexpr std::uint64_t progress() const {
+      return static_cast<std::uint64_t>(place) | static_cast<std::uint64_t>(sizes) << 2 | bytes << bytes_shift;
+    }
+    static constexpr Form of(std::uint64_t progress) {
+      return {static_cast<Place>(progress & 3), static_cast<Sizes>(progress >> 2 & 3), progress >> bytes_shift};
+    }
+    /// From one letter to the next.
+    constexpr std::size_t distance() const {
+      if (sizes == Sizes::same) return 0;
+      return place == Place::area ? (bytes + 15) & ~std::size_t{15} : bytes;
+    }
+  };
+
+  /// What has to be known of the letters of a sender before their form is chosen.
+  struct Lengths {
+    std::size_t count = 0;  ///< one more than the highest index
+    std::size_t longest = 0;
+    std::size_t shortest = std::numeric_limits<std::size_t>::max();
+    const std::byte* source = nullptr;  ///< where one of the longest is now
+
+    void add(std::size_t i, std::size_t bytes, const std::byte* from) {
+      count = std::max(count, i + 1);
+      shortest = std::min(shortest, bytes);
+      if (bytes < longest) return;
+      longest = bytes;
+      source = from;
+    }
+    bool even() const { return shortest >= longest; }
+  };
+
+  explicit Letters(Communicator& communicator) : communicator_(communicator) {}
+
+  /// The letter of `rank` among those of a sender that has one for every other rank.
+  static std::size_t index_of(int rank, int sender) {
+    return static_cast<std::size_t>(rank < sender ? rank : rank - 1);
   }
 
-  /// Starts an operation in which this rank uses its data area for nothing but letters.
-  static std::uint64_t begin(Communicator& communicator, Place place) {
-    return communicator.begin(place == Place::area ? data_areas : ring_slots);
+  /// Place::none if they should not be letters.
+  Form form_for(const Lengths& of) const {
+    const bool even = of.even();
+    const Sizes sizes = even ? Sizes::even : Sizes::told;
+    const Form in_post{Place::post, sizes, of.longest + (even ? 0 : sizeof(PostSize))};
+    if (of.longest <= Post::inline_bytes && of.count * in_post.bytes <= Post::inline_bytes) return in_post;
+    const Form in_area{Place::area, sizes, of.longest + (even ? 0 : sizeof(AreaSize))};
+    const bool fit = of.longest <= most(of.source) && in_area.bytes <= Form::bytes_max &&
+                     of.count * in_area.distance() <= communicator_.slot_bytes();
+    return fit ? in_area : Form{};
   }
+  /// How many operations may be in flight where this rank uses its data area for nothing but letters (Communicator::begin).
+  static std::uint64_t in_flight(const Form& form) { return form.place == Place::post ? ring_slots : data_areas; }
 
   /// Writes letter `i`, for send().
-  void write(std::uint64_t sequence, Place place, std::size_t i, const std::byte* source, std::size_t bytes) {
-    const int self = communicator_.rank();
-    if (place == Place::post) {
-      std::byte* const letter = communicator_.slot(self, sequence).post.payload + i * post_share_;
-      *letter = static_cast<std::byte>(bytes);
-      reduction::copy(letter + 1, source, bytes);
-    } else {
-      std::byte* const letter = communicator_.slot_data(self, sequence) + i * area_share_;
-      const AreaSize size = bytes;
-      std::memcpy(letter, &size, sizeof size);
-      reduction::copy(letter + sizeof size, source, bytes);
-    }
+  void write(std::uint64_t sequence, const Form& form, std::size_t i, const std::byte* source, std::size_t bytes) {
+    std::byte* letter = place(communicator_.rank(), sequence, form.place) + i * form.distance();
+    if (form.sizes == Sizes::told)
+      letter = form.place == Place::post ? tell<PostSize>(letter, bytes) : tell<AreaSize>(letter, bytes);
+    reduction::copy(letter, source, bytes);
   }
-  /// All letters are written, the longest of them `longest` bytes.
-  void send(std::uint64_t sequence, Place place, std::size_t longest) {
-    communicator_.slot(communicator_.rank(), sequence)
-        .post.flag.set(sync::stamp(sequence, static_cast<std::uint64_t>(place)));
+  /// All letters are written, `count` of them.
+  void send(std::uint64_t sequence, const Form& form, std::size_t count) {
+    communicator_.slot(communicator_.rank(), sequence).post.flag.set(sync::stamp(sequence, form.progress()));
     communicator_.published();
-    if (place == Place::area) expect(sequence, longest);
+    if (form.place == Place::area)
+      communicator_.expect_data(sequence, form.sizes == Sizes::same ? form.bytes : count * form.distance());
   }
 
   /// A whole operation: one letter, or false and nothing has begun.
   bool send_alone(const std::byte* source, std::size_t bytes) {
-    const Place place = place_of(bytes, source);
-    if (place == Place::none) return false;
-    const std::uint64_t sequence = begin(communicator_, place);
-    write(sequence, place, 0, source, bytes);
-    send(sequence, place, bytes);
+    const Form form = form_for({1, bytes, bytes, source});
+    if (form.place == Place::none) return false;
+    const std::uint64_t sequence = communicator_.begin(in_flight(form));
+    write(sequence, form, 0, source, bytes);
+    send(sequence, form, 1);
     communicator_.complete(sequence);
     return true;
   }
 
-  /// Copies letter `i` of `rank`, at most `bytes`, after its post was seen. False if the post has no letters.
-  bool open(std::uint64_t sequence, int rank, std::size_t i, std::byte* destination, std::size_t bytes) {
-    const Post& post = communicator_.slot(rank, sequence).post;
-    switch (static_cast<Place>(post.flag.get() & sync::progress_max)) {
-      case Place::post: {
-        const std::byte* const letter = post.payload + i * post_share_;
-        copy_out(letter + 1, static_cast<std::size_t>(*letter), destination, bytes);
-        return true;
-      }
-      case Place::area: {
-        const std::byte* const letter = communicator_.slot_data(rank, sequence) + i * area_share_;
-        AreaSize size = 0;
-        std::memcpy(&size, letter, sizeof size);
-        copy_out(letter + sizeof size, size, destination, bytes);
-        return true;
-      }
-      default:
-        return false;
-    }
+  /// Copies letter `i` of `rank`, at most `room` bytes, after its post was seen. False if the post has no letters.
+  bool open(std::uint64_t sequence, int rank, std::size_t i, std::byte* destination, std::size_t room) {
+    const Form form = Form::of(communicator_.slot(rank, sequence).post.flag.get() & sync::progress_max);
+    if (form.place == Place::none || form.place == Place::delivered) return false;
+    const std::byte* letter = place(rank, sequence, form.place) + i * form.distance();
+    std::size_t size = form.bytes;
+    if (form.sizes == Sizes::told)
+      letter = form.place == Place::post ? told<PostSize>(letter, size) : told<AreaSize>(letter, size);
+    if (size == room) [[likely]]  // a branch: the processor copies before it knows the size
+      reduction::copy(destination, letter, room);
+    else
+      reduction::copy(destination, letter, fitting(communicator_, size, room));
+    return true;
   }
 
  private:
+  using PostSize = std::uint8_t;
   using AreaSize = std::uint64_t;
+  static_assert(Post::inline_bytes <= std::numeric_limits<PostSize>::max());
 
   /// Above this a block that peers can load is faster read where it is, though its owner has to wait for that. Between
   /// two cores without a cache in common two copies took half the time of one of 1 KiB, and 1.4 times that of 4 KiB.
@@ -116,24 +154,26 @@ class Letters {
     return node.oversubscribed || !memory::always_mapped(node.reach(source)) ? most : std::min(most, single_copy_bytes);
   }
 
-  void copy_out(const std::byte* letter, std::size_t size, std::byte* destination, std::size_t bytes) {
-    if (size == bytes) [[likely]]  // a branch: the processor copies before it knows the size
-      reduction::copy(destination, letter, bytes);
-    else
-      reduction::copy(destination, letter, fitting(communicator_, size, bytes));
+  std::byte* place(int rank, std::uint64_t sequence, Place place) {
+    return place == Place::post ? communicator_.slot(rank, sequence).post.payload
+                                : communicator_.slot_data(rank, sequence);
   }
-
-  /// As Communicator::expect_data, for each letter.
-  void expect(std::uint64_t sequence, std::size_t longest) {
-    const std::size_t end = std::min(longest + sizeof(AreaSize), expected_bytes_max / count_);
-    const std::byte* letter = communicator_.slot_data(communicator_.rank(), sequence + 1);
-    for (std::size_t i = 0; i < count_; ++i, letter += area_share_)
-      for (std::size_t at = 0; at < end; at += cache_line_bytes) sync::prefetch_to_write(letter + at);
+  /// Writes and reads the size that a letter begins with; what follows it.
+  template <class Size>
+  static std::byte* tell(std::byte* letter, std::size_t bytes) {
+    const auto size = static_cast<Size>(bytes);
+    std::memcpy(letter, &size, sizeof size);
+    return letter + sizeof size;
+  }
+  template <class Size>
+  static const std::byte* told(const std::byte* letter, std::size_t& bytes) {
+    Size size = 0;
+    std::memcpy(&size, letter, sizeof size);
+    bytes = size;
+    return letter + sizeof size;
   }
 
   Communicator& communicator_;
-  std::size_t count_;
-  std::size_t post_share_, area_share_;
 };
 
 }  // namespace tutti

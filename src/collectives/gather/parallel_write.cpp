@@ -24,7 +24,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
                                          Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
-  Letters letters(communicator, 1);
+  Letters letters(communicator);
   bool saw_all = true;
   for (int i = 1; i < communicator.size(); ++i) {
     const int writer = rank_at(arguments.root, i, communicator.size());
@@ -58,7 +58,7 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
 
 void run(Communicator& communicator, const GatherArguments& arguments) {
   const bool is_root = communicator.rank() == arguments.root;
-  if (!is_root && !arguments.regular && Letters(communicator, 1).send_alone(arguments.send, arguments.bytes)) return;
+  if (!is_root && !arguments.regular && Letters(communicator).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
   operation.run(is_root ? root(operation, arguments) : writer(operation, arguments));
 }

@@ -18,7 +18,7 @@ namespace {
 /// No coroutine: it never waits for two things at once.
 void read(Communicator& communicator, const GatherArguments& arguments) {
   const std::uint64_t sequence = communicator.begin(ring_slots);
-  Letters letters(communicator, 1);
+  Letters letters(communicator);
   sync::Flag& read_from = communicator.slot(arguments.root, sequence).done.flag[0];
   bool saw_all = true;
   keep_own_block(communicator, arguments);
@@ -55,7 +55,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
 void run(Communicator& communicator, const GatherArguments& arguments) {
   if (communicator.rank() == arguments.root) {
     read(communicator, arguments);
-  } else if (arguments.regular || !Letters(communicator, 1).send_alone(arguments.send, arguments.bytes)) {
+  } else if (arguments.regular || !Letters(communicator).send_alone(arguments.send, arguments.bytes)) {
     Operation operation(communicator, "Gather");
     operation.run(sender(operation, arguments));
   }

@@ -1,9 +1,9 @@
 // Neighbor_allgather(v) and Neighbor_alltoall(v,w): copied straight from the neighbour's buffer.
 //
-// Phase 1: every rank that has somebody to send to posts its blocks: the smallest, all of them, in the flag's own line;
-// small ones, and those that peers cannot reach, copied into the operation's data area; others where they are. Phase 2:
-// it takes the blocks of its sources, those first that are there already. Phase 3: who has exposed its own memory waits
-// until its destinations have taken what is theirs.
+// Phase 1: every rank that has somebody to send to posts its blocks: small ones as letters, the smallest of them in the
+// flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
+// area; others where they are. Phase 2: it takes the blocks of its sources, those first that are there already. Phase 3:
+// who has exposed its own memory waits until its destinations have taken what is theirs.
 // Cost: one flag hop for what travels in lines or data areas, else two; n bytes copied of n received, twice if small.
 // A rank waits for its own neighbours only.
 // Requires: nothing. How a rank sends is its own decision, read by the receivers from the post: degrees and, for the
@@ -12,24 +12,24 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
-#include "reduction/copy.h"
+#include "collectives/common/letter.h"
 
 namespace tutti {
 
 namespace {
 
-// The progress of the post's flag says what it holds: 0 where the blocks are (blocks.h), otherwise the blocks
-// themselves, regular ones of so many bytes, or one for all destinations.
-constexpr std::uint64_t inline_blocks = 1;
-constexpr std::uint64_t inline_same_block = inline_blocks + Post::inline_bytes + 1;
-
-bool somebody(const int* ranks, int count, int self) {
-  for (int i = 0; i < count; ++i)
-    if (ranks[i] >= 0 && ranks[i] != self) return true;
-  return false;
+/// use(i) for each block that has to travel: not to null processes, nor to this rank itself; once if all get the same.
+template <class Use>
+void for_each_sent(const NeighborArguments& arguments, int self, Use&& use) {
+  const bool same = arguments.send.is_regular() && arguments.send.stride == 0;
+  for (int i = 0; i < arguments.destination_count; ++i) {
+    if (arguments.destinations[i] < 0 || arguments.destinations[i] == self) continue;
+    use(static_cast<std::size_t>(same ? 0 : i));
+    if (same) return;
+  }
 }
 
-/// What of `blocks` has to travel.
+/// What of `blocks` has to travel if they are not letters.
 std::size_t bytes_of(const Blocks& blocks, std::size_t count) {
   if (blocks.is_regular()) return blocks.stride == 0 ? blocks.bytes : blocks.bytes * count;
   std::size_t bytes = 0;
@@ -37,26 +37,24 @@ std::size_t bytes_of(const Blocks& blocks, std::size_t count) {
   return bytes;
 }
 
-/// True if peers read this rank's own memory, so that it has to wait for them.
-bool post_send(Operation& operation, const NeighborArguments& arguments) {
-  const auto count = static_cast<std::size_t>(arguments.destination_count);
-  const Blocks& blocks = arguments.send;
-  const std::size_t bytes = bytes_of(blocks, count);
-  if (!blocks.is_regular() || bytes > Post::inline_bytes) {
-    const bool small = bytes <= operation.communicator().node().settings.eager_max;
-    return !post_blocks(operation, blocks, count, Side::source, small).exposure.in_the_ring;
-  }
-  Post& post = operation.own().post;
-  if (blocks.stride == 0 || blocks.stride == blocks.bytes)
-    reduction::copy(post.payload, blocks.base, bytes);
-  else
-    for (std::size_t i = 0; i < count; ++i)
-      reduction::copy(post.payload + i * blocks.bytes, blocks.at(i), blocks.bytes);
-  operation.publish(post.flag, (blocks.stride == 0 ? inline_same_block : inline_blocks) + blocks.bytes);
-  return false;
+void send_letters(Operation& operation, const NeighborArguments& arguments, const Letters::Form& form,
+                  std::size_t count) {
+  Communicator& communicator = operation.communicator();
+  Letters letters(communicator);
+  for_each_sent(arguments, communicator.rank(), [&](std::size_t i) {
+    letters.write(operation.sequence(), form, i, arguments.send.at(i), arguments.send.size(i));
+  });
+  letters.send(operation.sequence(), form, count);
 }
 
-/// Takes the block of source `i`, which has posted. True if it was taken from the source's own memory.
+/// True if peers read this rank's own memory, so that it has to wait for them.
+bool expose_blocks(Operation& operation, const NeighborArguments& arguments) {
+  const auto count = static_cast<std::size_t>(arguments.destination_count);
+  const bool small = bytes_of(arguments.send, count) <= operation.communicator().node().settings.eager_max;
+  return !post_blocks(operation, arguments.send, count, Side::source, small).exposure.in_the_ring;
+}
+
+/// Takes the block of source `i`, which has posted. True if the source may be waiting for that.
 bool take(Operation& operation, const NeighborArguments& arguments, std::size_t i) {
   Communicator& communicator = operation.communicator();
   const int source = arguments.sources[i];
@@ -69,25 +67,17 @@ bool take(Operation& operation, const NeighborArguments& arguments, std::size_t 
     return false;
   }
   communicator.check(source, operation.sequence());
-  const Post& post = operation.slot(source).post;
-  if (const std::uint64_t inlined = post.flag.get() & sync::progress_max) {
-    const bool same = inlined >= inline_same_block;
-    const auto sent = static_cast<std::size_t>(inlined - (same ? inline_same_block : inline_blocks));
-    reduction::copy(to, post.payload + (same ? 0 : index * sent), fitting(communicator, sent, room));
-    return false;
-  }
+  if (Letters(communicator).open(operation.sequence(), source, index, to, room)) return false;
   const RemoteBlock block = posted_block(operation, source, index, Side::source);
   if (const std::size_t bytes = fitting(communicator, block.bytes, room))
     communicator.peer(source).copy_from(block.region, block.offset, to, bytes, arguments.store);
   return true;
 }
 
-Task exchange(Operation& operation, const NeighborArguments& arguments) {
+/// Takes the blocks of all sources. True if one of them may be waiting for that.
+bool take_all(Operation& operation, const NeighborArguments& arguments) {
   const int self = operation.communicator().rank();
   const auto sources = static_cast<std::size_t>(arguments.source_count);
-  const bool wait_for_readers =
-      somebody(arguments.destinations, arguments.destination_count, self) && post_send(operation, arguments);
-
   bool answer = false;
   std::size_t left = 0;
   auto* later = operation.array<std::uint32_t>(sources);
@@ -101,21 +91,37 @@ Task exchange(Operation& operation, const NeighborArguments& arguments) {
   }
   for (std::size_t at = 0; at < left; ++at) {
     const int source = arguments.sources[later[at]];
-    co_await operation.has(operation.slot(source).post.flag, 0, source);
+    operation.wait(operation.slot(source).post.flag, 0, source);
     answer |= take(operation, arguments, later[at]);
   }
-  // Sources that wait do so for this flag; those that sent a copy do not.
-  if (answer) operation.publish(operation.own().done.flag[0]);
-  if (!wait_for_readers) co_return;
-  for (int i = 0; i < arguments.destination_count; ++i) {
-    const int reader = arguments.destinations[i];
-    if (reader >= 0 && reader != self) co_await operation.has(operation.slot(reader).done.flag[0], 0, reader);
-  }
+  return answer;
 }
 
+/// No coroutine: it waits for one thing after the other.
 void run(Communicator& communicator, const NeighborArguments& arguments) {
-  Operation operation(communicator, "Neighbor exchange");
-  operation.run(exchange(operation, arguments));
+  const int self = communicator.rank();
+  const Blocks& send = arguments.send;
+  Letters::Lengths lengths;
+  for_each_sent(arguments, self, [&](std::size_t i) { lengths.add(i, send.size(i), send.at(i)); });
+  Letters::Form form = Letters(communicator).form_for(lengths);
+  if (send.is_regular() && send.stride == 0) form.sizes = Letters::Sizes::same;
+  Operation operation(communicator, "Neighbor exchange", Letters::in_flight(form));
+  bool wait_for_readers = false;
+  if (lengths.count > 0) {
+    if (form.place != Letters::Place::none)
+      send_letters(operation, arguments, form, lengths.count);
+    else
+      wait_for_readers = expose_blocks(operation, arguments);
+  }
+  // Sources that wait do so for this flag; those that sent a copy do not.
+  if (take_all(operation, arguments)) operation.publish(operation.own().done.flag[0]);
+  for (int i = 0; wait_for_readers && i < arguments.destination_count; ++i) {
+    const int reader = arguments.destinations[i];
+    if (reader < 0 || reader == self) continue;
+    operation.wait(operation.slot(reader).done.flag[0], 0, reader);
+    communicator.check(reader, operation.sequence());
+  }
+  operation.complete();
 }
 
 }  // namespace

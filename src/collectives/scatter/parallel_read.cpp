@@ -16,30 +16,25 @@ namespace tutti {
 
 namespace {
 
-/// How many letters the root sends, and which of them is for `rank`.
-std::size_t letters_of(const Communicator& communicator) {
-  return static_cast<std::size_t>(communicator.size() - 1);
-}
-std::size_t letter_for(int rank, int root) {
-  return static_cast<std::size_t>(rank < root ? rank : rank - 1);
-}
-
 /// False, without having begun, if the blocks should not travel as letters.
 bool send_letters(Communicator& communicator, const ScatterArguments& arguments) {
   const Blocks& blocks = arguments.send;
-  std::size_t longest = 0;
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    if (rank != arguments.root) longest = std::max(longest, blocks.size(static_cast<std::size_t>(rank)));
-  Letters letters(communicator, letters_of(communicator));
-  const Letters::Place place = letters.place_of(longest, blocks.base);
-  if (place == Letters::Place::none) return false;
-  const std::uint64_t sequence = Letters::begin(communicator, place);
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    if (rank != arguments.root)
-      letters.write(sequence, place, letter_for(rank, arguments.root), blocks.at(i), blocks.size(i));
-  }
-  letters.send(sequence, place, longest);
+  Letters::Lengths lengths;
+  const auto for_each = [&](auto&& use) {
+    for (int rank = 0; rank < communicator.size(); ++rank) {
+      const auto i = static_cast<std::size_t>(rank);
+      if (rank != arguments.root) use(Letters::index_of(rank, arguments.root), blocks.size(i), blocks.at(i));
+    }
+  };
+  for_each([&](std::size_t letter, std::size_t bytes, const std::byte* from) { lengths.add(letter, bytes, from); });
+  Letters letters(communicator);
+  const Letters::Form form = letters.form_for(lengths);
+  if (form.place == Letters::Place::none) return false;
+  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
+  for_each([&](std::size_t letter, std::size_t bytes, const std::byte* from) {
+    letters.write(sequence, form, letter, from, bytes);
+  });
+  letters.send(sequence, form, lengths.count);
   keep_own_block(communicator, arguments);
   communicator.complete(sequence);
   return true;
@@ -67,9 +62,9 @@ void read(Communicator& communicator, const ScatterArguments& arguments) {
   bool answer = true;
   if (arguments.bytes > 0) {
     wait_for_post(communicator, sequence, arguments.root, "Scatter");
-    if (!arguments.regular &&
-        Letters(communicator, letters_of(communicator))
-            .open(sequence, arguments.root, letter_for(self, arguments.root), arguments.receive, arguments.bytes)) {
+    if (!arguments.regular && Letters(communicator)
+                                  .open(sequence, arguments.root, Letters::index_of(self, arguments.root),
+                                        arguments.receive, arguments.bytes)) {
       answer = false;
     } else {
       const RemoteBlock block =
