@@ -109,22 +109,24 @@ TEST_P(Alltoall, WhatDoesNotFitIsCutAndNotedOnItsReceiverAlone) {
     if (!algorithm->eligible(irregular)) continue;
     const World world = world_of(ranks, GetParam(), std::string("alltoallv:") + algorithm->name);
     run_ranks(world, [&](int rank, Collectives& collectives) {
-      for (const std::size_t bytes : {std::size_t{16}, std::size_t{1000}, std::size_t{30'000}}) {
-        const bool last = rank == ranks - 1;
-        BlockBuffer send({bytes, bytes, bytes}, 0);
-        send.bytes.assign(send.bytes.size(), std::byte{1});
-        BlockBuffer receive({last ? bytes / 2 : bytes, bytes, bytes}, 40'000);
-        AlltoallArguments arguments;
-        arguments.send = send.blocks(false);
-        arguments.receive = receive.blocks(false);
-        arguments.regular = false;
-        ASSERT_TRUE(collectives.alltoall(arguments));
-        ASSERT_EQ(collectives.communicator().truncated, last) << collectives.last_algorithm() << ' ' << bytes;
-        ASSERT_EQ(static_cast<std::size_t>(std::count(receive.bytes.begin(), receive.bytes.end(), std::byte{1})),
-                  last ? 2 * bytes + bytes / 2 : 3 * bytes)
-            << collectives.last_algorithm();
-        collectives.communicator().truncated = false;
-      }
+      for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30'000}})
+        for (const std::size_t less : {0, 1}) {  // for each rank after the first
+          const bool last = rank == ranks - 1;
+          const std::size_t mine = bytes - less * static_cast<std::size_t>(rank);
+          BlockBuffer send({bytes, bytes - less, bytes - 2 * less}, 0);
+          send.bytes.assign(send.bytes.size(), std::byte{1});
+          BlockBuffer receive({last ? mine / 2 : mine, mine, mine}, 40'000);
+          AlltoallArguments arguments;
+          arguments.send = send.blocks(false);
+          arguments.receive = receive.blocks(false);
+          arguments.regular = false;
+          ASSERT_TRUE(collectives.alltoall(arguments));
+          ASSERT_EQ(collectives.communicator().truncated, last) << collectives.last_algorithm() << ' ' << bytes;
+          ASSERT_EQ(static_cast<std::size_t>(std::count(receive.bytes.begin(), receive.bytes.end(), std::byte{1})),
+                    last ? 2 * mine + mine / 2 : 3 * mine)
+              << collectives.last_algorithm();
+          collectives.communicator().truncated = false;
+        }
     });
   }
 }

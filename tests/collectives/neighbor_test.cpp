@@ -155,7 +155,7 @@ void sweep(Reach reach, const Edges& edges) {
     world.algorithm = std::string("neighbor:") + algorithm->name + ";neighborv:" + algorithm->name;
     run_ranks(world, [&](int rank, Collectives& collectives) {
       int salt = 0;
-      for (const std::size_t bytes : {0, 1, 8, 30, 31, 60, 120, 121, 1000, 4096, 4097, 20000, 100001})
+      for (const std::size_t bytes : {0, 1, 8, 30, 31, 56, 57, 112, 113, 1000, 2049, 4096, 4097, 20000, 100001})
         for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
           exchange(edges, collectives, rank, form, bytes, ++salt);
       // Ranks run ahead of others that are not their neighbours, as far as the ring lets them.
@@ -194,21 +194,24 @@ TEST_P(Neighbors, WhatDoesNotFitIsCutAndNoted) {
   world.ranks = 3;
   world.reach = GetParam();
   run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const std::size_t bytes : {std::size_t{16}, std::size_t{1000}, std::size_t{30000}}) {
-      NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
-      const std::vector<std::byte> send(2 * bytes, std::byte{1});
-      std::vector<std::byte> receive(2 * bytes, std::byte{0x5a});
-      const std::size_t sizes[2] = {bytes, bytes};
-      const std::size_t room[2] = {bytes, rank == 1 ? bytes / 2 : bytes};
-      const std::ptrdiff_t offsets[2] = {0, static_cast<std::ptrdiff_t>(bytes)};
-      arguments.regular = false;
-      arguments.send = Blocks::irregular(send.data(), sizes, offsets);
-      arguments.receive = Blocks::irregular(receive.data(), room, offsets);
-      ASSERT_TRUE(collectives.neighbor(arguments));
-      ASSERT_EQ(collectives.communicator().truncated, rank == 1);
-      ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), room[0] + room[1]);
-      collectives.communicator().truncated = false;
-    }
+    for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30000}})
+      for (const std::size_t less : {0, 1}) {
+        NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
+        const std::vector<std::byte> send(2 * bytes, std::byte{1});
+        std::vector<std::byte> receive(2 * bytes, std::byte{0x5a});
+        // What is sent to the right comes from the left.
+        const std::size_t sizes[2] = {bytes, bytes - less};
+        const std::size_t room[2] = {bytes - less, rank == 1 ? bytes / 2 : bytes};
+        const std::ptrdiff_t offsets[2] = {0, static_cast<std::ptrdiff_t>(bytes)};
+        arguments.regular = false;
+        arguments.send = Blocks::irregular(send.data(), sizes, offsets);
+        arguments.receive = Blocks::irregular(receive.data(), room, offsets);
+        ASSERT_TRUE(collectives.neighbor(arguments));
+        ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+        ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})),
+                  room[0] + room[1]);
+        collectives.communicator().truncated = false;
+      }
   });
 }
 
