@@ -90,10 +90,18 @@ class Letters {
     const Form in_post{Place::post, sizes, of.longest + (even ? 0 : sizeof(PostSize))};
     if (of.longest <= Post::inline_bytes && of.count * in_post.bytes <= Post::inline_bytes) return in_post;
     const Form in_area{Place::area, sizes, of.longest + (even ? 0 : sizeof(AreaSize))};
-    const bool fit = of.longest <= most(of.source) && in_area.bytes <= Form::bytes_max &&
+    const bool fit = pays_to_copy(of) && in_area.bytes <= Form::bytes_max &&
                      of.count * in_area.distance() <= communicator_.slot_bytes();
     return fit ? in_area : Form{};
   }
+  /// Whether blocks are better copied to where their sender need not wait for the readers, than read where they are.
+  bool pays_to_copy(const Lengths& of) const {
+    const Node& node = communicator_.node();
+    if (of.longest > node.settings.eager_max) return false;
+    // Where ranks take turns, waiting for a reader costs a turn.
+    return of.longest <= single_copy_bytes || node.oversubscribed || !memory::always_mapped(node.reach(of.source));
+  }
+
   /// How many operations may be in flight where this rank uses its data area for nothing but letters (Communicator::begin).
   static std::uint64_t in_flight(const Form& form) { return form.place == Place::post ? ring_slots : data_areas; }
 
@@ -146,13 +154,6 @@ class Letters {
   /// Above this a block that peers can load is faster read where it is, though its owner has to wait for that. Between
   /// two cores without a cache in common two copies took half the time of one of 1 KiB, and 1.4 times that of 4 KiB.
   static constexpr std::size_t single_copy_bytes = 2048;
-
-  std::size_t most(const std::byte* source) const {
-    const Node& node = communicator_.node();
-    const std::size_t most = node.settings.eager_max;
-    // Where ranks take turns, waiting for a reader costs a turn.
-    return node.oversubscribed || !memory::always_mapped(node.reach(source)) ? most : std::min(most, single_copy_bytes);
-  }
 
   std::byte* place(int rank, std::uint64_t sequence, Place place) {
     return place == Place::post ? communicator_.slot(rank, sequence).post.payload

@@ -48,9 +48,10 @@ void send_letters(Operation& operation, const NeighborArguments& arguments, cons
 }
 
 /// True if peers read this rank's own memory, so that it has to wait for them.
-bool expose_blocks(Operation& operation, const NeighborArguments& arguments) {
+bool expose_blocks(Operation& operation, const NeighborArguments& arguments, bool pays_to_copy) {
   const auto count = static_cast<std::size_t>(arguments.destination_count);
-  const bool small = bytes_of(arguments.send, count) <= operation.communicator().node().settings.eager_max;
+  const std::size_t eager_max = operation.communicator().node().settings.eager_max;
+  const bool small = pays_to_copy && bytes_of(arguments.send, count) <= eager_max;
   return !post_blocks(operation, arguments.send, count, Side::source, small).exposure.in_the_ring;
 }
 
@@ -103,7 +104,8 @@ void run(Communicator& communicator, const NeighborArguments& arguments) {
   const Blocks& send = arguments.send;
   Letters::Lengths lengths;
   for_each_sent(arguments, self, [&](std::size_t i) { lengths.add(i, send.size(i), send.at(i)); });
-  Letters::Form form = Letters(communicator).form_for(lengths);
+  const Letters letters(communicator);
+  Letters::Form form = letters.form_for(lengths);
   if (send.is_regular() && send.stride == 0) form.sizes = Letters::Sizes::same;
   Operation operation(communicator, "Neighbor exchange", Letters::in_flight(form));
   bool wait_for_readers = false;
@@ -111,7 +113,7 @@ void run(Communicator& communicator, const NeighborArguments& arguments) {
     if (form.place != Letters::Place::none)
       send_letters(operation, arguments, form, lengths.count);
     else
-      wait_for_readers = expose_blocks(operation, arguments);
+      wait_for_readers = expose_blocks(operation, arguments, letters.pays_to_copy(lengths));
   }
   // Sources that wait do so for this flag; those that sent a copy do not.
   if (take_all(operation, arguments)) operation.publish(operation.own().done.flag[0]);
