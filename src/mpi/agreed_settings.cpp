@@ -10,25 +10,44 @@ extern char** environ;
 
 namespace tutti::mpi {
 
-Settings agreed_settings(int world_rank, Log& log) {
-  constexpr std::size_t text_bytes = 8192;
-  std::vector<char> text(text_bytes, '\0');
-  if (world_rank == 0) {
-    std::size_t used = 0;
-    for (char** entry = environ; entry && *entry; ++entry) {
-      const std::size_t length = std::strlen(*entry) + 1;
-      if (std::strncmp(*entry, "TUTTI_", 6) != 0) continue;
-      if (used + length + 1 > text_bytes) {
-        log.warn("the TUTTI_ variables are longer than %zu bytes together; the rest is ignored", text_bytes);
-        break;
-      }
-      std::memcpy(text.data() + used, *entry, length);
-      used += length;
+namespace {
+
+constexpr std::size_t text_bytes = 8192;
+
+}  // namespace
+
+std::string own_variables(const Log& log) {
+  std::string text;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    if (std::strncmp(*entry, "TUTTI_", 6) != 0) continue;
+    const std::size_t length = std::strlen(*entry) + 1;
+    if (text.size() + length + 1 > text_bytes) {
+      log.warn("the TUTTI_ variables are longer than %zu bytes together; the rest is ignored", text_bytes);
+      break;
     }
+    text.append(*entry, length);
   }
-  host.Bcast(text.data(), text_bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+  return text;
+}
+
+std::uint64_t hash_of(const std::string& variables) {
+  std::uint64_t hash = 0xcbf29ce484222325ull;
+  for (const char each : variables) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3ull;
+  return hash;
+}
+
+std::string variables_of_first_rank(const std::string& own, int world_rank) {
+  std::string text = world_rank == 0 ? own : std::string();
+  text.resize(text_bytes);
+  host.Bcast(text.data(), static_cast<int>(text_bytes), MPI_CHAR, 0, MPI_COMM_WORLD);
+  const auto last = text.find_last_not_of('\0');
+  text.resize(last == std::string::npos ? 0 : last + 2);
+  return text;
+}
+
+Settings settings_from(const std::string& variables, const Log& log) {
   std::vector<const char*> entries;
-  for (const char* at = text.data(); *at; at += std::strlen(at) + 1) entries.push_back(at);
+  for (const char* at = variables.c_str(); *at; at += std::strlen(at) + 1) entries.push_back(at);
   entries.push_back(nullptr);
   return Settings::from_environment(entries.data(), log);
 }

@@ -19,7 +19,7 @@ Job* the_job = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 /// Grows when a communicator is freed: a cached handle may mean another communicator from then on.
 std::atomic<std::uint64_t> generation{1};
-std::atomic<std::uint64_t> communicators_made{0};
+std::atomic<std::uint64_t> communicators_made{1};  // MPI_COMM_WORLD
 
 /// Of communicators that this rank has freed, and others not yet.
 struct LeftBehind {
@@ -41,16 +41,6 @@ void clear_remains() {
     return true;
   });
 }
-
-/// What the ranks of a communicator tell each other when its state is built.
-struct Entry {
-  std::uint64_t node;
-  std::uint64_t offset;  ///< of the shared part; no_offset: the arena is full
-  std::uint64_t identity;
-  std::int32_t node_rank;
-  std::int32_t padding;
-};
-constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 
 /// A duplicate gets a state of its own.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
@@ -84,28 +74,9 @@ bool of_one_job(MPI_Comm communicator, int size) {
   return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
 }
 
-void build(CommunicatorState& state, MPI_Comm communicator) {
-  int inter = 0, size = 0, rank = 0;
-  host.Comm_test_inter(communicator, &inter);
-  host.Comm_size(communicator, &size);
-  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
-  if (inter || size < 2) return;
-  // Each rank finds the same, by itself: asking would need all of them to answer.
-  state.refusal = Refusal::jobs;
-  if (!of_one_job(communicator, size)) return;
-  host.Comm_rank(communicator, &rank);
-  clear_remains();
-  Node& node = the_job->node;
-  const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
-  const Entry mine{the_job->node_identity, offset.value_or(no_offset),
-                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
-  std::vector<Entry> all(static_cast<std::size_t>(size));
-  if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
-    // The host has told the program; it cannot use the communicator either.
-    if (offset) node.arena->release(*offset);
-    state.refusal = Refusal::arguments;
-    return;
-  }
+/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none.
+void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all) {
+  const Entry& mine = all[static_cast<std::size_t>(rank)];
   CommunicatorLayout layout;
   layout.rank = rank;
   layout.identity = all.front().identity;
@@ -118,11 +89,38 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   }
   state.refusal = same_node ? Refusal::memory : Refusal::nodes;
   if (!usable) {
-    if (offset) node.arena->release(*offset);
+    if (mine.offset != no_offset) the_job->node.arena->release(mine.offset);
     return;
   }
-  state.communicator = std::make_unique<Communicator>(node, std::move(layout));
+  state.communicator = std::make_unique<Communicator>(the_job->node, std::move(layout));
   state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
+}
+
+void build(CommunicatorState& state, MPI_Comm communicator) {
+  int inter = 0, size = 0, rank = 0;
+  host.Comm_test_inter(communicator, &inter);
+  host.Comm_size(communicator, &size);
+  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
+  if (inter || size < 2) return;
+  host.Comm_rank(communicator, &rank);
+  // What would be exchanged has travelled with the first exchange of the start-up.
+  if (communicator == MPI_COMM_WORLD) return set_up(state, rank, the_job->world);
+  // Each rank finds the same, by itself: asking would need all of them to answer.
+  state.refusal = Refusal::jobs;
+  if (!of_one_job(communicator, size)) return;
+  clear_remains();
+  Node& node = the_job->node;
+  const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
+  const Entry mine{the_job->node_identity, offset.value_or(no_offset),
+                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
+  std::vector<Entry> all(static_cast<std::size_t>(size));
+  if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
+    // The host has told the program; it cannot use the communicator either.
+    if (offset) node.arena->release(*offset);
+    state.refusal = Refusal::arguments;
+    return;
+  }
+  set_up(state, rank, all);
 }
 
 /// What state_of() found last, in this thread.

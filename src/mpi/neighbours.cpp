@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "topology/cpu_set.h"
 
@@ -50,6 +52,7 @@ Card card_of_this_process() {
   card.user = static_cast<std::int32_t>(getuid());
   card.arena_descriptor = -1;
   card.window_descriptor = -1;
+  card.world_offset = no_offset;
   card.outlives_ranks = outlives_its_ranks() ? 1 : 0;
   const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
@@ -68,9 +71,23 @@ Neighbours neighbours_of(int world_rank, const std::vector<Card>& all) {
   return here;
 }
 
-std::uint64_t node_identity_of(const Neighbours& here) {
-  const Card& first = here.cards.front();
-  return mix(mix(first.host, &first.process, sizeof first.process), &first.magic_address, sizeof first.magic_address);
+std::vector<Entry> world_entries(const std::vector<Card>& all) {
+  struct Known {
+    std::uint64_t identity = 0;
+    std::int32_t ranks = 0;
+  };
+  std::map<std::pair<std::uint64_t, std::int32_t>, Known> nodes;
+  std::vector<Entry> entries;
+  for (const Card& card : all) {
+    Known& node = nodes[{card.host, card.user}];
+    // Its first rank tells it from others, of other jobs too.
+    if (node.ranks == 0) {
+      node.identity = mix(card.host, &card.process, sizeof card.process);
+      node.identity = mix(node.identity, &card.magic_address, sizeof card.magic_address);
+    }
+    entries.push_back({node.identity, card.world_offset, 1, node.ranks++, 0});
+  }
+  return entries;
 }
 
 }  // namespace tutti::mpi

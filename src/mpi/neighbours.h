@@ -22,6 +22,8 @@ struct Card {
   std::uint64_t window_bytes;
   std::uint64_t window_probe;  ///< offset of the magic value in the window
   std::uint64_t magic_address;
+  std::uint64_t variables;     ///< hash of the settings that all that follows was made by
+  std::uint64_t world_offset;  ///< of this rank's shared part of MPI_COMM_WORLD in its arena; no_offset: it is full
   XpmemCard xpmem;
   // How many files rank 0 of the job has to read: usually none, then nothing needs to be said about them.
   std::int32_t probe_files;
@@ -29,6 +31,18 @@ struct Card {
   std::int32_t outlives_ranks;  ///< the job goes on when some of its ranks die
   std::int32_t padding;
   std::uint64_t affinity[affinity_words];
+};
+
+/// Where there is no room in an arena.
+constexpr std::uint64_t no_offset = ~std::uint64_t{0};
+
+/// What the ranks of a communicator know of each other when its state is built.
+struct Entry {
+  std::uint64_t node;      ///< equal on the ranks of this job and node, different otherwise
+  std::uint64_t offset;    ///< of the shared part in the rank's arena, or no_offset
+  std::uint64_t identity;  ///< of the communicator, if this is its first rank
+  std::int32_t node_rank;
+  std::int32_t padding;
 };
 
 /// The ranks of this node and what each said.
@@ -44,7 +58,7 @@ Card card_of_this_process();
 /// all: the cards by rank in MPI_COMM_WORLD.
 Neighbours neighbours_of(int world_rank, const std::vector<Card>& all);
 
-/// Equal on all ranks of this job and node, different otherwise.
-std::uint64_t node_identity_of(const Neighbours& here);
+/// The entries for MPI_COMM_WORLD, from the same cards.
+std::vector<Entry> world_entries(const std::vector<Card>& all);
 
 }  // namespace tutti::mpi

@@ -9,7 +9,28 @@
 
 namespace tutti::mpi {
 
+namespace {
+
+/// Of this machine, serialised; empty if nobody has looked. Never destroyed: MPI_Init may be called by a constructor.
+std::vector<std::uint8_t>& machine_of_this_process() {
+  static auto& bytes = *new std::vector<std::uint8_t>;
+  return bytes;
+}
+
+}  // namespace
+
+void look_at_machine() {
+  std::string error;
+  if (const auto machine = topology::Machine::load("", error)) machine_of_this_process() = machine->serialise();
+}
+
 void publish_machine(const Node& node, ArenaHeader* header) {
+  const auto publish = [header](const std::vector<std::uint8_t>& bytes) {
+    if (bytes.size() > header_bytes - sizeof(ArenaHeader)) return;
+    std::memcpy(header->machine, bytes.data(), bytes.size());
+    header->machine_bytes = bytes.size();
+  };
+  if (node.settings.topology.empty() && !machine_of_this_process().empty()) return publish(machine_of_this_process());
   std::string error;
   auto machine = topology::Machine::load(node.settings.topology, error);
   if (!machine && !node.settings.topology.empty()) {
@@ -20,10 +41,7 @@ void publish_machine(const Node& node, ArenaHeader* header) {
     node.log.warn("%s; a flat machine is assumed", error.c_str());
     return;
   }
-  const auto bytes = machine->serialise();
-  if (bytes.size() > header_bytes - sizeof(ArenaHeader)) return;
-  std::memcpy(header->machine, bytes.data(), bytes.size());
-  header->machine_bytes = bytes.size();
+  publish(machine->serialise());
 }
 
 std::optional<topology::Machine> published_machine(const Node& node) {

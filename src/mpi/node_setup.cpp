@@ -1,30 +1,22 @@
 #include "mpi/node_setup.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "mpi/agreed_settings.h"
-#include "mpi/arena_header.h"
 #include "mpi/descriptors.h"
 #include "mpi/measured_model.h"
 #include "mpi/mechanisms.h"
-#include "mpi/neighbours.h"
 #include "mpi/node_machine.h"
+#include "mpi/offer.h"
 #include "mpi/peer_memory.h"
 #include "mpi/preload_unmap.h"
-#include "mpi/process_window.h"
 #include "mpi/roll_call.h"
-#include "mpi/site_files.h"
 #include "mpi/start_watch.h"
 #include "mpi/tables.h"
 #include "mpi/waiting.h"
-
-extern char** environ;
 
 namespace tutti::mpi {
 
@@ -58,10 +50,102 @@ double start_up_patience(RollCall::Result result, int world_size, const Settings
   return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
 }
 
+/// Without warnings: they are for the settings of the job.
+Settings settings_of_this_process() {
+  Log silent;
+  silent.set_quiet(true);
+  return settings_from(own_variables(silent), silent);
+}
+
+/// What this rank offers, by settings that are the same on all ranks, and the cards of all.
+struct Exchange {
+  Offer offer;
+  std::vector<Card> all;  ///< by rank of MPI_COMM_WORLD
+};
+
+/// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread, and
+/// who has others makes its offer anew.
+Exchange exchange_cards(Job& job, int world_rank, int world_size) {
+  Node& node = job.node;
+  Exchange result;
+  result.all.resize(static_cast<std::size_t>(world_size));
+  const auto offer_by = [&](const std::string& variables) {
+    node.settings = settings_from(variables, node.log);
+    node.log.set_verbose(node.settings.verbose && world_rank == 0);
+    result.offer = make_offer(job, world_rank, world_size, hash_of(variables));
+  };
+  const auto tell_all = [&] {
+    const Card& own = result.offer.card;
+    host.Allgather(&own, sizeof own, MPI_BYTE, result.all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  };
+  const std::string variables = own_variables(node.log);
+  offer_by(variables);
+  tell_all();
+  const std::uint64_t wanted = result.all.front().variables;
+  if (std::all_of(result.all.begin(), result.all.end(), [&](const Card& each) { return each.variables == wanted; }))
+    return result;
+  const std::string agreed = variables_of_first_rank(variables, world_rank);
+  if (result.offer.card.variables != wanted) {
+    withdraw(job, result.offer);
+    offer_by(agreed);
+  }
+  tell_all();
+  return result;
+}
+
+/// Maps what the peers offer; empty, or why the host has to do everything.
+std::string share_memory(Job& job, const Neighbours& here, Offer& offer, DescriptorSocket& socket) {
+  Node& node = job.node;
+  node.rank = here.self;
+  node.size = static_cast<int>(here.cards.size());
+  node.peers.resize(here.cards.size());
+  node.attachments.resize(here.cards.size());
+  if (here.self == 0 && offer.header) publish_machine(node, offer.header);
+  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), offer.allowed);
+  if (offer.probe) offer.window->release(offer.probe);
+
+  if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
+    if (job.xpmem.segment >= 0) offer.xpmem_reason = "a peer cannot attach";
+    withdraw_xpmem(node, job.xpmem);
+  }
+  unmap_unused(node, here, agreed);
+  if (!(agreed & way_arena))
+    return "the ranks cannot share memory" + (offer.arena_reason.empty() ? "" : " (" + offer.arena_reason + ")");
+  job.mechanisms = agreed;
+  node.window_shared = (agreed & way_window) != 0;
+  node.cma = (agreed & way_cma) != 0;
+  if (node.window_shared) {
+    node.window_base = offer.window->base();
+    node.window_bytes = offer.window->capacity();
+  } else if (offer.allowed & way_window) {
+    node.log.note("no window: %s", offer.window ? "a peer cannot map it" : offer.window_reason.c_str());
+  }
+  if (node.exposures)
+    memory::unmapping::watch(node.exposures.get());
+  else if (offer.allowed & way_xpmem)
+    node.log.note("no xpmem: %s", offer.xpmem_reason.c_str());
+  return "";
+}
+
+/// What the choice of algorithms is made by: the user's words, measured parameters, a table.
+void gather_knowledge(Job& job, const std::vector<Card>& all, const Offer& offer) {
+  const Node& node = job.node;
+  const auto known = known_algorithms();
+  job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  if (all.front().probe_files > 0) take_measured_model(job, offer.probes);
+  job.origin = table_origin(published_machine(node));
+  if (const int count = all.front().table_files; count > 0)
+    job.knowledge.table = agreed_table(offer.tables, count, node.settings.decision_table, job.origin, known, node.log);
+}
+
 }  // namespace
 
 void announce() {
   roll_call().announce();
+  // Of the ranks of the node, the first is usually the launcher's first.
+  if (roll_call().local_rank() != 0 || roll_call().local_ranks() < 2) return;
+  const Settings own = settings_of_this_process();
+  if (own.enable && own.topology.empty()) look_at_machine();
 }
 
 std::unique_ptr<Job> start_job() {
@@ -72,12 +156,17 @@ std::unique_ptr<Job> start_job() {
   host.Comm_size(MPI_COMM_WORLD, &world_size);
   node.log.set_rank(world_rank);
   node.log.set_quiet(world_rank != 0);
+  if (world_size == 1) {
+    roll_call().close_all();
+    node.settings = settings_from(own_variables(node.log), node.log);
+    node.log.set_verbose(node.settings.verbose);
+    job->why_inactive = node.settings.enable ? "a single rank" : "TUTTI_ENABLE=0";
+    return job;
+  }
   std::optional<StartWatch> watch;
-  if (world_size > 1) {
+  {
     // The settings of the job are known only when all take part.
-    Log silent;
-    silent.set_quiet(true);
-    const Settings own = Settings::from_environment(environ, silent);
+    const Settings own = settings_of_this_process();
     const RollCall::Result result = roll_call().take(1);
     if (!all_take_part(result, own, node.log)) {
       job->why_inactive = "some ranks do not run with Tutti";
@@ -86,113 +175,32 @@ std::unique_ptr<Job> start_job() {
     if (const double seconds = start_up_patience(result, world_size, own); seconds > 0)
       watch.emplace(seconds, node.log);
   }
-  node.settings = agreed_settings(world_rank, node.log);
-  node.log.set_verbose(node.settings.verbose && world_rank == 0);
+  DescriptorSocket socket;
+  auto [offer, all] = exchange_cards(*job, world_rank, world_size);
+  roll_call().close_all();
+  watch.reset();
   if (!node.settings.enable) {
     job->why_inactive = "TUTTI_ENABLE=0";
     return job;
   }
-  if (world_size == 1) {
-    roll_call().close_all();
-    job->why_inactive = "a single rank";
-    return job;
-  }
-
-  std::string reason;
-  node.arena = create_arena(reason);
-  const unsigned allowed = allowed_ways(node.settings.mechanism, node.log);
-  memory::Window* window = nullptr;
-  std::string window_reason = "switched off";
-  if (allowed & way_window) window = memory::start_process_window(memory::process_window_options(), window_reason);
-  DescriptorSocket socket;
-
-  Card card = card_of_this_process();
-  // Peers read and write this word to try cross-memory attach.
-  static std::uint64_t magic = magic_value;
-  magic = magic_value;
-  card.magic_address = reinterpret_cast<std::uintptr_t>(&magic);
-  ArenaHeader* header = nullptr;
-  if (node.arena) {
-    node.arena->allocate(header_bytes);
-    header = reinterpret_cast<ArenaHeader*>(node.arena->base());
-    header->magic = magic_value + card.magic_address;
-    card.arena_descriptor = node.arena->descriptor();
-    card.arena_bytes = node.arena->capacity();
-  }
-  std::string xpmem_reason;
-  if (allowed & way_xpmem) card.xpmem = offer_xpmem(node, job->xpmem, magic, xpmem_reason);
-  void* probe = window ? window->allocate(64) : nullptr;
-  if (probe) {
-    std::memcpy(probe, &magic_value, sizeof magic_value);
-    card.window_descriptor = window->descriptor();
-    card.window_bytes = window->capacity();
-    card.window_probe = window->offset_of(probe);
-  } else {
-    window = nullptr;
-  }
-
-  std::vector<std::string> probes, tables;
-  if (world_rank == 0) {
-    probes = files_of_setting(node.settings.probe, "probe.json");
-    tables = table_files(node.settings.decision_table);
-    card.probe_files = static_cast<std::int32_t>(probes.size());
-    card.table_files = static_cast<std::int32_t>(tables.size());
-  }
-
-  std::vector<Card> all(static_cast<std::size_t>(world_size));
-  host.Allgather(&card, sizeof card, MPI_BYTE, all.data(), sizeof card, MPI_BYTE, MPI_COMM_WORLD);
-  roll_call().close_all();
-  watch.reset();
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
     withdraw_xpmem(node, job->xpmem);
     return job;
   }
   const Neighbours here = neighbours_of(world_rank, all);
-  node.rank = here.self;
-  node.size = static_cast<int>(here.cards.size());
-  node.peers.resize(here.cards.size());
-  node.attachments.resize(here.cards.size());
-  if (here.self == 0 && header) publish_machine(node, header);
-  unsigned ways = map_and_probe(node, here, socket, {window, job->xpmem, magic}) & allowed;
-  unsigned agreed = 0;
-  host.Allreduce(&ways, &agreed, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
-  if (probe) window->release(probe);
-
-  if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
-    if (job->xpmem.segment >= 0) xpmem_reason = "a peer cannot attach";
-    withdraw_xpmem(node, job->xpmem);
-  }
-  unmap_unused(node, here, agreed);
-  if (!(agreed & way_arena)) {
-    job->why_inactive = "the ranks cannot share memory" + (reason.empty() ? std::string() : " (" + reason + ")");
+  job->why_inactive = share_memory(*job, here, offer, socket);
+  if (!job->why_inactive.empty()) {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     return job;
   }
-  job->mechanisms = agreed;
-  node.window_shared = (agreed & way_window) != 0;
-  node.cma = (agreed & way_cma) != 0;
-  if (node.window_shared) {
-    node.window_base = window->base();
-    node.window_bytes = window->capacity();
-  } else if (allowed & way_window) {
-    node.log.note("no window: %s", window ? "a peer cannot map it" : window_reason.c_str());
-  }
-  if (node.exposures)
-    memory::unmapping::watch(node.exposures.get());
-  else if (allowed & way_xpmem)
-    node.log.note("no xpmem: %s", xpmem_reason.c_str());
   set_up_placement(node, here);
   host.Comm_dup(MPI_COMM_WORLD, &job->progress);
   set_up_waiting(node, here, job->progress);
   check_hierarchy(node);
-  const auto known = known_algorithms();
-  job->knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
-  if (all.front().probe_files > 0) take_measured_model(*job, probes);
-  job->origin = table_origin(published_machine(node));
-  if (const int count = all.front().table_files; count > 0)
-    job->knowledge.table = agreed_table(tables, count, node.settings.decision_table, job->origin, known, node.log);
-  job->node_identity = node_identity_of(here);
+  gather_knowledge(*job, all, offer);
+  job->world = world_entries(all);
+  job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
   job->active = true;
   // From here on a rank speaks for itself: what it waits for, who has died.
   node.log.set_quiet(false);

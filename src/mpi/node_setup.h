@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "mpi/host.h"
+#include "mpi/neighbours.h"
 #include "mpi/xpmem_setup.h"
 
 namespace tutti::mpi {
@@ -18,6 +19,7 @@ struct Job {
   selection::Knowledge knowledge;
   selection::TableOrigin origin;      ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;    ///< equal on all ranks of this job and node, different otherwise
+  std::vector<Entry> world;           ///< for the state of MPI_COMM_WORLD
   XpmemShare xpmem;                   ///< with a segment if the ranks of the node have agreed on it
   MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
   bool active = false;                ///< false: every call goes to the host

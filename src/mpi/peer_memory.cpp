@@ -51,22 +51,24 @@ struct Opened {
   int window = -1;
 };
 
-/// Those of every peer of the node, from /proc or over the sockets. Collective over MPI_COMM_WORLD.
-std::vector<Opened> open_memory_of_peers(const Node& node, const Neighbours& here, DescriptorSocket& socket,
-                                         const memory::Window* window) {
-  std::vector<Opened> opened(here.cards.size());
-  int need_sockets = 0;
+/// Those of every peer of the node, from /proc. False if one that a peer has cannot be had.
+bool open_from_proc(const Neighbours& here, std::vector<Opened>& opened) {
+  bool all = true;
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
     if (static_cast<int>(i) == here.self) continue;
-    opened[i].arena = open_descriptor_of(card.process, card.arena_descriptor);
+    if (card.arena_descriptor >= 0) opened[i].arena = open_descriptor_of(card.process, card.arena_descriptor);
     if (card.window_descriptor >= 0) opened[i].window = open_descriptor_of(card.process, card.window_descriptor);
-    if (opened[i].arena < 0 || (card.window_descriptor >= 0 && opened[i].window < 0)) need_sockets = 1;
+    all = all && (card.arena_descriptor < 0 || opened[i].arena >= 0) &&
+          (card.window_descriptor < 0 || opened[i].window >= 0);
   }
-  // Whether /proc is open to one rank says nothing about the others: the sockets are used if anybody needs them.
-  int any_needs = 0;
-  host.Allreduce(&need_sockets, &any_needs, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  if (!any_needs || !socket.usable() || !node.arena) return opened;
+  return all;
+}
+
+/// Adds those that are missing, over the sockets. To be called by all ranks of the node.
+void receive_from_peers(const Node& node, const Neighbours& here, DescriptorSocket& socket,
+                        const memory::Window* window, std::vector<Opened>& opened) {
+  if (!socket.usable() || !node.arena) return;
   std::vector<pid_t> others;
   for (std::size_t i = 0; i < here.cards.size(); ++i)
     if (static_cast<int>(i) != here.self) others.push_back(here.cards[i].process);
@@ -84,7 +86,6 @@ std::vector<Opened> open_memory_of_peers(const Node& node, const Neighbours& her
         close(received.window);
     }
   }
-  return opened;
 }
 
 /// Whether a word of the peer can be read and written by cross-memory attach.
@@ -98,16 +99,9 @@ bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint6
   return seen == magic_value;
 }
 
-}  // namespace
-
-std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
-  auto arena = memory::Arena::create(usual_arena_bytes(), reason);
-  return arena ? std::move(arena) : memory::Arena::create(least_arena_bytes, reason);
-}
-
-unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own) {
+/// Maps what was opened. The ways that work with every peer. Takes the descriptors.
+unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Opened>& opened, const Shares& own) {
   unsigned ways = way_arena | way_cma | (own.window ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
-  const std::vector<Opened> opened = open_memory_of_peers(node, here, socket, own.window);
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
     const bool self = static_cast<int>(i) == here.self;
@@ -128,6 +122,34 @@ unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& soc
     if ((ways & way_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word)) ways &= ~way_xpmem;
   }
   return ways;
+}
+
+/// The bits that are set on all ranks of MPI_COMM_WORLD.
+unsigned common(unsigned bits) {
+  unsigned agreed = 0;
+  host.Allreduce(&bits, &agreed, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
+  return agreed;
+}
+
+}  // namespace
+
+std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
+  auto arena = memory::Arena::create(usual_arena_bytes(), reason);
+  return arena ? std::move(arena) : memory::Arena::create(least_arena_bytes, reason);
+}
+
+unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
+                       unsigned allowed) {
+  constexpr unsigned has_all = 1u << 31;  // beside the ways: /proc was open
+  std::vector<Opened> opened(here.cards.size());
+  unsigned ways = 0;
+  if (open_from_proc(here, opened)) ways = has_all | (map_and_probe(node, here, opened, own) & allowed);
+  const unsigned agreed = common(ways);
+  if (agreed & has_all) return agreed & ~has_all;
+  // Whether /proc is open to one rank says nothing about the others: all send if anybody needs it.
+  receive_from_peers(node, here, socket, own.window, opened);
+  if (!(ways & has_all)) ways = map_and_probe(node, here, opened, own) & allowed;
+  return common(ways & ~has_all);
 }
 
 void unmap_unused(Node& node, const Neighbours& here, unsigned ways) {

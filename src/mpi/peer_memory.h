@@ -23,9 +23,10 @@ struct Shares {
   const std::uint64_t& word;  ///< the magic value, which peers read and write to try cross-memory attach and xpmem
 };
 
-/// Maps what peers share. Returns the ways that work with every one of them, by a real transfer each. Collective over
-/// MPI_COMM_WORLD.
-unsigned map_and_probe(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own);
+/// Maps what peers share, and tries every way of reaching it by a real transfer. Returns those of `allowed` that work
+/// between all ranks, the same on all. Collective over MPI_COMM_WORLD.
+unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
+                       unsigned allowed);
 
 /// Of what was mapped of the peers, the program gets back the address space of what is not used.
 void unmap_unused(Node& node, const Neighbours& here, unsigned ways);

@@ -44,6 +44,8 @@ class RollCall {
   /// After take(), on the one rank that has decided that some do not take part: the local ranks that do not. Empty
   /// elsewhere.
   const std::vector<int>& missing() const { return missing_; }
+  /// This rank's number among those of the node; -1: unknown.
+  int local_rank() const { return self_ ? self_->local_rank : -1; }
   /// How many ranks there are on this node; 0: unknown.
   int local_ranks() const { return self_ ? self_->local_ranks : 0; }
   /// When every rank of the node has taken the result: the names are given back.
