@@ -8,6 +8,10 @@
 // would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read after
 // each; what other ranks of the processor do between their calls is in it where a call waits for them.
 //
+// `--timing between-barriers` times the call alone there. All ranks meet before the call, after it, and once more; counted
+// is from the moment when the last of them came to the first meeting to that when the last came to the second, less from
+// there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and check lies outside.
+//
 // Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
 // in them.
 #include "cell.h"
@@ -89,10 +93,13 @@ class Cell {
   void perform(const Runner& runner) { collective_.perform(functions_of(runner.side), call_of(runner)); }
   void time_call(Runner& runner, Samples* samples);
   void time_calls_in_a_row(Runner& runner, Samples* samples);
+  void time_between_barriers(Runner& runner, Samples* samples);
+  void time(Runner& runner, Samples* samples);
   void take_turn(Runner& runner, bool counts);
   void check(Runner& runner);
   void wait_for_start();
-  bool crowded() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0; }
+  bool between_barriers() const { return bench_.options.timing == Timing::kBetweenBarriers; }
+  bool in_a_row() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0 && !between_barriers(); }
   bool go_on(std::uint64_t start_ns, std::size_t done);
   Median slowest(const Samples& samples) const;
   bool everybodys(bool right) const;
@@ -209,6 +216,22 @@ void Cell::time_calls_in_a_row(Runner& runner, Samples* samples) {
   if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
 }
 
+void Cell::time_between_barriers(Runner& runner, Samples* samples) {
+  prepare(runner);
+  const std::uint64_t begin = bench_.meeting.wait();
+  perform(runner);
+  const std::uint64_t end = bench_.meeting.wait();
+  const std::uint64_t later = bench_.meeting.wait();
+  check(runner);
+  const double call_ns = static_cast<double>(end - begin) - static_cast<double>(later - end);
+  if (samples) samples->duration_us.push_back(std::max(0.0, call_ns / 1000));
+}
+
+void Cell::time(Runner& runner, Samples* samples) {
+  if (between_barriers()) return time_between_barriers(runner, samples);
+  in_a_row() ? time_calls_in_a_row(runner, samples) : time_call(runner, samples);
+}
+
 void Cell::take_turn(Runner& runner, bool counts) {
   Samples* samples = counts ? &runner.samples : nullptr;
   int calls = 1;
@@ -219,9 +242,9 @@ void Cell::take_turn(Runner& runner, bool counts) {
       perform(runner);
       check(runner);
     }
-    if (!crowded()) calls = kCallsOfATurn;
+    if (!in_a_row()) calls = kCallsOfATurn;
   }
-  for (int i = 0; i < calls; ++i) crowded() ? time_calls_in_a_row(runner, samples) : time_call(runner, samples);
+  for (int i = 0; i < calls; ++i) time(runner, samples);
   if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
 }
 
@@ -268,7 +291,7 @@ CellResult Cell::measure() {
   std::vector<std::size_t> order(runners_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::uint64_t start_ns = shared_now_ns();
-  const int rounds = bench_.options.compares() ? 1 : crowded() ? 2 : 10;
+  const int rounds = bench_.options.compares() ? 1 : in_a_row() ? 2 : 10;
   while (go_on(start_ns, runners_[0].samples.duration_us.size())) {
     for (int round = 0; round < rounds; ++round, ++turn_) {
       if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));

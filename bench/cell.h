@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "collectives/collective.h"
 #include "contenders.h"
+#include "meeting.h"
 #include "node_memory.h"
 #include "options.h"
 #include "sides.h"
@@ -35,6 +36,7 @@ struct Bench {
   const Options& options;
   const Clock& clock;
   StartLine& start_line;
+  Meeting& meeting;
   bool measure_tutti;
 };
 

@@ -18,6 +18,8 @@ void check(const Options& options, int ranks) {
     throw CLI::ValidationError("--root", "must be a rank of this job (0.." + std::to_string(ranks - 1) + ") or rotate");
   if (!options.algorithms.empty() && options.collectives.size() != 1)
     throw CLI::ValidationError("--algorithms", "compares those of one collective; name it with --collective");
+  if (options.timing == Timing::kBetweenBarriers && options.skew_us > 0)
+    throw CLI::ValidationError("--timing", "between-barriers and --skew-us exclude each other");
 }
 
 }  // namespace
@@ -30,6 +32,8 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
       "tutti-bench"};
   const std::map<std::string, Buffers> buffer_words{
       {"changed", Buffers::kChanged}, {"unchanged", Buffers::kUnchanged}, {"fresh", Buffers::kFresh}};
+  const std::map<std::string, Timing> timing_words{{"calls", Timing::kCalls},
+                                                   {"between-barriers", Timing::kBetweenBarriers}};
   const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
   options.collectives.assign(known.begin(), known.begin() + 4);
   std::string root = "0";
@@ -61,6 +65,12 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                  "arrival to the last departure")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--timing", options.timing,
+                 "calls: each rank times its calls; where ranks share processors, several in a row, with what other "
+                 "ranks do between theirs; between-barriers: how much later all ranks have come to a barrier because "
+                 "of the call before it")
+      ->transform(CLI::CheckedTransformer(timing_words))
+      ->option_text("calls|between-barriers [calls]");
   app.add_option("--seconds-per-cell", options.seconds_per_cell, "Time to spend on each collective and size")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -10,6 +10,9 @@ namespace tutti::bench {
 /// What happens to the buffers before each call; see `tutti-bench --help`.
 enum class Buffers { kChanged, kUnchanged, kFresh };
 
+/// How a call is timed; see cell.cpp.
+enum class Timing { kCalls, kBetweenBarriers };
+
 struct Options {
   std::vector<std::string> collectives;
   std::size_t minimum_bytes = 4;
@@ -21,6 +24,7 @@ struct Options {
   Buffers buffers = Buffers::kChanged;
   bool host_private_memory = false;
   double skew_us = 0;
+  Timing timing = Timing::kCalls;
   double seconds_per_cell = 0.3;
   std::size_t minimum_repeats = 20;
   bool floor = false;

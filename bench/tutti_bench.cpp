@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,7 @@ class Measurement {
         cells_(cells_of(options)),
         node_(NodeMemory::create(largest_copy())),
         start_line_(node_.get(), clock_),
+        meeting_(node_.get()),
         floor_(node_.get(), clock_),
         report_(rank == 0, options.json_lines) {}
 
@@ -130,6 +132,7 @@ class Measurement {
   std::unique_ptr<Ring> ring_;
   const std::unique_ptr<NodeMemory> node_;
   StartLine start_line_;
+  Meeting meeting_;
   Floor floor_;
   Report report_;
 };
@@ -158,7 +161,9 @@ bool Measurement::run() {
     std::fprintf(stderr, "tutti-bench: Tutti is not loaded (LD_PRELOAD); only the host MPI is measured\n");
   if (rank_ == 0 && !node_)
     std::fprintf(stderr, "tutti-bench: the ranks share no memory; calls start from the host's barrier alone\n");
-  const Bench bench{options_, clock_, start_line_, measure_tutti};
+  const Bench bench{options_, clock_, start_line_, meeting_, measure_tutti};
+  if (options_.timing == Timing::kBetweenBarriers && !meeting_.possible())
+    throw std::runtime_error("--timing between-barriers: the ranks share no memory");
   const double flag_us = options_.floor ? floor_.flag_us() : -1;
   bool correct = true;
   report_.origin(origin());

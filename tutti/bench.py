@@ -43,6 +43,8 @@ class BenchOptions:
     in_place: bool = False
     buffers: str = "changed"
     skew_us: float = 0.0
+    #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
+    timing: str = "calls"
     seconds: float = 0.5
     repeats: int = 1
     floor: bool = False
@@ -66,6 +68,7 @@ class BenchOptions:
         words += [] if self.maximum_bytes is None else ["--max", str(self.maximum_bytes)]
         words += ["--factor", "4", "--root", self.root, "--buffers", self.buffers]
         words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
+        words += ["--timing", self.timing] if self.timing != "calls" else []
         words += ["--in-place"] if self.in_place else []
         words += ["--floor"] if self.floor else []
         words += ["--mechanisms", ",".join(self.mechanisms)] if self.mechanisms else []
@@ -299,6 +302,7 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "in_place": options.in_place,
             "buffers": options.buffers,
             "skew_us": options.skew_us,
+            "timing": options.timing,
             "seconds_per_cell": options.seconds,
             "repeats": options.repeats,
             "host_wait": options.host_wait,

@@ -301,6 +301,11 @@ def bench(
     skew: float = typer.Option(
         0.0, "--skew", metavar="US", help="Let ranks arrive up to this many microseconds apart."
     ),
+    timing: str = typer.Option(
+        "calls",
+        "--timing",
+        help="calls, or between-barriers: calls alone also where ranks share a core.",
+    ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     algorithms: str = typer.Option(
         "",
@@ -355,6 +360,10 @@ def bench(
         raise UserError(f"--repeats {repeats}: expected at least 1")
     if not 0 <= skew < math.inf:
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
+    if timing not in ("calls", "between-barriers"):
+        raise UserError(f"--timing {timing}: expected calls or between-barriers")
+    if timing != "calls" and skew > 0:
+        raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
         raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
     if fresh and unchanged:
@@ -398,6 +407,7 @@ def bench(
         in_place=in_place,
         buffers="fresh" if fresh else "unchanged" if unchanged else "changed",
         skew_us=skew,
+        timing=timing,
         seconds=seconds,
         repeats=repeats,
         floor=floor,

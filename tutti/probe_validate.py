@@ -58,6 +58,15 @@ def same_state(hop: float, other: float) -> bool:
     return max(hop, other) < STATE_FACTOR * min(hop, other)
 
 
+def timings_of(ranks: List[int]) -> Dict[str, List[int]]:
+    """Which numbers of ranks are timed how, as `tutti bench --timing` has it: predictions are for the call alone, and
+    where ranks share cores only barriers keep what lies between calls apart from it."""
+    timings: Dict[str, List[int]] = {}
+    for count in ranks:
+        timings.setdefault("between-barriers" if count > usable_cores() else "calls", []).append(count)
+    return timings
+
+
 def observe(
     host: Host,
     ranks: List[int],
@@ -78,20 +87,26 @@ def observe(
     notes: List[str] = []
     for number, collective in enumerate(COLLECTIVES):
         for attempt in range(ATTEMPTS):
-            options = BenchOptions(
-                ranks=ranks, collectives=[collective], minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES,
-                seconds=seconds, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS),
-                variables=variables or {},
-            )  # fmt: skip
+            options = [
+                BenchOptions(
+                    ranks=some, collectives=[collective], minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES,
+                    seconds=seconds, timing=timing, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS),
+                    variables=variables or {},
+                )
+                for timing, some in timings_of(ranks).items()
+            ]  # fmt: skip
             before = hop_now()
             if before is not None and not same_state(before, hop) and attempt + 1 < ATTEMPTS:
                 continue
             failures: List[str] = []
 
-            def advance(title: str, done: float, number: int = number) -> None:
-                progress(title, (number + done) / len(COLLECTIVES))
+            some: List[Cell] = []
+            for part, option in enumerate(options):
 
-            some = run_bench([host], options, advance, failures.append)
+                def advance(title: str, done: float, start: float = number + part / len(options)) -> None:
+                    progress(title, (start + done / len(options)) / len(COLLECTIVES))
+
+                some += run_bench([host], option, advance, failures.append)
             if not some:
                 raise UserError("; ".join(failures) or "the benchmark measured nothing")
             hops = [value for value in (before, hop_now()) if value is not None]
