@@ -89,39 +89,79 @@ struct Cost {
   double concurrency = 1;  ///< how many copy from or to one rank at once
   double workers = 0;  ///< how many ranks do all this work, 0: every rank; where ranks share cores their work adds up
   double held_bytes = 0;  ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
-  Beside beside = {};     ///< what the root does meanwhile: the slower of both counts
+  bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
+  Beside beside = {};   ///< what the root does meanwhile: the slower of both counts
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
+    const Prices price = prices(shape, model, shared);
+    double work = copied_bytes * price.own + slot_bytes * price.slot + reduced_bytes * model.reduce_byte +
+                  exposures * model.expose;
+    if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
+    const double read = remote_bytes - written_bytes;
+    if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
+      // Ranks that take turns are not in the kernel at the same time. What it costs to reach the data is on top of, or
+      // less than, what it is in the kernel's prices.
+      const double at_once = std::max(1.0, concurrency / shared);
+      const double reached = remote_bytes * (price.read - model.remote_byte);
+      work += startups * model.kernel_start +
+              std::max(0.0, read * model.kernel_byte + written_bytes * model.kernel_write_byte + reached) +
+              remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
+    } else {
+      work += (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged + written_bytes * price.written;
+    }
+    const double meanwhile = beside.copied_bytes * price.own +
+                             (beside.remote_bytes - beside.written_bytes) * price.read +
+                             beside.written_bytes * price.written;
+    const double slower = std::max(work, meanwhile);
+    if (!shape.oversubscribed()) return slower + hops * model.hop;
+    const double cores = shape.ranks / shared;
+    const double all = workers > 0 ? workers : shape.ranks;
+    // Where one rank leaves the work to the others, there is a core on which none rests.
+    const double busiest = all > 1 && all < shape.ranks ? all * work * shared / (shape.ranks - 1) : 0;
+    return std::max({slower, busiest, (all * work + meanwhile) / cores}) + rounds * shared * model.turn;
+  }
+
+ private:
+  /// Seconds a byte.
+  struct Prices {
+    double own, slot, read, exchanged, written;
+  };
+
+  Prices prices(const Shape& shape, const Model& model, double shared) const {
     // The part of the data that is not in the caches any more when it is copied.
     const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
     const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
     const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
-    const double held = held_bytes > 0 ? held_bytes : static_cast<double>(shape.bytes) * shape.buffers;
-    const double own_byte = byte(held > model.private_cache ? model.spilled_byte : model.copy_byte);
+    const double usual = static_cast<double>(shape.bytes) * shape.buffers;
+    // What the ranks of a core hold is in one private cache.
+    const double held = (held_bytes > 0 ? held_bytes : usual) + (shared - 1) * usual;
+    const bool spilled = held > model.private_cache;
+    Prices price{};
+    price.own = byte(spilled ? model.spilled_byte : model.copy_byte);
     // What others have read lies no nearer than what the rank has for itself.
-    const double slot_byte = std::max(byte(model.slot_byte), own_byte);
-    double work =
-        copied_bytes * own_byte + slot_bytes * slot_byte + reduced_bytes * model.reduce_byte + exposures * model.expose;
-    if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
-    if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
-      // Ranks that take turns are not in the kernel at the same time.
-      const double at_once = std::max(1.0, concurrency / shared);
-      work += startups * model.kernel_start + (remote_bytes - written_bytes) * model.kernel_byte +
-              written_bytes * model.kernel_write_byte + remote_bytes * (byte(model.remote_byte) - model.remote_byte) +
-              remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
-    } else {
-      work += (remote_bytes - written_bytes - exchanged_bytes) * byte(model.remote_byte) +
-              written_bytes * byte(model.write_byte) + exchanged_bytes * byte(model.exchange_byte);
-    }
-    const double meanwhile = beside.copied_bytes * own_byte +
-                             (beside.remote_bytes - beside.written_bytes) * byte(model.remote_byte) +
-                             beside.written_bytes * byte(model.write_byte);
-    const double slower = std::max(work, meanwhile);
-    if (!shape.oversubscribed()) return slower + hops * model.hop;
-    const double cores = shape.ranks / shared;
-    const double everybodys = (workers > 0 ? workers : shape.ranks) * work + meanwhile;
-    return std::max(slower, everybodys / cores) + rounds * shared * model.turn;
+    price.slot = std::max(byte(model.slot_byte), price.own);
+    price.read = byte(model.remote_byte);
+    price.exchanged = byte(model.exchange_byte);
+    price.written = byte(model.write_byte);
+    if (!shape.oversubscribed()) return price;
+    // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one
+    // of them, they are those of another core who finish last.
+    const double others = std::max(1, shape.ranks - 1);
+    const double far = workers > 1 ? 1.0 : std::max(0.0, 1 - (shared - 1) / others);
+    // What several of a core read, one of them fetches.
+    const double far_read = common ? far / shared : far;
+    // The destination of such a copy has left the private cache as well. Of what that costs where source and destination
+    // have, two thirds are its own: it comes, and what makes room for it goes.
+    const double missed = spilled ? std::max(0.0, model.spilled_byte - model.copy_byte) * 2 / 3 : 0;
+    const auto mixed = [&](double part, double farther) {
+      return part * std::max(farther + missed, price.own) + (1 - part) * price.own;
+    };
+    // Every core copies while the others do, but for what one rank does alone.
+    price.exchanged = mixed(far_read, std::max(price.read, price.exchanged));
+    price.read = workers > 0 && workers <= 1 ? mixed(far_read, price.read) : price.exchanged;
+    price.written = mixed(far, price.written);
+    return price;
   }
 };
 

@@ -58,10 +58,42 @@ TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10}.seconds(shape, model)), 8 * 10 / 2);
+  // One core has four of the seven at work.
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7, .beside = {.copied_bytes = 4}}.seconds(shape, model)),
-                   (7 * 10 + 4) / 2.0);
+                   4 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7, .beside = {.copied_bytes = 20}}.seconds(shape, model)),
+                   (7 * 10 + 20) / 2.0);
   // Who works alone is no faster for the idle core.
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 1}.seconds(shape, model)), 10);
+}
+
+TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
+  Model model;
+  model.turn = 0, model.remote_byte = 8, model.exchange_byte = 8, model.write_byte = 16, model.copy_byte = 1;
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.ranks = 8, shape.ranks_per_core = 4;
+  // Everybody with everybody: three of the seven peers are near.
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 70}.seconds(shape, model)), 4 * (40 * 8 + 30 * 1));
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 70, .written_bytes = 70}.seconds(shape, model)), 4 * (40 * 16 + 30 * 1));
+  // All with one rank: those of the other core finish last. If they read the same, one of them fetches it.
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7}.seconds(shape, model)), 4 * 10 * 8);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7, .common = true}.seconds(shape, model)), 10 * 8 + 3 * 10 * 1);
+  // One with all.
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 70, .workers = 1}.seconds(shape, model)), 40 * 8 + 30 * 1);
+}
+
+TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
+  Model model;
+  model.turn = 0, model.copy_byte = 1, model.spilled_byte = 4, model.remote_byte = 8, model.exchange_byte = 8;
+  model.private_cache = 80;
+  Shape shape = shape_of(10, Reach::mapped);  // two buffers of it
+  shape.ranks = 8, shape.ranks_per_core = 4;
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 10}.seconds(shape, model)), 4 * 10 * 1);
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 10, .held_bytes = 30}.seconds(shape, model)), 4 * 10 * 4);
+  shape.bytes = 11;
+  EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 10}.seconds(shape, model)), 4 * 10 * 4);
+  // What is fetched finds no room either: two thirds of the three more.
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7}.seconds(shape, model)), 4 * 10 * (8 + 2));
 }
 
 TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
@@ -83,7 +115,7 @@ TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
 
 TEST(Cost, RanksThatTakeTurnsDoNotContendInTheKernel) {
   Model model;
-  model.turn = 0;
+  model.turn = 0, model.copy_byte = model.remote_byte = model.exchange_byte;
   const Cost cost{.remote_bytes = 4096, .startups = 1, .concurrency = 4};
   Shape crowded = shape_of(4096, Reach::kernel);
   crowded.ranks_per_core = 4;

@@ -51,7 +51,7 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
-                             .rounds = 1.0 + steps,
+                             .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = others * bytes,
                              .exchanged_bytes = others * bytes,

@@ -65,10 +65,11 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 1,
+                             .rounds = 2,  // all wait for all
                              .copied_bytes = bytes,
                              .remote_bytes = (shape.ranks - 1) * bytes,
-                             .slot_bytes = bytes};
+                             .slot_bytes = bytes,
+                             .common = true};
     },
     run};
 

@@ -74,7 +74,7 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
       // The folded ranks wait for the others, then read all that there is.
       const double read = (fold ? 2.0 : 1.0) * (shape.ranks - 1);
       return selection::Cost{.hops = 2.0 + steps,
-                             .rounds = 1.0 + steps,
+                             .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = read * bytes,
                              .exchanged_bytes = read * bytes,

@@ -58,7 +58,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double steps = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + steps,
-                             .rounds = 1.0 + steps,
+                             .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = steps * bytes,
                              .exchanged_bytes = steps * bytes,

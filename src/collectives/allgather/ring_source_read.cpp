@@ -63,13 +63,15 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // All wait for all, at the beginning and at the end.
+                             .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .exchanged_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
-                             .startups = others};
+                             .startups = others,
+                             .common = true};
     },
     run};
 

@@ -84,7 +84,8 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // All wait for all, at the beginning and at the end.
+                             .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .written_bytes = others * bytes,

@@ -114,6 +114,7 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
                              .startups = std::max(1.0, bytes / (8 * grain_bytes)),
                              .concurrency = shape.ranks - 1.0,
                              .workers = shape.ranks - 1.0,
+                             .common = true,
                              .beside = {.remote_bytes = stored, .written_bytes = stored}};
     },
     run};

@@ -34,7 +34,8 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .exposures = 2,
                              .startups = 1,
                              .concurrency = shape.ranks - 1.0,
-                             .workers = shape.ranks - 1.0};
+                             .workers = shape.ranks - 1.0,
+                             .common = true};
     },
     run};
 

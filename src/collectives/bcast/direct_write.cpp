@@ -80,7 +80,8 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
       const auto bytes = static_cast<double>(shape.bytes);
       const double readers = shape.ranks - 1.0;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // It waits for everybody's post, and everybody for it: no rank does both in one turn.
+                             .rounds = 4,
                              .remote_bytes = readers * bytes,
                              .written_bytes = readers * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,

@@ -42,7 +42,13 @@ const selection::Algorithm<BcastArguments> bcast_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks, .rounds = 1, .remote_bytes = bytes, .slot_bytes = bytes};
+      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks,
+                             .rounds = 1,
+                             .remote_bytes = bytes,
+                             .slot_bytes = bytes,
+                             // In all the message is copied p times.
+                             .workers = shape.ranks / 2.0,
+                             .common = true};
     },
     run};
 

@@ -52,13 +52,17 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
       const auto bytes = static_cast<double>(shape.bytes);
       const double depth = Knomial(shape.ranks, shape.parameter).depth();
       return selection::Cost{.hops = (2.0 + 0.2 * shape.parameter) * depth,
-                             .rounds = 2 * depth,
+                             // Down level by level; a rank waits only for its own children to have read.
+                             .rounds = depth + 1,
                              .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
                              .remote_bytes = depth * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
                              .exposures = 2,
                              .startups = depth,
-                             .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0)};
+                             .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0),
+                             // In all the message is read p - 1 times.
+                             .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
+                             .common = true};
     },
     run,
     {"k", candidate}};

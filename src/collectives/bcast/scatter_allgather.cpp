@@ -96,14 +96,16 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
       const double ranks = shape.ranks;
       const bool staged = shape.reach == selection::Reach::staged;
       return selection::Cost{.hops = 2.0 + ranks,
-                             .rounds = ranks,
+                             // The blocks, that all have read theirs, that all have read theirs of the others.
+                             .rounds = 5,
                              .copied_bytes = staged ? bytes / ranks : 0.0,
                              .remote_bytes = bytes,
                              .slot_bytes = staged ? bytes + bytes / ranks : 0.0,
                              .exposures = 2,
                              .startups = ranks,
                              // The mean over the bytes: p - 1 for one part of p, 1 for the others.
-                             .concurrency = 2 * (ranks - 1) / ranks};
+                             .concurrency = 2 * (ranks - 1) / ranks,
+                             .common = true};
     },
     run};
 

@@ -35,12 +35,13 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks),
-                             .rounds = 3,
+                             .rounds = 2,
                              .remote_bytes = last,
                              .slot_bytes = bytes,
                              .exposures = 1,
                              // In all the message is copied p times.
-                             .workers = shape.ranks * bytes / std::max(1.0, bytes + last)};
+                             .workers = shape.ranks * bytes / std::max(1.0, bytes + last),
+                             .common = true};
     },
     run};
 

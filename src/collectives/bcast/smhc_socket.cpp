@@ -37,13 +37,14 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
       const double last = std::min(bytes, smhc::usual_piece_bytes);
       return selection::Cost{
           .hops = 3.0 * levels + 0.2 * shape.ranks / levels + (pieces - 1) * (levels + 0.1 * shape.ranks / levels),
-          .rounds = 3 * levels,
+          .rounds = 2 * levels,
           .copied_bytes = (levels - 1) * bytes,
           .remote_bytes = (levels - 1) * bytes + last,
           .slot_bytes = levels * bytes,
           .exposures = levels,
           // In all the message is copied p times, and once more for each socket but the root's.
-          .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, (3 * levels - 2) * bytes + last)};
+          .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, (3 * levels - 2) * bytes + last),
+          .common = true};
     },
     run};
 

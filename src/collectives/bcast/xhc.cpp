@@ -58,7 +58,9 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
                              .exposures = eager ? 0.0 : 2.0,
                              .startups = eager ? 0.0 : levels,
                              .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1),
-                             .workers = shape.ranks - 1.0};
+                             // Through slots it is copied once more.
+                             .workers = eager ? (shape.ranks + levels - 1) / (2 * levels) : shape.ranks - 1.0,
+                             .common = true};
     },
     run};
 

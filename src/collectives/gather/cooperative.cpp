@@ -105,8 +105,10 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root loads only where buffers are mapped.
       const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.75 / shape.ranks : 1.0;
+      const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
-                             .rounds = 2,
+                             // The root waits for the senders' posts, they for it, and it for their end.
+                             .rounds = loaded > 0 ? 4.0 : 2.0,
                              .remote_bytes = bytes * part,
                              .written_bytes = bytes * part,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
@@ -116,7 +118,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .workers = static_cast<double>(shape.ranks - 1),
                              .held_bytes = bytes * (shape.ranks + 1),
-                             .beside = {.copied_bytes = bytes, .remote_bytes = bytes * (shape.ranks - 1) * (1 - part)}};
+                             .beside = {.copied_bytes = bytes, .remote_bytes = loaded}};
     },
     run};
 

@@ -7,6 +7,8 @@
 
 #include "collectives/common/eager.h"
 
+#include <algorithm>
+
 #include "collectives/collectives.h"
 
 namespace tutti {
@@ -51,8 +53,13 @@ const selection::Algorithm<GatherArguments> gather_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{
-          .hops = 1.0 + 0.2 * shape.ranks, .rounds = 1, .remote_bytes = bytes * (shape.ranks - 1), .slot_bytes = bytes};
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 1.0 + 0.2 * shape.ranks,
+                             .rounds = 1,
+                             .remote_bytes = bytes * others,
+                             // The root reads when all have written, those of a core one after the other.
+                             .slot_bytes = bytes * std::max(1.0, shape.ranks_per_core),
+                             .workers = 1};
     },
     run};
 

@@ -8,6 +8,8 @@
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 
+#include <algorithm>
+
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
@@ -98,7 +100,10 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
                              .copied_bytes = bytes,  // the root's own block
                              .remote_bytes = bytes * copied,
-                             .slot_bytes = in_slot || shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             // A leader reads when all have written, those of a core one after the other.
+                             .slot_bytes = in_slot || shape.reach == selection::Reach::staged
+                                               ? bytes * std::max(1.0, shape.ranks_per_core)
+                                               : 0.0,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = copied,
                              .workers = static_cast<double>(shape.levels),

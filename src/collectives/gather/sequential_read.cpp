@@ -70,7 +70,8 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // It waits for everybody's post, and everybody for it: no rank does both in one turn.
+                             .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = bytes * others,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,

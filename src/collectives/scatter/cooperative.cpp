@@ -98,7 +98,8 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
       const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
-                             .rounds = 2,
+                             // The root waits for the readers' posts, they for it, and it for their end.
+                             .rounds = stored > 0 ? 4.0 : 2.0,
                              .remote_bytes = bytes * part,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,

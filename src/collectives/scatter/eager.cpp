@@ -8,6 +8,8 @@
 
 #include "collectives/common/eager.h"
 
+#include <algorithm>
+
 #include "collectives/collectives.h"
 #include "collectives/common/rooted.h"
 
@@ -115,8 +117,13 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{
-          .hops = 1.2 + 0.1 * shape.ranks, .rounds = 1, .remote_bytes = bytes, .slot_bytes = bytes * (shape.ranks - 1)};
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 1.2 + 0.1 * shape.ranks,
+                             .rounds = 1,
+                             // All read when the root has written, those of a core one after the other.
+                             .remote_bytes = bytes * std::max(1.0, shape.ranks_per_core),
+                             .slot_bytes = bytes * others,
+                             .workers = 1};
     },
     run};
 
