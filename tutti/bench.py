@@ -43,8 +43,6 @@ class BenchOptions:
     in_place: bool = False
     buffers: str = "changed"
     skew_us: float = 0.0
-    #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
-    timing: str = "calls"
     seconds: float = 0.5
     repeats: int = 1
     floor: bool = False
@@ -57,6 +55,8 @@ class BenchOptions:
     #: What is compared with each other in one run, beside Tutti's own choice; None or empty: nothing.
     algorithms: Optional[AlgorithmWords] = None
     mechanisms: List[str] = field(default_factory=list)
+    #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
+    timing: str = "calls"
 
     @property
     def compares(self) -> bool:

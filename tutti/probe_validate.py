@@ -103,8 +103,13 @@ def observe(
             some: List[Cell] = []
             for part, option in enumerate(options):
 
-                def advance(title: str, done: float, start: float = number + part / len(options)) -> None:
-                    progress(title, (start + done / len(options)) / len(COLLECTIVES))
+                def advance(
+                    title: str,
+                    done: float,
+                    start: float = number + part / len(options),
+                    parts: int = len(options),
+                ) -> None:
+                    progress(title, (start + done / parts) / len(COLLECTIVES))
 
                 some += run_bench([host], option, advance, failures.append)
             if not some:

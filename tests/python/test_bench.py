@@ -68,6 +68,12 @@ def test_words_for_the_program():
     )
 
 
+def test_the_program_is_told_of_barriers_only_if_calls_are_to_be_timed_between_them():
+    assert "--timing" not in BenchOptions([2], ["bcast"]).program_words("bcast")
+    words = BenchOptions([2], ["bcast"], timing="between-barriers").program_words("bcast")
+    assert words[words.index("--timing") + 1] == "between-barriers"
+
+
 def test_sizes_are_the_programs_own_unless_asked_for():
     assert "--max" not in BenchOptions([2], ["bcast"]).program_words("bcast")
 
@@ -169,6 +175,8 @@ def test_what_is_no_size_is_refused(text):
         (["--seconds", "0"], "--seconds 0"),
         (["--repeats", "0"], "--repeats 0"),
         (["--skew", "-1"], "--skew -1"),
+        (["--timing", "bariers"], "--timing bariers: expected calls or between-barriers"),
+        (["--timing", "between-barriers", "--skew", "5"], "between-barriers and --skew exclude each other"),
         (
             ["--mechanisms", "windwo"],
             "--mechanisms windwo: expected some of window, xpmem, cma, staged; the nearest is window",

@@ -380,6 +380,21 @@ def test_ctrl_c_in_a_terminal_leaves_no_process_and_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
+    monkeypatch.setattr(probe_validate, "usable_cores", lambda: 4)
+    assert probe_validate.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
+    asked = []
+
+    def bench(hosts, options, progress, failed):
+        asked.append((options.collectives[0], options.timing, options.ranks))
+        return [{"collective": options.collectives[0]}]
+
+    monkeypatch.setattr(probe_validate, "run_bench", bench)
+    found = probe_validate.observe(None, [2, 8], 0.1, 1e-7, lambda: 1e-7, lambda title, done: None)
+    assert asked[:2] == [("bcast", "calls", [2]), ("bcast", "between-barriers", [8])]
+    assert len(found.cells) == 2 * len(probe_validate.COLLECTIVES)
+
+
 def observed(monkeypatch, hops):
     """What is kept if these flag hops are measured, one after the other."""
     hops = iter(hops)
