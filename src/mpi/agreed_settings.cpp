@@ -30,12 +30,6 @@ std::string own_variables(const Log& log) {
   return text;
 }
 
-std::uint64_t hash_of(const std::string& variables) {
-  std::uint64_t hash = 0xcbf29ce484222325ull;
-  for (const char each : variables) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3ull;
-  return hash;
-}
-
 std::string variables_of_first_rank(const std::string& own, int world_rank) {
   std::string text = world_rank == 0 ? own : std::string();
   text.resize(text_bytes);

@@ -13,9 +13,6 @@ namespace tutti::mpi {
 /// those that do not.
 std::string own_variables(const Log& log);
 
-/// Equal where the variables are.
-std::uint64_t hash_of(const std::string& variables);
-
 /// Rank 0's, so that every choice is made from the same words. Collective over MPI_COMM_WORLD. own: of this process;
 /// world_rank: its rank.
 std::string variables_of_first_rank(const std::string& own, int world_rank);

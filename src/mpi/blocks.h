@@ -94,11 +94,14 @@ class UserBlocks {
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
                     std::size_t stride);
   int pack(const Packed& packed);
-  void resize_arrays() {
+  /// With room for the sizes and offsets of all blocks.
+  Scratch& scratch_for_lists() {
     Scratch& scratch = this->scratch();
-    if (scratch.sizes.size() >= count_) return;
-    scratch.sizes.resize(count_);
-    scratch.offsets.resize(count_);
+    if (scratch.sizes.size() < count_) {
+      scratch.sizes.resize(count_);
+      scratch.offsets.resize(count_);
+    }
+    return scratch;
   }
   /// Puts the packed blocks of an irregular list into private memory, one behind the other.
   void place_packed();
@@ -141,8 +144,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
   const auto* user = static_cast<const std::byte*>(buffer);
-  resize_arrays();
-  Scratch& scratch = *scratch_;
+  Scratch& scratch = scratch_for_lists();
   for (std::size_t i = 0; i < count_; ++i) {
     if (elements[i] < 0) return false;
     const auto of_block = static_cast<std::size_t>(elements[i]);
@@ -163,8 +165,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
                           const MPI_Datatype* types) {
   if ((!elements || !displacements || !types) && count_) return false;
   const auto* user = static_cast<const std::byte*>(buffer);
-  resize_arrays();
-  Scratch& scratch = *scratch_;
+  Scratch& scratch = scratch_for_lists();
   for (std::size_t i = 0; i < count_; ++i) {
     if (elements[i] < 0) return false;
     scratch.sizes[i] = 0;

@@ -16,6 +16,8 @@ namespace tutti::mpi {
 
 namespace {
 
+constexpr std::uint64_t empty_hash = 0xcbf29ce484222325ull;  // FNV-1a
+
 std::uint64_t mix(std::uint64_t hash, const void* data, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3ull;
   return hash;
@@ -23,7 +25,7 @@ std::uint64_t mix(std::uint64_t hash, const void* data, std::size_t bytes) {
 
 /// Equal on processes that run under one kernel and see each other by process number.
 std::uint64_t host_hash() {
-  std::uint64_t hash = 0xcbf29ce484222325ull;
+  std::uint64_t hash = empty_hash;
   char text[128];
   if (const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); file >= 0) {
     const ssize_t got = read(file, text, sizeof text);
@@ -44,6 +46,10 @@ bool outlives_its_ranks() {
 }
 
 }  // namespace
+
+std::uint64_t hash_of(const std::string& variables) {
+  return mix(empty_hash, variables.data(), variables.size());
+}
 
 Card card_of_this_process() {
   Card card{};

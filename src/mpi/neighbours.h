@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "mpi/xpmem_setup.h"
@@ -32,6 +33,9 @@ struct Card {
   std::int32_t padding;
   std::uint64_t affinity[affinity_words];
 };
+
+/// For Card::variables: equal where they are.
+std::uint64_t hash_of(const std::string& variables);
 
 /// Where there is no room in an arena.
 constexpr std::uint64_t no_offset = ~std::uint64_t{0};

@@ -185,7 +185,7 @@ std::unique_ptr<Job> start_job() {
   }
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
-    withdraw_xpmem(node, job->xpmem);
+    withdraw(*job, offer);
     return job;
   }
   const Neighbours here = neighbours_of(world_rank, all);
