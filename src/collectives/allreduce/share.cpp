@@ -28,10 +28,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   co_await operation.others_posted();
   posted_sources(operation, buffers.source, sources);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
-  destinations[0] = {self, buffers.destination.region};
-  for (int i = 1; i < ranks; ++i) {
+  for (int i = 0; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
-    destinations[i] = {rank, posted_destination(operation, rank)};
+    destinations[i] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
 
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,

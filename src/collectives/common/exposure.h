@@ -36,4 +36,12 @@ inline memory::Region posted_destination(Operation& operation, int rank) {
   return memory::Region::from_bits(operation.slot(rank).post.regions.destination);
 }
 
+/// The same of any rank, this one included: `own` is what it has posted, which it does not look up (see Slot).
+inline memory::Region posted_source(Operation& operation, int rank, const Exposure& own) {
+  return rank == operation.communicator().rank() ? own.region : posted_source(operation, rank);
+}
+inline memory::Region posted_destination(Operation& operation, int rank, const Exposure& own) {
+  return rank == operation.communicator().rank() ? own.region : posted_destination(operation, rank);
+}
+
 }  // namespace tutti

@@ -36,8 +36,7 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
 /// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
 inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
   Communicator& communicator = operation.communicator();
-  for (int rank = 0; rank < communicator.size(); ++rank)
-    sources[rank] = {rank, rank == communicator.rank() ? own.region : posted_source(operation, rank)};
+  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
   communicator.seen_all(operation.sequence());
 }
 

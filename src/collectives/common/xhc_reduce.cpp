@@ -102,9 +102,8 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
         co_await operation.has(operation.slot(member).ready.flag[last.level], needed, member);
         sources[count++] = {member, brought(operation, member, last.level)};
       }
-      const RemoteBuffer destination{last.leader, last.leader == plan.rank
-                                                      ? reduction.buffers.destination.region
-                                                      : posted_destination(operation, last.leader)};
+      const RemoteBuffer destination{last.leader,
+                                     posted_destination(operation, last.leader, reduction.buffers.destination)};
       const Range whole = elements_in_bytes(at, end, combiner.element_bytes);
       const Range share = share_of(whole, workers.index, workers.count, elements_in_line(combiner.element_bytes));
       reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);

@@ -28,8 +28,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   co_await operation.others_posted();
   posted_sources(operation, buffers.source, sources);
 
-  const RemoteBuffer destination{arguments.root,
-                                 is_root ? buffers.destination.region : posted_destination(operation, arguments.root)};
+  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
   reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
   operation.publish(operation.own().done.flag[0]);

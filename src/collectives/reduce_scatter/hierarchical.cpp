@@ -46,12 +46,10 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
   // Phase 1. Here elements are counted from the segment's first.
   RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);
   for (int rank = leader; rank <= blocks.last(block); ++rank) {
-    contributions[rank - leader] = {rank, source.region};
-    if (rank == self) continue;
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    contributions[rank - leader].region = posted_source(operation, rank);
+    if (rank != self) co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    contributions[rank - leader] = {rank, posted_source(operation, rank, source)};
   }
-  const RemoteBuffer collected{leader, self == leader ? partial.region : posted_destination(operation, leader)};
+  const RemoteBuffer collected{leader, posted_destination(operation, leader, partial)};
   const Range share = share_of({0, segment.length()}, static_cast<std::size_t>(self - leader), members,
                                elements_in_line(combiner.element_bytes));
   reduce_range(communicator, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
@@ -69,7 +67,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
     RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
     for (int each = 0; each < blocks.count(); ++each) {
       const int rank = blocks.first(each);
-      partials[each] = {rank, rank == self ? partial.region : posted_destination(operation, rank)};
+      partials[each] = {rank, posted_destination(operation, rank, partial)};
     }
     std::byte* result = arguments.receive + (mine.begin - owned.begin) * combiner.element_bytes;
     const Range here{mine.begin - segment.begin, mine.end - segment.begin};

@@ -48,12 +48,9 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   RemoteBuffer* sources = operation.array<RemoteBuffer>(members);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(members);
   for (int rank = first; rank <= last; ++rank) {
-    sources[rank - first] = {rank, buffers.source.region};
-    destinations[rank - first] = {rank, buffers.destination.region};
-    if (rank == self) continue;
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
-    sources[rank - first].region = posted_source(operation, rank);
-    destinations[rank - first].region = posted_destination(operation, rank);
+    if (rank != self) co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    sources[rank - first] = {rank, posted_source(operation, rank, buffers.source)};
+    destinations[rank - first] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self - first), members,
                                elements_in_line(combiner.element_bytes));

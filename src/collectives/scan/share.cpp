@@ -27,7 +27,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   co_await operation.others_posted();
   posted_sources(operation, buffers.source, sources);
   for (int rank = 0; rank < communicator.size(); ++rank)
-    destinations[rank] = {rank, rank == self ? buffers.destination.region : posted_destination(operation, rank)};
+    destinations[rank] = {rank, posted_destination(operation, rank, buffers.destination)};
 
   const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
                                elements_in_line(arguments.combiner->element_bytes));
