@@ -1,8 +1,8 @@
 // Allgather, flat, single copy: every block is read where it comes from.
 //
-// Phase 1: every rank exposes its block. Phase 2: in step i it reads the block of rank + i, so that no two read from the
-// same rank unless they drift apart; its own block is copied while it would wait. Phase 3: it says that it has read all
-// and waits until the others have.
+// Phase 1: every rank exposes its block and copies it to its own receive buffer. Phase 2: in step i it reads the block of
+// rank + i, so that no two read from the same rank unless they drift apart. Phase 3: it says that it has read all and waits
+// until the others have.
 // Cost: two flag hops; n bytes copied, p - 1 copies of n bytes read, one reader at a time on each rank.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Read).
 
@@ -22,7 +22,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   const auto own_index = static_cast<std::size_t>(self);
   const std::byte* send = arguments.send ? arguments.send : receive.at(own_index);
   const ExposedBlocks mine = post_blocks(operation, Blocks::regular(send, arguments.bytes), 1, Side::source);
-  OwnBlock own(receive.at(own_index), send, std::min(arguments.bytes, receive.size(own_index)), arguments.store);
+  copy_own_block(receive.at(own_index), send, std::min(arguments.bytes, receive.size(own_index)), arguments.store);
 
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
@@ -32,16 +32,13 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       all_seen = false;
       continue;
     }
-    const sync::Flag& posted = operation.slot(rank).post.flag;
-    own.copy_until(posted, operation.stamp());
-    co_await operation.has(posted, 0, rank);
+    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
     const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
     communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
                                       fitting(communicator, theirs.bytes, receive.size(index)), arguments.store);
   }
   if (all_seen) communicator.seen_all(operation.sequence());
   operation.publish(operation.own().done.flag[0]);
-  own.finish();
   if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;

@@ -32,7 +32,6 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   const std::byte* source = arguments.send ? arguments.send : receive.at(own_index);
   const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
   const std::size_t own_bytes = std::min(arguments.bytes, receive.size(own_index));
-  OwnBlock own(receive.at(own_index), source, own_bytes, arguments.store);
 
   if (arguments.bytes > 0) {
     Target* targets = operation.array<Target>(count);
@@ -48,19 +47,21 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
         communicator.peer(rank).copy_to(target.block.region, target.block.offset, source, target.block.bytes);
     }
     communicator.seen_all(operation.sequence());
-    for (std::size_t at = 0; at < arguments.bytes && mapped > 0; at += piece_bytes) {
+    // In one piece where nothing is stored by this rank itself.
+    const std::size_t piece = mapped > 0 ? piece_bytes : arguments.bytes;
+    for (std::size_t at = 0; at < arguments.bytes; at += piece) {
       for (std::size_t i = 0; i < mapped; ++i) {
         const RemoteBlock& block = targets[i].block;
         if (at < block.bytes)
           communicator.peer(targets[i].rank)
-              .copy_to(block.region, block.offset + at, source + at, std::min(piece_bytes, block.bytes - at),
+              .copy_to(block.region, block.offset + at, source + at, std::min(piece, block.bytes - at),
                        arguments.store);
       }
-      own.copy(piece_bytes);
+      if (at < own_bytes)
+        copy_own_block(receive.at(own_index) + at, source + at, std::min(piece, own_bytes - at), arguments.store);
     }
   }
   operation.publish(operation.own().done.flag[0]);
-  own.finish();
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     if (receive.size(static_cast<std::size_t>(rank)) > 0)

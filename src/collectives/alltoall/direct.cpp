@@ -1,8 +1,8 @@
 // Alltoall, flat, single copy: every rank reads its block from each of the others.
 //
-// Phase 1: every rank exposes its send buffer. Phase 2: it reads its block from rank + 1, then rank + 2, ..., so that
-// the readers of a rank come one after the other unless they drift apart; its own block is copied while it would wait.
-// Phase 3: it says that it has read all and waits until the others have read its blocks.
+// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: it reads its block from rank + 1, then
+// rank + 2, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that it
+// has read all and waits until the others have read its blocks.
 // Small irregular blocks travel as letters, for which nobody waits in phase 3; so do others that are small together, in
 // the data area.
 // Cost: two flag hops, one if all are small; n bytes copied, (p - 1) n read.
@@ -72,8 +72,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
     send_letters(operation, form, send);
   else
     wait_for_readers = expose_blocks(operation, send);
-  OwnBlock own(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-               arguments.store);
+  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
+                 arguments.store);
 
   // Who has sent letters does not wait for an answer, who has exposed blocks does. Of those from whom this rank expects
   // nothing it does not know which they are.
@@ -86,8 +86,6 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
       all_seen = false;
       continue;
     }
-    const sync::Flag& posted = operation.slot(rank).post.flag;
-    own.copy_until(posted, operation.stamp());
     wait_for_post(communicator, operation.sequence(), rank, "Alltoall");
     if (letters.open(operation.sequence(), rank, Letters::index_of(self, rank), receive.at(index), receive.size(index)))
       continue;
@@ -98,7 +96,6 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
   }
   if (all_seen) communicator.seen_all(operation.sequence());
   if (answer || !all_seen) operation.publish(operation.own().done.flag[0]);
-  own.finish();
   for (int i = 1; wait_for_readers && i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     if (send.size(static_cast<std::size_t>(rank)) == 0) continue;

@@ -1,8 +1,8 @@
 // Alltoall, flat, single copy: every rank stores its blocks where they belong.
 //
-// Phase 1: every rank exposes its receive buffer. Phase 2: it stores its block for rank + 1, then for rank + 2, ...; its own
-// block is copied while it would wait. One flag a step tells each receiver at once that its block is there. Phase 3: it
-// waits until all blocks for it are there.
+// Phase 1: every rank exposes its receive buffer and copies its own block. Phase 2: it stores its block for rank + 1, then
+// for rank + 2, ... One flag a step tells each receiver at once that its block is there. Phase 3: it waits until all blocks
+// for it are there.
 // A block for which there is too little room is cut by its writer, who leaves the size in the receiver's table.
 // Cost: two flag hops; n bytes copied, (p - 1) n stored.
 // Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
@@ -24,8 +24,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
   const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
-  OwnBlock own(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-               arguments.store);
+  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
+                 arguments.store);
 
   // done: ranks after this one whose blocks are there.
   sync::Flag& done = operation.own().done.flag[0];
@@ -34,9 +34,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     const int rank = (self + i) % ranks;
     const auto index = static_cast<std::size_t>(rank);
     if (send.size(index) > 0) {
-      const sync::Flag& posted = operation.slot(rank).post.flag;
-      own.copy_until(posted, operation.stamp());
-      co_await operation.has(posted, 0, rank);
+      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
       if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
         communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
@@ -47,7 +45,6 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     operation.publish(done, static_cast<std::uint64_t>(i));
   }
   if (all_seen) communicator.seen_all(operation.sequence());
-  own.finish();
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     const auto index = static_cast<std::size_t>(rank);

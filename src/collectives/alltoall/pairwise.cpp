@@ -34,9 +34,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
   const ExposedBlocks mine = post_blocks(operation, send, static_cast<std::size_t>(ranks), Side::source, false, self);
-  OwnBlock(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-           arguments.store)
-      .finish();
+  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
+                 arguments.store);
 
   // ready: steps in which this rank has read.
   for (int step = 1; step < ranks; ++step) {

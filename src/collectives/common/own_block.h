@@ -1,46 +1,20 @@
-// A rank's own block, from its send to its receive buffer. Nobody waits for it, so it is copied piece by piece while the
-// rank would only wait for others, and finished after it has told them that it needs nothing more of them.
+// A rank's own block, from its send to its receive buffer. It is copied as soon as the rank has said where its blocks are, before
+// it looks at those of others: nobody waits for it then, and what the program has just written is still in the cache, out of which
+// the blocks of others push it (and from which peers fetch the lines that they read).
 #pragma once
 
-#include <algorithm>
-
 #include "base/copy.h"
-#include "engine/communicator.h"
+#include "memory/stream.h"
 
 namespace tutti {
 
-class OwnBlock {
- public:
-  /// source == destination: it is where it belongs, there is nothing to copy.
-  OwnBlock(std::byte* destination, const std::byte* source, std::size_t bytes, memory::Store store)
-      : destination_(destination), source_(source), left_(source != destination ? bytes : 0), store_(store) {}
-
-  /// Copies the next `bytes`, or what is left of it.
-  void copy(std::size_t bytes) {
-    bytes = std::min(bytes, left_);
-    if (bytes == 0) return;
-    if (store_ == memory::Store::streaming)
-      memory::stream_copy(destination_, source_, bytes);
-    else
-      copy_bytes(destination_, source_, bytes);
-    destination_ += bytes;
-    source_ += bytes;
-    left_ -= bytes;
-  }
-  /// Copies until `flag` has come or nothing is left.
-  void copy_until(const sync::Flag& flag, sync::Stamp target) {
-    while (left_ > 0 && !flag.has(target)) copy(piece_bytes);
-  }
-  void finish() { copy(left_); }
-
- private:
-  /// A few hundred nanoseconds: a flag that comes meanwhile is not kept waiting for longer.
-  static constexpr std::size_t piece_bytes = 2 * grain_bytes;
-
-  std::byte* destination_;
-  const std::byte* source_;
-  std::size_t left_;
-  memory::Store store_;
-};
+/// source == destination: it is where it belongs, there is nothing to copy.
+inline void copy_own_block(std::byte* destination, const std::byte* source, std::size_t bytes, memory::Store store) {
+  if (bytes == 0 || source == destination) return;
+  if (store == memory::Store::streaming)
+    memory::stream_copy(destination, source, bytes);
+  else
+    copy_bytes(destination, source, bytes);
+}
 
 }  // namespace tutti

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/copy.h"
 #include "collectives/arguments.h"
+#include "collectives/common/own_block.h"
 #include "engine/communicator.h"
 
 namespace tutti {
@@ -17,23 +17,16 @@ constexpr int distance_of(int rank, int root, int ranks) {
   return (rank - root + ranks) % ranks;
 }
 
-inline void copy_own(std::byte* destination, const std::byte* source, std::size_t bytes, memory::Store store) {
-  if (store == memory::Store::streaming)
-    memory::stream_copy(destination, source, bytes);
-  else
-    copy_bytes(destination, source, bytes);
-}
-
 /// The root's own block, unless it is in place.
 inline void keep_own_block(const Communicator& communicator, const ScatterArguments& arguments) {
   const auto own = static_cast<std::size_t>(communicator.rank());
   if (const std::size_t bytes = std::min(arguments.bytes, arguments.send.size(own)); arguments.receive && bytes)
-    copy_own(arguments.receive, arguments.send.at(own), bytes, arguments.store);
+    copy_own_block(arguments.receive, arguments.send.at(own), bytes, arguments.store);
 }
 inline void keep_own_block(const Communicator& communicator, const GatherArguments& arguments) {
   const auto own = static_cast<std::size_t>(communicator.rank());
   if (const std::size_t bytes = std::min(arguments.bytes, arguments.receive.size(own)); arguments.send && bytes)
-    copy_own(arguments.receive.at(own), arguments.send, bytes, arguments.store);
+    copy_own_block(arguments.receive.at(own), arguments.send, bytes, arguments.store);
 }
 
 }  // namespace tutti
