@@ -113,8 +113,8 @@ void StartLine::wait() {
         by_ticks_ ? Clock::ticks() + clock_.ticks_in(ahead_ns) : shared_now_ns() + static_cast<std::uint64_t>(ahead_ns);
     deadline.store(deadline_, std::memory_order_release);
   } else {
-    std::uint64_t seen = deadline_;
-    while ((seen = deadline.load(std::memory_order_acquire)) == deadline_) relax();
+    std::uint64_t seen = deadline.load(std::memory_order_acquire);
+    for (; seen == deadline_; seen = deadline.load(std::memory_order_acquire)) relax();
     deadline_ = seen;
   }
   if (!by_ticks_) return spin_until_ns(deadline_);

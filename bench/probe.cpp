@@ -32,7 +32,7 @@ using namespace tutti;
 using namespace tutti::bench;
 using nlohmann::ordered_json;
 
-constexpr std::size_t K = 1024, M = 1024 * 1024;
+constexpr std::size_t K = 1024, M = K * 1024;
 
 struct Options {
   double seconds = 60;

@@ -243,6 +243,7 @@ ordered_json describe(const Options& options) {
   const auto predictions = predict(options.collective, shape, knowledge);
   if (!predictions) {
     std::vector<std::string> collectives;
+    collectives.reserve(names.size());
     for (const auto& entry : names) collectives.emplace_back(entry.collective);
     throw UsageError("--collective " + options.collective + ": there is none; the nearest is " +
                      nearest(options.collective, collectives));

@@ -115,7 +115,7 @@ std::string store(const Row& row, std::string_view text, Settings& settings) {
   }
   if (row.description.type.find('|') != std::string_view::npos) {
     const auto allowed = words(row.description.type);
-    const std::string best = nearest(text, allowed);
+    std::string best = nearest(text, allowed);
     if (best != text) return best;
   }
   settings.*std::get<std::string Settings::*>(row.member) = std::string(text);

@@ -23,14 +23,14 @@ struct Settings {
   std::string topology;
   std::string chunk = "auto";
   std::string wait = "auto";
-  std::size_t eager_max = 16 * 1024;
+  std::size_t eager_max = std::size_t{16} * 1024;
   std::size_t flat_max = 16;
-  std::size_t window_min = 2 * 1024;
+  std::size_t window_min = std::size_t{2} * 1024;
   std::size_t window_size = 0;
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";
   std::size_t segment = 8 << 20;
-  std::size_t block = 16 * 1024;
+  std::size_t block = std::size_t{16} * 1024;
   std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;

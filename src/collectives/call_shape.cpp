@@ -32,9 +32,9 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
   shape.commutative = commutative;
   const bool in_slots = shape.bytes <= shape.slot_bytes;
   const std::size_t smallest_of_class = shape.bytes / 2 + 1;
-  if (surroundings.window && (smallest_of_class >= surroundings.window_min || surroundings.ranks_are_threads))
-    shape.reach = Reach::mapped;
-  else if (surroundings.xpmem && !in_slots)
+  const bool in_window =
+      surroundings.window && (smallest_of_class >= surroundings.window_min || surroundings.ranks_are_threads);
+  if (in_window || (surroundings.xpmem && !in_slots))
     shape.reach = Reach::mapped;
   else
     shape.reach = surroundings.cma && !in_slots ? Reach::kernel : Reach::staged;

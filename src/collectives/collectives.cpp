@@ -5,7 +5,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "algorithms.h"  // generated: the algorithms of each folder
 #include "collectives/kinds.h"
 
 namespace tutti {

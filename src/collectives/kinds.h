@@ -10,7 +10,7 @@
 namespace tutti {
 
 /// What a block is taken to have where its size differs between ranks and only some know it.
-inline constexpr std::size_t irregular_block_bytes = 64 * 1024;
+inline constexpr std::size_t irregular_block_bytes = std::size_t{64} * 1024;
 
 /// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
 inline bool is_irregular(std::string_view collective) {

@@ -1,6 +1,6 @@
 # The list of algorithms is made from the folders: src/collectives/<collective>/<algorithm>.cpp defines
 # `const selection::Algorithm<...Arguments> <collective>_<algorithm>`. Adding an algorithm touches that file only.
-set(text "// Generated from the folders of src/collectives.\n#pragma once\n#include <array>\n#include \"collectives/collectives.h\"\nnamespace tutti {\n")
+set(text "// Generated from the folders of src/collectives.\n#include <array>\n#include \"collectives/collectives.h\"\nnamespace tutti {\n")
 foreach(kind Barrier Bcast Reduce Allreduce Scatter Gather Allgather Alltoall Neighbor ReduceScatter Scan)
   string(REGEX REPLACE "([a-z])([A-Z])" "\\1_\\2" collective ${kind})
   string(TOLOWER ${collective} collective)
@@ -17,6 +17,6 @@ foreach(kind Barrier Bcast Reduce Allreduce Scatter Gather Allgather Alltoall Ne
   string(APPEND text "  static const std::array<const selection::Algorithm<${arguments}>*, ${count}> all{${names}};\n  return all;\n}\n")
 endforeach()
 string(APPEND text "}  // namespace tutti\n")
-file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.h CONTENT "${text}" @ONLY)
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp CONTENT "${text}" @ONLY)
 tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/common/blocks.h"]] <algorithm>)
-target_include_directories(tutti_collectives PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated)
+target_sources(tutti_collectives PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp)

@@ -29,7 +29,7 @@ std::vector<std::size_t> parse_chunks(std::string_view text) {
 }
 
 /// Where nothing else is said: large enough that a chunk costs many flag hops, small enough for the second-level cache.
-constexpr std::size_t default_chunk_bytes = 128 * 1024;
+constexpr std::size_t default_chunk_bytes = std::size_t{128} * 1024;
 
 }  // namespace
 

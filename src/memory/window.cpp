@@ -234,7 +234,7 @@ void* Window::reallocate(void* block, std::size_t bytes) noexcept {
   if (bytes <= usable && bytes >= usable / 2) return block;
   // A block that has grown large will grow again: address space for that costs nothing until it is touched.
   const bool grows = bytes > usable;
-  constexpr std::size_t large = 128 * 1024;
+  constexpr std::size_t large = std::size_t{128} * 1024;
   void* moved = grows && usable >= large ? allocate(bytes + bytes / 2) : nullptr;
   if (!moved) moved = allocate(bytes);
   if (!moved) return grows ? nullptr : block;

@@ -182,7 +182,9 @@ void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
   const bool wanted = fork_->copy != Child::nothing;
   const auto make_inaccessible = [&](std::size_t from) {
-    mmap(base_ + from, capacity_ - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    // Where this fails the child keeps what fork gave it here, and nobody can be told.
+    static_cast<void>(mmap(base_ + from, capacity_ - from, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

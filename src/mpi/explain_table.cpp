@@ -50,6 +50,7 @@ std::string words_of(const CommunicatorShape& shape) {
 /// Those with most calls first.
 std::string words_of(const std::map<std::string, std::uint64_t>& mechanisms) {
   std::vector<std::pair<std::uint64_t, std::string_view>> order;
+  order.reserve(mechanisms.size());
   for (const auto& [name, calls] : mechanisms) order.emplace_back(calls, name);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string words;

@@ -88,7 +88,6 @@ bool barrier_ours(MPI_Comm comm, int&) {
 }  // namespace tutti::mpi
 
 using namespace tutti;
-using tutti::mpi::host;
 using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {

@@ -42,7 +42,7 @@ void run_fork(unsigned low, unsigned high) {
 }
 
 pid_t fork_from_private_stack(Fork fork) {
-  constexpr std::size_t bytes = 256 * 1024;
+  constexpr std::size_t bytes = std::size_t{256} * 1024;
   constexpr std::size_t reserved = (sizeof(Detour) + 63) / 64 * 64;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return -1;

@@ -46,7 +46,7 @@ constinit std::atomic<bool> next_known{false};
 constinit bool looking_up = false;
 
 /// dlsym may itself allocate before it has found anything: that comes from here and is never taken back.
-constexpr std::size_t bootstrap_bytes = 32 * 1024;
+constexpr std::size_t bootstrap_bytes = std::size_t{32} * 1024;
 alignas(16) constinit std::byte bootstrap[bootstrap_bytes]{};
 constinit std::size_t bootstrap_used = 0;
 

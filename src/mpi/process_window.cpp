@@ -17,7 +17,7 @@ namespace tutti::memory {
 
 namespace serving {
 
-constinit std::atomic<std::size_t> from_bytes{2 * 1024};
+constinit std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
 constinit std::atomic<std::uintptr_t> begin{0};
 constinit std::atomic<std::size_t> bytes{0};
 
@@ -134,8 +134,9 @@ Window* start(const WindowOptions& options, std::string& reason) {
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
   serving::bytes.store(made->capacity(), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
-  serving::from_bytes.store(serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", 2 * 1024)) : SIZE_MAX,
-                            std::memory_order_relaxed);
+  serving::from_bytes.store(
+      serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", std::size_t{2} * 1024)) : SIZE_MAX,
+      std::memory_order_relaxed);
   return made;
 }
 

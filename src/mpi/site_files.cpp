@@ -27,11 +27,10 @@ bool read_file(const std::string& path, SiteFile& file) {
   file.path = path;
   struct stat status {};
   std::FILE* stream = nullptr;
-  if (descriptor < 0 || fstat(descriptor, &status) != 0)
-    file.error = std::strerror(errno);
-  else if (!S_ISREG(status.st_mode))
+  const bool known = descriptor >= 0 && fstat(descriptor, &status) == 0;
+  if (known && !S_ISREG(status.st_mode))
     file.error = S_ISDIR(status.st_mode) ? "it is a folder" : "it is not a regular file";
-  else if (!(stream = fdopen(descriptor, "rb")))
+  else if (!known || !(stream = fdopen(descriptor, "rb")))
     file.error = std::strerror(errno);
   if (!stream) {
     if (descriptor >= 0) close(descriptor);

@@ -175,13 +175,13 @@ ParsedTable parse_table(std::string_view text, std::span<const Known> known) {
   std::size_t number = 0;
   for (const json& object : *member(document, "entries")) {
     TableEntry entry;
-    const std::string which = "entry " + std::to_string(++number);
+    std::string which = "entry " + std::to_string(++number);
     if (const std::string wrong = read_entry(object, entry); !wrong.empty()) {
-      out.error = which + ": " + wrong;
+      out.error = which.append(": ").append(wrong);
       return out;
     }
     if (const std::string why = why_unusable(entry, known); !why.empty())
-      out.left_out.push_back(which + ": " + why);
+      out.left_out.push_back(which.append(": ").append(why));
     else
       entries.push_back(std::move(entry));
   }
@@ -190,7 +190,7 @@ ParsedTable parse_table(std::string_view text, std::span<const Known> known) {
 }
 
 std::string why_other_origin(const TableOrigin& measured, const TableOrigin& here) {
-  if (const std::string why = why_other_machine(measured.machine, here.machine); !why.empty()) return why;
+  if (std::string why = why_other_machine(measured.machine, here.machine); !why.empty()) return why;
   if (!same(measured.machine.topology, here.machine.topology))
     return "it was measured on a machine of " + measured.machine.topology + ", this has " + here.machine.topology;
   if (!same(measured.host, here.host) || !same(measured.host_version, here.host_version))

@@ -51,6 +51,7 @@ std::vector<LevelKind> outermost_first(const Placement& placement, std::span<con
       counted.emplace_back(refine(together, placement, *kind).parts, *kind);
   std::stable_sort(counted.begin(), counted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LevelKind> out;
+  out.reserve(counted.size());
   for (const auto& entry : counted) out.push_back(entry.second);
   return out;
 }

@@ -19,7 +19,7 @@ class Writer {
     bytes_.push_back(static_cast<std::uint8_t>(value));
   }
   /// -1 is common (no such level): it becomes 0.
-  void put_id(int id) { put(static_cast<std::uint64_t>(id + 1)); }
+  void put_id(int id) { put(static_cast<std::uint64_t>(std::int64_t{id} + 1)); }
   std::vector<std::uint8_t> take() { return std::move(bytes_); }
 
  private:
@@ -60,7 +60,7 @@ class Reader {
 void Machine::index_units() {
   int highest = -1;
   for (const ProcessingUnit& unit : units_) highest = std::max(highest, unit.os_index);
-  position_of_os_index_.assign(static_cast<std::size_t>(highest + 1), -1);
+  position_of_os_index_.assign(static_cast<std::size_t>(std::int64_t{highest} + 1), -1);
   core_count_ = 0;
   domain_counts_ = {0, 0, 0, 0};
   for (std::size_t i = 0; i < units_.size(); ++i) {

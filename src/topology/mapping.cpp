@@ -38,6 +38,7 @@ std::vector<int> deal(const Machine& machine, DomainOf domain_of) {
     return std::tie(a.thread_of_core, a.round, a.domain) < std::tie(b.thread_of_core, b.round, b.domain);
   });
   std::vector<int> order;
+  order.reserve(turns.size());
   for (const Turn& turn : turns) order.push_back(turn.os_index);
   return order;
 }
@@ -74,6 +75,7 @@ std::vector<CpuSet> map_ranks(const Machine& machine, int ranks, Mapping mapping
   if (mapping == Mapping::unbound) return std::vector<CpuSet>(static_cast<std::size_t>(ranks), every_unit(machine));
   const std::vector<int> order = unit_order(machine, mapping);
   std::vector<CpuSet> masks;
+  masks.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank)
     masks.push_back(CpuSet{order[static_cast<std::size_t>(rank) % order.size()]});
   return masks;
