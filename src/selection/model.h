@@ -18,7 +18,7 @@ struct Model {
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
   double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
-  double stored_byte = 1.0 / 20e9;  ///< on top of that: stored into another rank's memory, if that has left its caches
+  double stored_byte = 0;           ///< on top of that: stored into another rank's memory, if that has left its caches
   double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
