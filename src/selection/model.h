@@ -10,7 +10,7 @@ namespace tutti::selection {
 /// Seconds, and seconds a byte.
 struct Model {
   double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
-  double turn = 1.2e-6;               ///< until a rank that shares its core runs, for each rank before it
+  double turn = 1.8e-6;               ///< until a rank that shares its core runs, for each rank before it
   double copy_byte = 1.0 / 25e9;      ///< copy within the caches of one core
   double spilled_byte = 1.0 / 12e9;   ///< copy of own data that the core has no more room for in its private cache
   double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
