@@ -33,9 +33,14 @@ constexpr std::size_t default_chunk_bytes = std::size_t{128} * 1024;
 
 }  // namespace
 
-/// A data area holds a small message, or 16 bytes about each rank.
+/// A data area holds a small message, 16 bytes about each rank, or a quarter of a small message for each of up to 16
+/// ranks: who sends small blocks to all then waits for nobody. Its size is no power of two, so that areas of which only
+/// the beginning is used do not push each other out of a cache.
 std::size_t slot_bytes_of(const Settings& settings, int ranks) {
-  return round_up(std::max(settings.eager_max, 16 * static_cast<std::size_t>(ranks)), page_bytes);
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::size_t blocks = settings.eager_max / 4 * std::min(count, std::size_t{16});
+  const std::size_t odd = blocks > settings.eager_max ? page_bytes : 0;
+  return round_up(std::max({settings.eager_max, 16 * count, blocks}), page_bytes) + odd;
 }
 
 std::size_t shared_bytes(const Settings& settings, int ranks) {
