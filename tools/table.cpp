@@ -60,7 +60,7 @@ selection::Shape shape_of(const TableEntry& entry, int ranks, std::size_t bytes)
   shape.regular = !is_irregular(entry.collective);
   shape.eager_max = settings.eager_max;
   shape.flat_max = settings.flat_max;
-  shape.slot_bytes = (shared_bytes(settings, ranks) - sizeof(Shared)) / data_areas;
+  shape.slot_bytes = slot_bytes_of(settings, ranks);
   return shape;
 }
 

@@ -48,7 +48,9 @@ const std::array<Row, 22>& table() {
         "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K."},
        &Settings::chunk},
       {{"WAIT", "auto|spin|yield|sleep", "auto", "How a rank waits; auto looks at ranks per core."}, &Settings::wait},
-      {{"EAGER_MAX", "bytes", "16K", "Up to this many bytes go through the shared slots (copy-in/copy-out)."},
+      {{"EAGER_MAX", "bytes", "16K",
+        "Up to this many bytes go through the shared slots (copy-in/copy-out); blocks for several ranks up to four "
+        "times as many."},
        &Settings::eager_max},
       {{"FLAT_MAX", "count", "16", "Up to this many ranks, algorithms without a hierarchy are considered."},
        &Settings::flat_max},

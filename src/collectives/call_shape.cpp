@@ -30,7 +30,7 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
   shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class_of(bytes);
   shape.regular = regular;
   shape.commutative = commutative;
-  const bool in_slots = shape.bytes <= shape.slot_bytes;
+  const bool in_slots = shape.bytes <= shape.eager_max;
   const std::size_t smallest_of_class = shape.bytes / 2 + 1;
   const bool in_window =
       surroundings.window && (smallest_of_class >= surroundings.window_min || surroundings.ranks_are_threads);

@@ -34,13 +34,13 @@ constexpr std::size_t default_chunk_bytes = std::size_t{128} * 1024;
 }  // namespace
 
 /// A data area holds a small message, 16 bytes about each rank, or a quarter of a small message for each of up to 16
-/// ranks: who sends small blocks to all then waits for nobody. Its size is no power of two, so that areas of which only
-/// the beginning is used do not push each other out of a cache.
+/// ranks: who sends small blocks to all then waits for nobody. Those larger than a small message are an odd number of
+/// pages, so that areas of which only the beginning is used do not push each other out of a cache.
 std::size_t slot_bytes_of(const Settings& settings, int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   const std::size_t blocks = settings.eager_max / 4 * std::min(count, std::size_t{16});
-  const std::size_t odd = blocks > settings.eager_max ? page_bytes : 0;
-  return round_up(std::max({settings.eager_max, 16 * count, blocks}), page_bytes) + odd;
+  const std::size_t bytes = round_up(std::max({settings.eager_max, 16 * count, blocks}), page_bytes);
+  return blocks > settings.eager_max ? bytes | page_bytes : bytes;
 }
 
 std::size_t shared_bytes(const Settings& settings, int ranks) {

@@ -16,7 +16,7 @@
 namespace tutti {
 
 /// Operations that may be in flight: a rank can be this many ahead of the slowest one. Those that need a data area are
-/// fewer, so that the areas stay in the cache.
+/// fewer, so that small messages in them stay in the cache.
 inline constexpr std::uint64_t ring_slots = 32;
 inline constexpr std::uint64_t data_areas = 8;
 

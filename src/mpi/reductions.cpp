@@ -93,9 +93,9 @@ reduction::Kernel kernel_of(const OperatorInfo& operation, const TypeInfo& info)
   return reduction::kernel(operation.operation, *info.kernel_type);
 }
 
-/// What combines elements of a predefined type by a predefined operator; null for others. Valid until the next call in this
-/// thread. These handles stay what they are, and most calls have those of the call before: looking both up took 10 to 30 ns of
-/// the 120 of a small reduction.
+/// What combines elements of a predefined type by a predefined operator; null for others. Valid until the next call in
+/// this thread. These handles stay what they are, and most calls have those of the call before: looking both up took 10
+/// to 30 ns of the 120 of a small reduction.
 const Combiner* predefined_combiner(const ReductionCall& call) {
   struct Last {
     MPI_Op operation = MPI_OP_NULL;

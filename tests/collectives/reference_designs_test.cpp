@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/collectives.h"
+#include "engine/communicator.h"
 
 namespace tutti {
 namespace {
@@ -15,9 +16,9 @@ void expect_none_chosen(const char* collective) {
   const selection::Knowledge nothing_said;
   selection::Shape shape;
   shape.eager_max = 16 << 10;
-  shape.slot_bytes = 16 << 10;
   shape.flat_max = 16;
-  for (shape.ranks = 2; shape.ranks <= 256; ++shape.ranks)
+  for (shape.ranks = 2; shape.ranks <= 256; ++shape.ranks) {
+    shape.slot_bytes = slot_bytes_of(Settings(), shape.ranks);
     for (shape.levels = 1; shape.levels <= 4; ++shape.levels)
       for (std::size_t bytes = 1; bytes <= std::size_t{1} << 30; bytes *= 2)
         for (const auto reach : {selection::Reach::mapped, selection::Reach::staged})
@@ -37,6 +38,7 @@ void expect_none_chosen(const char* collective) {
                   << collective << " ranks " << shape.ranks << " levels " << shape.levels << " bytes " << bytes
                   << " reach " << static_cast<int>(reach) << " ranks per core " << ranks_per_core;
             }
+  }
 }
 
 TEST(ReferenceDesigns, AreNotChosenByTheModel) {

@@ -6,6 +6,8 @@
 // Cost: two flag hops; n bytes read, p times n stored.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Write).
 
+#include <algorithm>
+
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
 #include "collectives/common/own_block.h"

@@ -1,12 +1,14 @@
 // Alltoall, flat, single copy: every rank reads its block from each of the others.
 //
 // Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: it reads its block from rank + 1, then
-// rank + 2, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that it
-// has read all and waits until the others have read its blocks.
+// rank + 2, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that
+// it has read all and waits until the others have read its blocks.
 // Small irregular blocks travel as letters, for which nobody waits in phase 3; so do others that are small together, in
 // the data area.
 // Cost: two flag hops, one if all are small; n bytes copied, (p - 1) n read.
 // Requires: nothing. The exchange of CMA-aware, section IV.C.1, in another order and without steps.
+
+#include <algorithm>
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"

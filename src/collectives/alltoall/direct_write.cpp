@@ -1,11 +1,13 @@
 // Alltoall, flat, single copy: every rank stores its blocks where they belong.
 //
-// Phase 1: every rank exposes its receive buffer and copies its own block. Phase 2: it stores its block for rank + 1, then
-// for rank + 2, ... One flag a step tells each receiver at once that its block is there. Phase 3: it waits until all blocks
-// for it are there.
+// Phase 1: every rank exposes its receive buffer and copies its own block. Phase 2: it stores its block for rank + 1,
+// then for rank + 2, ... One flag a step tells each receiver at once that its block is there. Phase 3: it waits until
+// all blocks for it are there.
 // A block for which there is too little room is cut by its writer, who leaves the size in the receiver's table.
 // Cost: two flag hops; n bytes copied, (p - 1) n stored.
 // Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
+
+#include <algorithm>
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"

@@ -4,8 +4,8 @@
 // there. Phase 2: it copies its block out of the area of each other rank, beginning with the next. No acknowledgement:
 // the ring of slots lets a rank go on.
 // Cost: one flag hop, (p - 1) n bytes in and as many out.
-// Requires: equal blocks, (p - 1) n bytes in a data area (TUTTI_EAGER_MAX), at most TUTTI_FLAT_MAX ranks. The
-// copy-in/copy-out of XHC, section III.D.
+// Requires: equal blocks, (p - 1) n bytes in a data area, at most TUTTI_FLAT_MAX ranks. The copy-in/copy-out of XHC,
+// section III.D.
 
 #include "collectives/common/eager.h"
 
@@ -65,7 +65,7 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_eager;
 const selection::Algorithm<AlltoallArguments> alltoall_eager{
-    "eager", "equal blocks that fit into a data area together (TUTTI_EAGER_MAX), at most TUTTI_FLAT_MAX ranks",
+    "eager", "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) {
       return shape.regular && static_cast<std::size_t>(shape.ranks - 1) * shape.bytes <= shape.slot_bytes &&
              static_cast<std::size_t>(shape.ranks) <= shape.flat_max;

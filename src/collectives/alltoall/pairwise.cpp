@@ -6,6 +6,7 @@
 // Cost: p - 1 steps of one hop and n bytes, one reader on each rank.
 // Requires: nothing. CMA-aware, section IV.C.1; the paper leaves the steps to themselves, here flags keep them apart.
 
+#include <algorithm>
 #include <bit>
 
 #include "collectives/collectives.h"

@@ -5,7 +5,7 @@ namespace tutti {
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
   Communicator& communicator = operation.communicator();
   const Node& node = communicator.node();
-  const bool fits = bytes <= communicator.slot_bytes();
+  const bool fits = bytes <= node.settings.eager_max;
   // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
   if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer))))
     return {communicator.slot_region(operation.sequence()),

@@ -1,7 +1,9 @@
-// A rank's own block, from its send to its receive buffer. It is copied as soon as the rank has said where its blocks
-// are, before it looks at those of others: nobody waits for it then, and what the program has just written is still in
-// the cache, out of which the blocks of others push it (and from which peers fetch the lines that they read).
+// A rank's own block, from its send to its receive buffer. Who fetches the blocks of others copies it before, as soon as
+// it has said where its blocks are: nobody waits for it then, and what the program has just written is still in the
+// cache, out of which the blocks of others push it (and from which peers fetch the lines that they read).
 #pragma once
+
+#include <cstddef>
 
 #include "base/copy.h"
 #include "memory/stream.h"

@@ -109,7 +109,7 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_eager;
 const selection::Algorithm<ScatterArguments> scatter_eager{
-    "eager", "equal blocks, those of all others within the data area of TUTTI_EAGER_MAX bytes, TUTTI_FLAT_MAX ranks",
+    "eager", "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) {
       const auto ranks = static_cast<std::size_t>(shape.ranks);
       return shape.regular && ranks <= shape.flat_max && shape.bytes <= shape.slot_bytes &&
