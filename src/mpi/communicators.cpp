@@ -9,6 +9,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/peer_watch.h"
 #include "mpi/preload_unmap.h"
+#include "mpi/waiting.h"
 #include "mpi/xpmem_setup.h"
 
 namespace tutti::mpi {
@@ -185,7 +186,7 @@ void stop() {
   explain::finish();
   if (!the_job) return;
   PeerWatch::leave();
-  host.Comm_free(&the_job->progress);
+  end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;
 }

@@ -177,19 +177,19 @@ std::vector<Row> rows_of_this_rank(double seconds_per_tick) {
 }
 
 /// On rank 0 the rows of all ranks put together. The communicator is for nothing else.
-std::vector<Row> gathered(const std::vector<Row>& mine, MPI_Comm communicator) {
+std::vector<Row> gathered(const std::vector<Row>& mine) {
   const std::string text = packed(mine);
   const int length = static_cast<int>(text.size());
   const auto ranks = static_cast<std::size_t>(book->ranks);
   std::vector<int> lengths(ranks), offsets(ranks);
-  host.Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, communicator);
+  host.Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
   int total = 0;
   for (std::size_t i = 0; i < ranks && book->rank == 0; ++i) {
     offsets[i] = total;
     total += lengths[i];
   }
   std::string all(static_cast<std::size_t>(total), '\0');
-  host.Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, communicator);
+  host.Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < ranks && book->rank == 0; ++i)
     merge(rows, unpacked(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]))),
@@ -309,7 +309,7 @@ void finish() {
   const auto passed = static_cast<double>(ticks() - book->first_tick);
   const std::vector<Row> mine = rows_of_this_rank(passed > 0 ? seconds / passed : 0);
   if (job()) wait_for_everybody();
-  const std::vector<Row> rows = gathered(mine, job() ? job()->progress : MPI_COMM_WORLD);
+  const std::vector<Row> rows = gathered(mine);
   if (book->rank != 0) return;
   if (!book->file.empty()) {
     const std::string error = write_file(book->file, json(heading(seconds), rows));

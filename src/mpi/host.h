@@ -7,14 +7,14 @@
 // Every function of the host that the library calls. PMPI_ is the host's own; for the interposed ones `next` is the
 // definition that comes after ours, so that other tools still see the call.
 // clang-format off
-#define TUTTI_HOST_FUNCTIONS(X)                                                                                   \
-  X(Abort) X(Allgather) X(Allreduce) X(Bcast) X(Comm_create_keyval) X(Comm_dup) X(Comm_free)           \
-  X(Comm_get_attr) X(Comm_rank) X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Iprobe) X(Op_commutative)      \
-  X(Pack) X(Unpack) X(Reduce_local) X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent)                  \
-  X(Type_get_true_extent) X(Type_size) X(Type_free) X(Allgatherv) X(Cart_shift) X(Cartdim_get)                    \
-  X(Comm_call_errhandler) X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Graph_neighbors)                \
-  X(Graph_neighbors_count) X(Topo_test) X(Gather) X(Gatherv) X(Get_library_version) X(Comm_group)         \
-  X(Group_free) X(Group_translate_ranks) X(Type_size_x)
+#define TUTTI_HOST_FUNCTIONS(X)                                                                                    \
+  X(Abort) X(Allgather) X(Allreduce) X(Bcast) X(Comm_create_keyval) X(Comm_get_attr) X(Comm_rank)                  \
+  X(Comm_set_attr) X(Comm_size) X(Comm_test_inter) X(Op_commutative) X(Pack) X(Unpack) X(Reduce_local)             \
+  X(Type_get_envelope) X(Type_get_contents) X(Type_get_extent) X(Type_get_true_extent) X(Type_size) X(Type_free)   \
+  X(Allgatherv) X(Cart_shift) X(Cartdim_get) X(Comm_call_errhandler) X(Dist_graph_neighbors)                       \
+  X(Dist_graph_neighbors_count) X(Graph_neighbors) X(Graph_neighbors_count) X(Topo_test) X(Gather) X(Gatherv)      \
+  X(Get_library_version) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Type_size_x) X(Grequest_start)     \
+  X(Grequest_complete) X(Request_get_status) X(Status_set_cancelled) X(Status_set_elements) X(Wait)
 // clang-format on
 
 /// Those that hosts have since MPI 4.

@@ -195,8 +195,8 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   set_up_placement(node, here);
-  host.Comm_dup(MPI_COMM_WORLD, &job->progress);
-  set_up_waiting(node, here, job->progress);
+  job->host_turn = start_host_turn();
+  set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
   gather_knowledge(*job, all, offer);
   job->world = world_entries(all);

@@ -17,12 +17,12 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::Knowledge knowledge;
-  selection::TableOrigin origin;      ///< machine and host MPI, as tables have them
-  std::uint64_t node_identity = 0;    ///< equal on all ranks of this job and node, different otherwise
-  std::vector<Entry> world;           ///< for the state of MPI_COMM_WORLD
-  XpmemShare xpmem;                   ///< with a segment if the ranks of the node have agreed on it
-  MPI_Comm progress = MPI_COMM_NULL;  ///< nothing is ever sent on it: probing it only gives the host its turn
-  bool active = false;                ///< false: every call goes to the host
+  selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
+  std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
+  std::vector<Entry> world;         ///< for the state of MPI_COMM_WORLD
+  XpmemShare xpmem;                 ///< with a segment if the ranks of the node have agreed on it
+  MPI_Request host_turn = MPI_REQUEST_NULL;
+  bool active = false;  ///< false: every call goes to the host
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< ways of reaching memory that work between all ranks
 };

@@ -13,7 +13,38 @@
 
 namespace tutti::mpi {
 
-void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
+namespace {
+
+int on_query(void*, MPI_Status* status) {
+  host.Status_set_elements(status, MPI_BYTE, 0);
+  host.Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+
+int on_free(void*) {
+  return MPI_SUCCESS;
+}
+
+int on_cancel(void*, int) {
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+MPI_Request start_host_turn() {
+  MPI_Request host_turn = MPI_REQUEST_NULL;
+  host.Grequest_start(on_query, on_free, on_cancel, nullptr, &host_turn);
+  return host_turn;
+}
+
+void end_host_turn(MPI_Request& host_turn) {
+  host.Grequest_complete(host_turn);
+  host.Wait(&host_turn, MPI_STATUS_IGNORE);
+}
+
+void set_up_waiting(Node& node, const Neighbours& here, MPI_Request host_turn) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
   const std::string& wait = node.settings.wait;
@@ -30,10 +61,9 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Comm progress) {
   options.report_after = std::chrono::nanoseconds(static_cast<std::int64_t>(node.settings.timeout * 1e9));
   for (const memory::Peer& peer : node.peers)
     options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
-  // MPI_COMM_SELF would not do: hosts treat it apart, without a turn for the rest.
-  options.host_progress = [progress] {
-    int arrived = 0;
-    host.Iprobe(MPI_ANY_SOURCE, 0, progress, &arrived, MPI_STATUS_IGNORE);
+  options.host_progress = [host_turn] {
+    int complete = 0;
+    host.Request_get_status(host_turn, &complete, MPI_STATUS_IGNORE);
   };
   std::vector<PeerWatch::Member> members;
   for (std::size_t i = 0; i < here.cards.size(); ++i)
