@@ -1,8 +1,8 @@
 // The buffers of one cell (one collective at one size): what is in them and how it is checked.
 //
-// Element i of what rank r sends holds scattered(i, salt) + r + 1, a small whole number: sums are exact in any order, so
-// a result is compared bit by bit. The first term differs between blocks, so that a block in the wrong place is seen, and
-// another salt for each call makes a stale result visible.
+// Element i of what rank r sends holds scattered(i, salt) + r + 1, a small whole number: sums are exact in any order,
+// so a result is compared bit by bit. The first term differs between blocks, so that a block in the wrong place is
+// seen, and another salt for each call makes a stale result visible.
 #pragma once
 
 #include <cstddef>

@@ -1,16 +1,17 @@
 // How a call is timed: every rank prepares its data, all meet at the start line, each rank times its own call, and the
-// slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed, but
-// the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them. Host and
-// Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from what the other left in the
-// caches, nor from the machine's becoming faster or slower.
+// slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed,
+// but the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them.
+// Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from what the other
+// left in the caches, nor from the machine's becoming faster or slower.
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
-// would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read after
-// each; what other ranks of the processor do between their calls is in it where a call waits for them.
+// would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read
+// after each; what other ranks of the processor do between their calls is in it where a call waits for them.
 //
-// `--timing between-barriers` times the call alone there. All ranks meet before the call, after it, and once more; counted
-// is from the moment when the last of them came to the first meeting to that when the last came to the second, less from
-// there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and check lies outside.
+// `--timing between-barriers` times the call alone there. All ranks meet before the call, after it, and once more;
+// counted is from the moment when the last of them came to the first meeting to that when the last came to the second,
+// less from there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and
+// check lies outside.
 //
 // Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
 // in them.

@@ -1,12 +1,14 @@
-// Plain copies against copies past the caches, by size against the caches: what Store::streaming is worth, and from which
-// size on.
+// Plain copies against copies past the caches, by size against the caches: what Store::streaming is worth, and from
+// which size on.
 //
 // Each core has a source and a destination in shared memory. Before each copy every source is written anew by the core
 // that owns it, as a program does before a collective; then a core copies its neighbour's source into its own
 // destination, as a rank does in a collective; then it may read the destination, as a program does after. With one
-// copier only the second core copies (a Bcast between two ranks), else all copy at once (what Allreduce and Allgather do).
+// copier only the second core copies (a Bcast between two ranks), else all copy at once (what Allreduce and Allgather
+// do).
 //
-//   footprint   all buffers that are touched, over the last-level caches: what the library compares (Collectives::store_for)
+//   footprint   all buffers that are touched, over the last-level caches: what the library compares
+//               (Collectives::store_for)
 //   copy        until the copies are finished: the destination is not read soon
 //   and read    until the destination has been read too
 //

@@ -1,8 +1,9 @@
-// What flags cost that have one writer, against counters that all write, and what it costs where they lie: the questions
-// of XHC, section III.E (Fig. 4) and V.D.1 (Fig. 10), asked of threads, one a core.
+// What flags cost that have one writer, against counters that all write, and what it costs where they lie: the
+// questions of XHC, section III.E (Fig. 4) and V.D.1 (Fig. 10), asked of threads, one a core.
 //
-// A round is a flat broadcast of 4 bytes. Thread 0 writes them, tells the others, and waits for their answers; each other
-// thread waits to be told, reads the bytes, and answers. The rows differ in how the others are told and how they answer:
+// A round is a flat broadcast of 4 bytes. Thread 0 writes them, tells the others, and waits for their answers; each
+// other thread waits to be told, reads the bytes, and answers. The rows differ in how the others are told and how they
+// answer:
 //
 //   told by     one flag that all read | a flag each, side by side in a line | a flag each in a line of its own
 //   answer by   a flag each in a line of its own | a flag each, side by side | fetch_add on one counter

@@ -17,8 +17,8 @@ class Meeting {
 
   bool possible() const { return memory_ != nullptr; }
 
-  /// Collective over MPI_COMM_WORLD. Returns the moment at which the last rank came, by shared_now_ns(): the same on all
-  /// ranks.
+  /// Collective over MPI_COMM_WORLD. Returns the moment at which the last rank came, by shared_now_ns(): the same on
+  /// all ranks.
   std::uint64_t wait();
 
  private:

@@ -37,8 +37,9 @@ struct Options {
   bool compares() const { return !algorithms.empty() || !mechanisms.empty(); }
 };
 
-/// Parses the command line. known: names of collectives, the first four of which are the default. Returns a negative number if the program should go on; otherwise its exit status, with
-/// `message` holding what to print (help or what was wrong).
+/// Parses the command line. known: names of collectives, the first four of which are the default. Returns a negative
+/// number if the program should go on; otherwise its exit status, with `message` holding what to print (help or what
+/// was wrong).
 int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
                   std::string& message);
 

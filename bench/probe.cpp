@@ -1,8 +1,9 @@
 // tutti-probe-measure: measures what this machine's memory, flags and kernel cost, for `tutti probe`. No MPI: it forks
 // processes that are bound to cores and share memory (bench/probe/).
 //
-// On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower", "upper":
-// its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction, "title": what is next}.
+// On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower",
+// "upper": its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction,
+// "title": what is next}.
 #include <signal.h>
 #include <sys/prctl.h>
 

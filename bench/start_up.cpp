@@ -1,5 +1,5 @@
-// Prints what MPI_Init takes and what memory a rank has after it: one JSON object, by rank 0. The script `start-up` runs
-// this with and without the preload.
+// Prints what MPI_Init takes and what memory a rank has after it: one JSON object, by rank 0. The script `start-up`
+// runs this with and without the preload.
 #include <mpi.h>
 #include <time.h>
 

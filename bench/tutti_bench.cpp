@@ -1,9 +1,11 @@
-// tutti-bench: collectives of the host MPI and of Tutti side by side. An ordinary MPI program; run it under the preload:
+// tutti-bench: collectives of the host MPI and of Tutti side by side. An ordinary MPI program; run it under the
+// preload:
 //
 //     tutti run mpirun -n 8 tutti-bench-mpich --collective bcast,allreduce --floor
 //
-// cell.cpp says how a call is timed, buffers.h what is in the buffers, node_memory.h what the floor is, collectives/ what
-// there is to measure. `--list` prints the collectives, one a line, each with its name in TUTTI_ALGORITHM, and starts no MPI.
+// cell.cpp says how a call is timed, buffers.h what is in the buffers, node_memory.h what the floor is, collectives/
+// what there is to measure. `--list` prints the collectives, one a line, each with its name in TUTTI_ALGORITHM, and
+// starts no MPI.
 #include <mpi.h>
 
 #include <algorithm>

@@ -12,8 +12,8 @@
 
 namespace tutti {
 
-/// Contents of a file or pipe. Throws std::runtime_error, with the path and the reason, if it cannot be read, is a folder, or
-/// goes on for more than 16 MiB, which is what the library reads of one.
+/// Contents of a file or pipe. Throws std::runtime_error, with the path and the reason, if it cannot be read, is a
+/// folder, or goes on for more than 16 MiB, which is what the library reads of one.
 inline std::string text_of_file(const std::string& path) {
   constexpr std::size_t bytes_max = std::size_t{16} << 20;
   const auto refuse = [&](const std::string& why) { throw std::runtime_error(path + " cannot be read: " + why); };

@@ -1,6 +1,6 @@
-// tutti-table: looks at a decision table without any MPI and prints, as JSON, what the library would make of it: whether it
-// can be read, which entries it leaves out, which are not eligible for the shapes they are for, where entries overlap, and
-// which sizes between entries have none. Exit status: 0, 2 with one line on standard error.
+// tutti-table: looks at a decision table without any MPI and prints, as JSON, what the library would make of it:
+// whether it can be read, which entries it leaves out, which are not eligible for the shapes they are for, where
+// entries overlap, and which sizes between entries have none. Exit status: 0, 2 with one line on standard error.
 #include "selection/table.h"
 
 #include <CLI/CLI.hpp>

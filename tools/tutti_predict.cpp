@@ -1,6 +1,6 @@
-// tutti-predict: prints, as JSON, what an algorithm of a collective is chosen from for one shape: every candidate with what
-// the model says of it, the choice and its reason. It runs the library's own code, without any MPI. Exit status: 0, or 2
-// with one line on standard error.
+// tutti-predict: prints, as JSON, what an algorithm of a collective is chosen from for one shape: every candidate with
+// what the model says of it, the choice and its reason. It runs the library's own code, without any MPI. Exit status:
+// 0, or 2 with one line on standard error.
 //
 // With --model-only it prints the model's parameters instead: those of the file, or the shipped ones.
 #include <CLI/CLI.hpp>
@@ -93,7 +93,8 @@ KnownModel model_of(const Options& options) {
            {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
 }
 
-/// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any fits.
+/// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any
+/// fits.
 struct KnownTable {
   std::shared_ptr<const selection::Table> table;
   ordered_json source;

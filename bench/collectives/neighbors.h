@@ -1,4 +1,5 @@
-// Collectives with neighbours, on the periodic ring of the ranks: each has one on the left (0) and one on the right (1).
+// Collectives with neighbours, on the periodic ring of the ranks: each has one on the left (0) and one on the right
+// (1).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What `tutti probe` measures. Each function runs a team of processes for about `seconds` and returns the samples of one
-// figure in seconds a call, unless it says otherwise. Whoever owns data writes it anew before every copy of it.
+// What `tutti probe` measures. Each function runs a team of processes for about `seconds` and returns the samples of
+// one figure in seconds a call, unless it says otherwise. Whoever owns data writes it anew before every copy of it.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Probing {
 /// Whether processes here may copy from each other by the kernel; if not, why.
 bool kernel_copies_work(std::string& reason);
 
-/// processors: of the caller and of the owner of the pages. What is read the owner has just written; what is written to it
-/// has not touched since.
+/// processors: of the caller and of the owner of the pages. What is read the owner has just written; what is written to
+/// it has not touched since.
 std::vector<double> kernel_step(const Probing& probing, const std::vector<int>& processors, KernelStep step,
                                 std::size_t pages, bool write);
 
@@ -41,15 +41,15 @@ enum class Readers {
   everybody,  ///< each from another process
 };
 
-/// All of `processors` read `bytes` by the kernel at once, the slowest counts. The owner for `same` and `different` sleeps
-/// meanwhile on the first one. lock_only: as KernelStep::lock.
+/// All of `processors` read `bytes` by the kernel at once, the slowest counts. The owner for `same` and `different`
+/// sleeps meanwhile on the first one. lock_only: as KernelStep::lock.
 std::vector<double> concurrent_readers(const Probing& probing, const std::vector<int>& processors, Readers readers,
                                        std::size_t bytes, bool lock_only);
 
 /// One flag hop between two processors: half a round trip.
 std::vector<double> flag_hop(const Probing& probing, const std::vector<int>& processors);
-/// Several processes a core, which sleep while they wait: all wait for one and that one for all. Of such a round, the part
-/// of one process of a core.
+/// Several processes a core, which sleep while they wait: all wait for one and that one for all. Of such a round, the
+/// part of one process of a core.
 std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core);
 
 /// What is copied from where to where; the processor after the first copies, or does what is said.
@@ -70,8 +70,8 @@ std::vector<double> spilled_copy(const Probing& probing, int processor, std::siz
 /// Two processors copy from each other at once, each from what the other has just written; the slower one counts.
 std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
 
-/// Pairs of processors (owner, reader, owner, reader, ...) that copy at once, the slowest counts. cold: each copy touches
-/// memory that has left the caches since it was last used.
+/// Pairs of processors (owner, reader, owner, reader, ...) that copy at once, the slowest counts. cold: each copy
+/// touches memory that has left the caches since it was last used.
 std::vector<double> concurrent_pairs(const Probing& probing, const std::vector<int>& processors, Way way,
                                      std::size_t bytes, bool cold);
 

@@ -1,4 +1,5 @@
-// The state of one communicator: what its ranks share (flags and slots in their arenas), and what each keeps for itself.
+// The state of one communicator: what its ranks share (flags and slots in their arenas), and what each keeps for
+// itself.
 #pragma once
 
 #include <array>
@@ -45,8 +46,8 @@ static_assert(sizeof(Post) == sync::line_bytes);
 
 /// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
 ///
-/// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors hand
-/// over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
+/// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors
+/// hand over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
 struct Slot {
   Post post;
   sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains
@@ -135,8 +136,8 @@ class Communicator final : public sync::Party {
   Node& node() { return node_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// The rank after this one, where a walk over all others begins: ranks that began with the same one would all want its
-  /// line at once.
+  /// The rank after this one, where a walk over all others begins: ranks that began with the same one would all want
+  /// its line at once.
   int next_rank() const { return rank_ + 1 == size_ ? 0 : rank_ + 1; }
   const memory::Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
   int node_rank(int rank) const { return node_ranks_[static_cast<std::size_t>(rank)]; }
@@ -162,8 +163,8 @@ class Communicator final : public sync::Party {
     if (begins_call) call_begin_ = sequence_ + 1;
     announced_ = (static_cast<std::uint64_t>(bytes) << 24) | (static_cast<std::uint64_t>(algorithm) << 8);
   }
-  /// To be called when a flag of `rank` has been seen, before anything is done about it. Throws Disagreement if that rank
-  /// is in another call (docs/decisions/calls-that-disagree.md).
+  /// To be called when a flag of `rank` has been seen, before anything is done about it. Throws Disagreement if that
+  /// rank is in another call (docs/decisions/calls-that-disagree.md).
   void check(int rank, std::uint64_t sequence) {
     if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
       disagree(rank, sequence);
@@ -252,7 +253,8 @@ class Communicator final : public sync::Party {
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(why);
   }
   void wait_for_all(std::uint64_t sequence_left);
-  /// In the shared part of `owner`, one flag a rank; each is written by that rank alone, as the last thing it does there.
+  /// In the shared part of `owner`, one flag a rank; each is written by that rank alone, as the last thing it does
+  /// there.
   sync::Flag* parted(int owner) const {
     auto* const data = reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(owner)] + 1);
     return reinterpret_cast<sync::Flag*>(data + data_areas * slot_bytes_);

@@ -1,5 +1,6 @@
 // Algorithms are coroutines. In a blocking call with one role an await spins in place and never suspends; with several
-// roles of one rank (fetch from above while feeding below), or in a nonblocking call, it parks and `progress` resumes it.
+// roles of one rank (fetch from above while feeding below), or in a nonblocking call, it parks and `progress` resumes
+// it.
 #pragma once
 
 #include <coroutine>

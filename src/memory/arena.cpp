@@ -77,8 +77,8 @@ void Arena::release(std::size_t offset) {
   if (it == used_.end()) return;
   const std::size_t bytes = it->second;
   used_.erase(it);
-  // Holes read as zero, which is what `allocate` promises, and give the memory back. By address: the descriptor's number
-  // may mean a file of the program's, if it has closed what it had not opened.
+  // Holes read as zero, which is what `allocate` promises, and give the memory back. By address: the descriptor's
+  // number may mean a file of the program's, if it has closed what it had not opened.
   if (madvise(base_ + offset, bytes, MADV_REMOVE) != 0) std::memset(base_ + offset, 0, bytes);
   auto at = free_.emplace(offset, bytes).first;
   if (at != free_.begin()) {

@@ -1,5 +1,5 @@
-// What this rank has attached of a peer's memory: a bounded cache. An extent of the peer's table is attached whole, when
-// it is first needed; it is detached when others need the room, or when the peer has taken it out of its table.
+// What this rank has attached of a peer's memory: a bounded cache. An extent of the peer's table is attached whole,
+// when it is first needed; it is detached when others need the room, or when the peer has taken it out of its table.
 //
 // A pointer stays valid until the end of the operation that asked for it: what a running operation may use is neither
 // evicted nor, if it has become stale meanwhile, detached.

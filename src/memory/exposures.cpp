@@ -15,8 +15,8 @@ constexpr std::uint64_t joined_at_most = 4;
 }  // namespace
 
 ExposureTable::Extent ExposureTable::read(std::size_t index) const {
-  // The owner stores odd version, extent, even version, each with release: whoever sees a new bound sees the odd version
-  // or a later one in the second load.
+  // The owner stores odd version, extent, even version, each with release: whoever sees a new bound sees the odd
+  // version or a later one in the second load.
   const Row& from = row[index];
   Extent extent;
   extent.version = from.version.load(std::memory_order_acquire);

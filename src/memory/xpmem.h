@@ -1,5 +1,5 @@
-// libxpmem, found at run time: a process maps the memory of another one by a kernel module. Only the documented calls are
-// used, through a table, so that tests can put a stand-in in their place.
+// libxpmem, found at run time: a process maps the memory of another one by a kernel module. Only the documented calls
+// are used, through a table, so that tests can put a stand-in in their place.
 #pragma once
 
 #include <sys/types.h>

@@ -9,8 +9,8 @@
 
 namespace tutti::mpi {
 
-/// The TUTTI_ variables of this process, each with a null byte after it; as many as travel. log: takes the warning about
-/// those that do not.
+/// The TUTTI_ variables of this process, each with a null byte after it; as many as travel. log: takes the warning
+/// about those that do not.
 std::string own_variables(const Log& log);
 
 /// Rank 0's, so that every choice is made from the same words. Collective over MPI_COMM_WORLD. own: of this process;

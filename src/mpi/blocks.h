@@ -13,8 +13,9 @@
 
 namespace tutti::mpi {
 
-/// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are, others go through
-/// private memory of this thread: pack() before the core sends from there, unpack() after it has received there.
+/// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are, others go
+/// through private memory of this thread: pack() before the core sends from there, unpack() after it has received
+/// there.
 /// At most one of each role at a time in a thread.
 class UserBlocks {
  public:

@@ -1,5 +1,5 @@
-// The host MPI, found at run time: the library is preloaded into processes that may have no MPI at all, or load it later
-// (Python), so nothing of it is referred to at link time.
+// The host MPI, found at run time: the library is preloaded into processes that may have no MPI at all, or load it
+// later (Python), so nothing of it is referred to at link time.
 #pragma once
 
 #include "mpi/mpi_header.h"
@@ -32,7 +32,8 @@
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
 // clang-format on
 
-/// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has them.
+/// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has
+/// them.
 // clang-format off
 #define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
   X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \

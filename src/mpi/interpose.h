@@ -39,8 +39,9 @@ bool refuse_count(Count count) {
   return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
 }
 
-/// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments as
-/// the host's function, of which the last is the communicator. `forward` is read after resolve(), which a call before MPI_Init needs.
+/// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments
+/// as the host's function, of which the last is the communicator. `forward` is read after resolve(), which a call
+/// before MPI_Init needs.
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));

@@ -12,8 +12,8 @@ using Role = UserBlocks::Role;
 
 // The collectives by the core: false if the call is the host's, else `code` is the result.
 //
-// Blocks of no bytes in a regular call are the host's on all ranks, since their size is equal on all. Arguments that are
-// significant at the root only are not looked at elsewhere.
+// Blocks of no bytes in a regular call are the host's on all ranks, since their size is equal on all. Arguments that
+// are significant at the root only are not looked at elsewhere.
 //
 // A rank that sends itself more than it has room for has made a mistake. In a regular call the others will have sent as
 // much: the blocks then go through private memory that has the room, and the error is raised at the end.

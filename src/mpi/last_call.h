@@ -18,8 +18,8 @@ extern constinit thread_local LastCall last_call;
 /// How the bytes of this rank were reached: inline, slot, window, xpmem, cma, staged; empty for the host.
 const char* mechanism_of(const LastCall& call);
 
-/// Notes what the collective that just ended was: one of ours, `bytes` of `buffer` of this rank (one block of them where
-/// all are of one size), or the host's.
+/// Notes what the collective that just ended was: one of ours, `bytes` of `buffer` of this rank (one block of them
+/// where all are of one size), or the host's.
 inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
   last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
 }

@@ -14,8 +14,8 @@ namespace tutti::mpi {
 /// Asks hwloc before the host's MPI_Init, when nobody waits for the answer yet: what publish_machine() will need.
 void look_at_machine();
 
-/// The first rank of the node asks hwloc, unless it has done so; the others read what it found, after the agreement that
-/// follows.
+/// The first rank of the node asks hwloc, unless it has done so; the others read what it found, after the agreement
+/// that follows.
 void publish_machine(const Node& node, ArenaHeader* header);
 
 /// What publish_machine() found, after the agreement.

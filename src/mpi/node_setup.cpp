@@ -28,7 +28,8 @@ RollCall& roll_call() {
   return the_call;
 }
 
-/// Whether all ranks take part, as far as can be known without asking them. If they do not, a warning says who does not.
+/// Whether all ranks take part, as far as can be known without asking them. If they do not, a warning says who does
+/// not.
 bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
   if (result != RollCall::Result::some) return true;
   const std::vector<int>& missing = roll_call().missing();
@@ -63,8 +64,8 @@ struct Exchange {
   std::vector<Card> all;  ///< by rank of MPI_COMM_WORLD
 };
 
-/// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread, and
-/// who has others makes its offer anew.
+/// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread,
+/// and who has others makes its offer anew.
 Exchange exchange_cards(Job& job, int world_rank, int world_size) {
   Node& node = job.node;
   Exchange result;

@@ -37,7 +37,8 @@ std::vector<std::string> names_of_mechanisms(const Job& job);
 /// Before the host's own MPI_Init: lets the other ranks of the node know that this one takes part.
 void announce();
 
-/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init; not active if some ranks of the node do not take part.
+/// Collective over MPI_COMM_WORLD, after the host's own MPI_Init; not active if some ranks of the node do not take
+/// part.
 std::unique_ptr<Job> start_job();
 
 }  // namespace tutti::mpi

@@ -25,8 +25,8 @@ struct Offer {
   Shares shares(const Job& job) const;
 };
 
-/// By job.node.settings, and for an MPI_COMM_WORLD of `world_size` ranks: the arena and what xpmem needs go into the job.
-/// Where the settings say that the library is off, only a card. variables: hash of those settings.
+/// By job.node.settings, and for an MPI_COMM_WORLD of `world_size` ranks: the arena and what xpmem needs go into the
+/// job. Where the settings say that the library is off, only a card. variables: hash of those settings.
 Offer make_offer(Job& job, int world_rank, int world_size, std::uint64_t variables);
 
 /// Takes everything back; no rank may have mapped any of it.

@@ -1,8 +1,8 @@
 // Notices ranks of the node that die, and says so before the launcher ends the others.
 //
-// Two ways. A rank that waits in a collective looks now and then whether a peer is gone (process descriptors), names the
-// collective and ends the job. And each rank has a thread that sleeps until its neighbour dies: a launcher that ends
-// all ranks as soon as one is gone leaves those that wait no time to look. See docs/decisions/naming-the-dead.md.
+// Two ways. A rank that waits in a collective looks now and then whether a peer is gone (process descriptors), names
+// the collective and ends the job. And each rank has a thread that sleeps until its neighbour dies: a launcher that
+// ends all ranks as soon as one is gone leaves those that wait no time to look. See docs/decisions/naming-the-dead.md.
 #pragma once
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 // Which ranks of this node call MPI_Init through the library, found out without those that do not: they would never
 // answer. Programs that were started together may be preloaded or not, each for itself.
 //
-// Before the host's MPI_Init a rank binds an abstract socket named after the launcher's job and its local rank. Hosts let
-// nobody out of MPI_Init before all have come in, so whose name is not there afterwards will not take part. The first rank
-// that is sure decides for the node by binding one more name; the others take over what it says. Names are gone with
-// their processes, however these end.
+// Before the host's MPI_Init a rank binds an abstract socket named after the launcher's job and its local rank. Hosts
+// let nobody out of MPI_Init before all have come in, so whose name is not there afterwards will not take part. The
+// first rank that is sure decides for the node by binding one more name; the others take over what it says. Names are
+// gone with their processes, however these end.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,9 @@ struct LaunchedRank {
   int local_ranks = 1;  ///< on this node
 };
 
-/// By the environment and the descriptors that Hydra (MPICH, Intel MPI) or PRRTE (Open MPI) have left; nothing if neither
-/// has started this process, or it was spawned by ranks under Hydra, where the job cannot be told from its parents'.
+/// By the environment and the descriptors that Hydra (MPICH, Intel MPI) or PRRTE (Open MPI) have left; nothing if
+/// neither has started this process, or it was spawned by ranks under Hydra, where the job cannot be told from its
+/// parents'.
 std::optional<LaunchedRank> launched_rank();
 
 class RollCall {

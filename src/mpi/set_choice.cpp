@@ -2,11 +2,11 @@
 
 #include "mpi/communicators.h"
 
-/// From now on this communicator's collectives are chosen as if TUTTI_ALGORITHM and TUTTI_MECHANISM had been these; only
-/// mechanisms that were there at start-up can be named. Collective over the communicator, with the same words on all
-/// ranks, while no operation of the library is under way on the node. The mechanism is the node's: other communicators
-/// must not be used until they have been set, too. Returns 0; otherwise, on all ranks alike, nothing has changed: the
-/// communicator is the host's, or the mechanism is not available.
+/// From now on this communicator's collectives are chosen as if TUTTI_ALGORITHM and TUTTI_MECHANISM had been these;
+/// only mechanisms that were there at start-up can be named. Collective over the communicator, with the same words on
+/// all ranks, while no operation of the library is under way on the node. The mechanism is the node's: other
+/// communicators must not be used until they have been set, too. Returns 0; otherwise, on all ranks alike, nothing has
+/// changed: the communicator is the host's, or the mechanism is not available.
 extern "C" __attribute__((visibility("default"))) int tutti_set_choice(MPI_Comm communicator, const char* algorithm,
                                                                        const char* mechanism) {
   using namespace tutti;

@@ -17,8 +17,8 @@ struct SiteFile {
 /// Where to look for `name`: in the user's folder ($XDG_CONFIG_HOME/tutti, else ~/.config/tutti), then in /etc/tutti.
 std::vector<std::string> site_paths(std::string_view name);
 
-/// The files that a setting stands for: `setting` alone, there or not, if it is not empty; none if it is "off"; else those
-/// of site_paths(name) that are there.
+/// The files that a setting stands for: `setting` alone, there or not, if it is not empty; none if it is "off"; else
+/// those of site_paths(name) that are there.
 std::vector<std::string> files_of_setting(const std::string& setting, std::string_view name);
 
 /// Rank 0 of MPI_COMM_WORLD reads the first of `paths` that is there. Collective over MPI_COMM_WORLD; the paths of the

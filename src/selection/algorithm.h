@@ -1,5 +1,5 @@
-// What an algorithm says of itself, and how one is chosen: eligible ones, then what the user asked for, then what a table
-// says, then the cheapest by the model.
+// What an algorithm says of itself, and how one is chosen: eligible ones, then what the user asked for, then what a
+// table says, then the cheapest by the model.
 #pragma once
 
 #include <memory>
@@ -88,7 +88,8 @@ struct Chosen {
   const TableEntry* refused_entry = nullptr;  ///< what the table says, if that is not eligible
 };
 
-/// What the table has for this shape, if it is eligible and the user does not contradict; its reason is another otherwise.
+/// What the table has for this shape, if it is eligible and the user does not contradict; its reason is another
+/// otherwise.
 template <class Arguments>
 Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                                   Shape shape, const Knowledge& knowledge) {

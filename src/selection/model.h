@@ -1,5 +1,6 @@
-// What algorithms cost, in the model's terms. Each algorithm states its own cost beside its code; here are the machine's
-// parameters and the sum. The shipped values are of an ordinary server core; no size threshold stands anywhere else.
+// What algorithms cost, in the model's terms. Each algorithm states its own cost beside its code; here are the
+// machine's parameters and the sum. The shipped values are of an ordinary server core; no size threshold stands
+// anywhere else.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ struct Model {
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
 
   // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
-  // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one rank.
+  // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one
+  // rank.
   double kernel_start = 400e-9;           ///< alpha
   double kernel_byte = 1.0 / 10e9;        ///< beta
   double kernel_write_byte = 1.0 / 10e9;  ///< the same for process_vm_writev
@@ -151,8 +153,8 @@ struct Cost {
     const double far = workers > 1 ? 1.0 : std::max(0.0, 1 - (shared - 1) / others);
     // What several of a core read, one of them fetches.
     const double far_read = common ? far / shared : far;
-    // The destination of such a copy has left the private cache as well. Of what that costs where source and destination
-    // have, two thirds are its own: it comes, and what makes room for it goes.
+    // The destination of such a copy has left the private cache as well. Of what that costs where source and
+    // destination have, two thirds are its own: it comes, and what makes room for it goes.
     const double missed = spilled ? std::max(0.0, model.spilled_byte - model.copy_byte) * 2 / 3 : 0;
     const auto mixed = [&](double part, double farther) {
       return part * std::max(farther + missed, price.own) + (1 - part) * price.own;

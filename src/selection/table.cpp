@@ -29,7 +29,8 @@ const json* member(const json& object, const char* name) {
   return object.is_object() && found != object.end() ? &*found : nullptr;
 }
 
-/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it is.
+/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it
+/// is.
 std::string text_of(const json& object, const char* name) {
   constexpr std::size_t longest = 200;
   const json* value = member(object, name);

@@ -1,5 +1,5 @@
-// A decision table, as `tutti tune` writes it (docs/tune.md): what was fastest when it was measured. Read here, found and
-// agreed upon by src/mpi/tables.cpp, asked by choose(), which looks at eligibility in any case.
+// A decision table, as `tutti tune` writes it (docs/tune.md): what was fastest when it was measured. Read here, found
+// and agreed upon by src/mpi/tables.cpp, asked by choose(), which looks at eligibility in any case.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +62,8 @@ struct ParsedTable {
   std::vector<std::string> left_out;  ///< entries that cannot be used, each in words; the others are in the table
 };
 
-/// known: the algorithms by collective. Entries that name others, or a parameter that an algorithm does not have, are left
-/// out; so is nothing else: a table in which an entry is no entry is no table.
+/// known: the algorithms by collective. Entries that name others, or a parameter that an algorithm does not have, are
+/// left out; so is nothing else: a table in which an entry is no entry is no table.
 ParsedTable parse_table(std::string_view text, std::span<const Known> known);
 
 /// Why a table of `measured` is not for `here`; empty if it is.

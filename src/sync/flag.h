@@ -30,7 +30,8 @@ class Flag {
   /// Pairs with `get` of the readers: what was stored before is visible to whoever sees the stamp.
   void set(Stamp value) { value_.store(value, std::memory_order_release); }
   Stamp get() const { return value_.load(std::memory_order_acquire); }
-  /// For two flags that two ranks set, each looking at the other's then: at least one of them sees what the other has set.
+  /// For two flags that two ranks set, each looking at the other's then: at least one of them sees what the other has
+  /// set.
   void set_ordered(Stamp value) { value_.store(value, std::memory_order_seq_cst); }
   Stamp get_ordered() const { return value_.load(std::memory_order_seq_cst); }
   bool has(Stamp target) const { return reached(get(), target); }

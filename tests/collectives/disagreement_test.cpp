@@ -38,7 +38,8 @@ void add(void*, void* destination, const void* const* sources, std::size_t count
   }
 }
 
-/// A call on `rank` of `ranks` with messages or blocks of so many bytes, the root being 0. True if it kept to its buffers.
+/// A call on `rank` of `ranks` with messages or blocks of so many bytes, the root being 0. True if it kept to its
+/// buffers.
 using Call = std::function<bool(Collectives&, std::size_t bytes, int rank, int ranks)>;
 
 bool bcast(Collectives& collectives, std::size_t bytes, int, int) {

@@ -1,5 +1,5 @@
-// Reduce_scatter: every algorithm x reach x ranks x size x element size, equal, unequal and zero counts, in place or not,
-// in rank order.
+// Reduce_scatter: every algorithm x reach x ranks x size x element size, equal, unequal and zero counts, in place or
+// not, in rank order.
 #include <algorithm>
 #include <string>
 #include <vector>

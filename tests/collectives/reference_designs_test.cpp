@@ -1,6 +1,6 @@
-// The designs that are there to be compared with are not what the model chooses for memory that peers can load from, nor
-// for small messages. For others they may be: where buffers have to be copied into shared memory anyway, or by contended
-// calls of the kernel, two copies through shared memory can be the better way (CMA-aware, section VII.F).
+// The designs that are there to be compared with are not what the model chooses for memory that peers can load from,
+// nor for small messages. For others they may be: where buffers have to be copied into shared memory anyway, or by
+// contended calls of the kernel, two copies through shared memory can be the better way (CMA-aware, section VII.F).
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// MPI_Alloc_mem. Built twice: in a program that brings its own malloc (TUTTI_TEST_OWN_MALLOC) it is the only way to memory
-// that peers can read directly.
+// MPI_Alloc_mem. Built twice: in a program that brings its own malloc (TUTTI_TEST_OWN_MALLOC) it is the only way to
+// memory that peers can read directly.
 #include <dlfcn.h>
 
 #include <cstdlib>

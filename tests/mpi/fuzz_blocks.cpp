@@ -397,8 +397,9 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
     draw.ask_host = false;
     draw.mixed_layouts = tutti_is_there();
   }
-  // MPICH and its kin mistake blocks for each other, write past the end, or fail, where the same two ranks share several
-  // edges. What is right follows from the standard, without asking; a communicator of one rank is left to the host.
+  // MPICH and its kin mistake blocks for each other, write past the end, or fail, where the same two ranks share
+  // several edges. What is right follows from the standard, without asking; a communicator of one rank is left to the
+  // host.
   if (is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) {
     int size = 0;
     PMPI_Comm_size(place.communicator.get(), &size);

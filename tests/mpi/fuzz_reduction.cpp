@@ -22,8 +22,8 @@ class FuzzReduction final : public FuzzOperation {
  private:
   void call(bool host, const void* send, void* receive) const;
   bool receives() const { return draw_.kind != Kind::kReduce || rank_ == root_; }
-  // Without the preload MPI_ is the host's too. MPICH copies between overlapping parts in a Reduce_scatter in place with unequal counts, and ends the program when
-  // it notices.
+  // Without the preload MPI_ is the host's too. MPICH copies between overlapping parts in a Reduce_scatter in place
+  // with unequal counts, and ends the program when it notices.
   bool in_place() const { return draw_.in_place && receives() && (tutti_is_there() || !scatters()); }
   bool scatters() const { return draw_.kind == Kind::kReduceScatter || draw_.kind == Kind::kReduceScatterBlock; }
   MPI_Op operation() const;

@@ -1,5 +1,5 @@
-// MPI_THREAD_MULTIPLE: several threads of each rank are in collectives at the same time, each thread on a communicator of
-// its own; and threads of one communicator that take turns.
+// MPI_THREAD_MULTIPLE: several threads of each rank are in collectives at the same time, each thread on a communicator
+// of its own; and threads of one communicator that take turns.
 #include <cstdio>
 #include <functional>
 #include <mutex>

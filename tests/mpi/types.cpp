@@ -30,8 +30,8 @@ int number(std::size_t i, int rank) {
 
 /// negative: whether the host handles negative values. Not for unsigned types, where they are large numbers: the vector
 /// code of Open MPI's operators saturates sums of 8 and 16 bits instead of wrapping. Not for MPI_OFFSET and its kin
-/// either, which Open MPI compares as unsigned numbers. Not for complex numbers, where the sign of a zero would depend on
-/// the order of multiplication.
+/// either, which Open MPI compares as unsigned numbers. Not for complex numbers, where the sign of a zero would depend
+/// on the order of multiplication.
 template <class T>
 T element(std::size_t i, int rank, bool negative) {
   const int drawn = number(i, rank);

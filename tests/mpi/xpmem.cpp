@@ -1,5 +1,5 @@
-// Buffers that peers reach by xpmem: wherever they are, and after their memory was unmapped and has come back as something
-// else. Run with TUTTI_MECHANISM=xpmem and the stand-in for libxpmem; without, the same data must arrive.
+// Buffers that peers reach by xpmem: wherever they are, and after their memory was unmapped and has come back as
+// something else. Run with TUTTI_MECHANISM=xpmem and the stand-in for libxpmem; without, the same data must arrive.
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>

@@ -1,9 +1,10 @@
 // Allgather, Bruck's.
 //
-// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step k = 0, 1, ... it has the
-// blocks of the m = 2^k ranks from its own on, and reads from rank + m those that follow: m of them, in the last step
-// p - m. Phase 3: it waits until those that read from it have done so.
-// Blocks are read straight to where they belong, so the rotation at the end that the algorithm is known for is not needed.
+// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step k = 0, 1, ... it has
+// the blocks of the m = 2^k ranks from its own on, and reads from rank + m those that follow: m of them, in the last
+// step p - m. Phase 3: it waits until those that read from it have done so.
+// Blocks are read straight to where they belong, so the rotation at the end that the algorithm is known for is not
+// needed.
 // Cost: ceil(log2 p) steps of one hop, (p - 1) n bytes in one or two copies a step.
 // Requires: nothing. CMA-aware, section V.A.4.
 

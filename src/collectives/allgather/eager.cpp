@@ -1,7 +1,8 @@
 // Allgather of small blocks, flat, copy-in/copy-out.
 //
 // Phase 1: every rank copies its block into its slot (the smallest into the flag's own line). Phase 2: everybody copies
-// the blocks of all others out, beginning with the next rank's. No acknowledgement: the ring of slots lets a rank go on.
+// the blocks of all others out, beginning with the next rank's. No acknowledgement: the ring of slots lets a rank go
+// on.
 // Cost: one flag hop, n bytes copied in, (p - 1) n out; each rank's lines are read by p - 1.
 // Requires: blocks of at most TUTTI_EAGER_MAX bytes, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 

@@ -1,7 +1,7 @@
 // Allgather by recursive doubling, any number of ranks.
 //
-// Let q be the greatest power of two that is not above p. Phase 1: rank r < p - q reads the block of rank r + q. Phase 2:
-// in step k = 0, 1, ... each of the first q ranks reads from rank XOR 2^k all that this one has: the blocks of the
+// Let q be the greatest power of two that is not above p. Phase 1: rank r < p - q reads the block of rank r + q. Phase
+// 2: in step k = 0, 1, ... each of the first q ranks reads from rank XOR 2^k all that this one has: the blocks of the
 // 2^k ranks around it and of those that joined them in phase 1. Phase 3: rank r + q reads everything from rank r.
 // Cost: log2 q steps (two more if p is not q), 2^k n bytes in step k; neighbouring blocks in one copy.
 // Requires: nothing. CMA-aware, section V.A.3; where p is no power of two the ranks above fold, instead of

@@ -1,10 +1,10 @@
 // Allgather around a ring (Ring-Neighbor-j).
 //
-// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step i it reads from rank - j
-// the block that arrived there in the step before, that of rank - i j, as soon as that rank's flag says so. Phase 3: it
-// waits until rank + j has read the last one.
-// Cost: p - 1 steps of one hop and n bytes, one reader on each rank. The greater part of the copies stays within a cache
-// or socket if j is chosen by how the ranks are placed.
+// Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step i it reads from rank -
+// j the block that arrived there in the step before, that of rank - i j, as soon as that rank's flag says so. Phase 3:
+// it waits until rank + j has read the last one.
+// Cost: p - 1 steps of one hop and n bytes, one reader on each rank. The greater part of the copies stays within a
+// cache or socket if j is chosen by how the ranks are placed.
 // Requires: gcd(p, j) = 1, else the steps of rank - j do not come by all ranks. CMA-aware, section V.A.1.
 
 #include <numeric>

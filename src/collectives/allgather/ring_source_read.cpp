@@ -1,8 +1,8 @@
 // Allgather, flat, single copy: every block is read where it comes from.
 //
 // Phase 1: every rank exposes its block and copies it to its own receive buffer. Phase 2: in step i it reads the block
-// of rank + i, so that no two read from the same rank unless they drift apart. Phase 3: it says that it has read all and
-// waits until the others have.
+// of rank + i, so that no two read from the same rank unless they drift apart. Phase 3: it says that it has read all
+// and waits until the others have.
 // Cost: two flag hops; n bytes copied, p - 1 copies of n bytes read, one reader at a time on each rank.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Read).
 

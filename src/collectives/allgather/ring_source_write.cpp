@@ -1,8 +1,8 @@
 // Allgather, flat, single copy: every rank stores its block where it belongs on all others.
 //
-// Phase 1: every rank exposes its receive buffer. Phase 2: it reads its block once, piece by piece, and stores each piece
-// into all receive buffers, its own too, while it is in the cache; what only the kernel can reach is written in one
-// copy, beginning with the next rank. Phase 3: it waits until the others have written.
+// Phase 1: every rank exposes its receive buffer. Phase 2: it reads its block once, piece by piece, and stores each
+// piece into all receive buffers, its own too, while it is in the cache; what only the kernel can reach is written in
+// one copy, beginning with the next rank. Phase 3: it waits until the others have written.
 // Cost: two flag hops; n bytes read, p times n stored.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Write).
 

@@ -1,7 +1,7 @@
 // Allreduce of small messages: all read all.
 //
-// Phase 1: every rank copies its contribution into its slot (the smallest into the flag's own line). Phase 2: every rank
-// combines all contributions in one pass, in rank order, so that all get the same bits.
+// Phase 1: every rank copies its contribution into its slot (the smallest into the flag's own line). Phase 2: every
+// rank combines all contributions in one pass, in rank order, so that all get the same bits.
 // Cost: one flag hop, n bytes copied, (p - 1) n read from others, p n reduced by each rank.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks.
 

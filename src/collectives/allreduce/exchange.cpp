@@ -1,12 +1,13 @@
 // Allreduce by shares, flat: reduce one's share into one's own buffer, then fetch the others' shares.
 //
-// Phase 1: every rank exposes its buffers and waits for those of the others. Phase 2: it reduces its share from all send
-// buffers in one pass, in rank order, into its own receive buffer, and says block by block how far it is. Phase 3: it
-// copies the shares of the others from their receive buffers as they become ready. Phase 4: it waits until all have read.
-// Cost: three flag hops; each rank reads n bytes of contributions and n (p-1)/p of results, and writes only its own memory:
-// lines of other ranks are read, never taken away, which is what `share` does when it stores into them.
-// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC, with which XHC compares itself (section V.C), and answers to that
-// name too; that others read a share while it is being reduced, instead of after, is ours.
+// Phase 1: every rank exposes its buffers and waits for those of the others. Phase 2: it reduces its share from all
+// send buffers in one pass, in rank order, into its own receive buffer, and says block by block how far it is. Phase 3:
+// it copies the shares of the others from their receive buffers as they become ready. Phase 4: it waits until all have
+// read.
+// Cost: three flag hops; each rank reads n bytes of contributions and n (p-1)/p of results, and writes only its own
+// memory: lines of other ranks are read, never taken away, which is what `share` does when it stores into them.
+// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC, with which XHC compares itself (section V.C), and answers to
+// that name too; that others read a share while it is being reduced, instead of after, is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"

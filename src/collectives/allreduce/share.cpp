@@ -1,8 +1,8 @@
 // Allreduce by shares, flat: every rank reduces its part of the index range for all.
 //
 // Phase 1: every rank exposes its send and receive buffers and waits for those of the others. Phase 2: it reduces its
-// share from all send buffers in one pass, in rank order, and stores every block into all receive buffers while the block
-// is in its cache. Phase 3: it waits until all have finished.
+// share from all send buffers in one pass, in rank order, and stores every block into all receive buffers while the
+// block is in its cache. Phase 3: it waits until all have finished.
 // Cost: two flag hops; each rank reads n and writes n bytes whatever p is: n/p from each buffer and into each.
 // Requires: at most TUTTI_FLAT_MAX ranks. The idea of shares is XBRC's (as described in XHC, section V.C) and XHC's own
 // (section IV.B, step 2a); storing straight into all receive buffers takes the place of the broadcast.

@@ -1,4 +1,5 @@
-// Allreduce through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C).
+// Allreduce through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section
+// V.C).
 //
 // Phase 1: the Reduce of the same name to rank 0. Phase 2: its Bcast of the result. One after the other.
 // Cost: the sum of the two.

@@ -1,9 +1,10 @@
 // Allreduce along the hierarchy: a reduction to an internal root and a broadcast that overlaps with it, both pipelined
 // (XHC, section IV.B).
 //
-// Phase 1: every rank exposes its buffers. Phase 2: groups reduce into their leaders' buffers (see xhc_reduce.h). Phase 3,
-// at the same time: each rank copies final chunks from its parent's buffer and hands them on to its children.
-// Cost: three flag hops a level, then n bytes from each member of the largest group divided among its workers, and n bytes.
+// Phase 1: every rank exposes its buffers. Phase 2: groups reduce into their leaders' buffers (see xhc_reduce.h). Phase
+// 3, at the same time: each rank copies final chunks from its parent's buffer and hands them on to its children.
+// Cost: three flag hops a level, then n bytes from each member of the largest group divided among its workers, and n
+// bytes.
 // Requires: an operator that commutes.
 
 #include <cmath>

@@ -1,10 +1,10 @@
 // Alltoall, Bruck's: fewer steps, more bytes.
 //
 // A block has to go i = (destination - rank) mod p ranks further; in step k it goes 2^k if bit k of i is set. Each rank
-// has an area for every step, with the blocks that leave it in that step. Phase 1: it sorts its own blocks into the areas
-// of their first steps. Phase 2: in step k it reads the area of rank - 2^k and puts each block into its own area of
-// that block's next step, or, if that was its last one, into the receive buffer. Phase 3, only if the areas do not fit into
-// the operation's data area: it waits until they have been read.
+// has an area for every step, with the blocks that leave it in that step. Phase 1: it sorts its own blocks into the
+// areas of their first steps. Phase 2: in step k it reads the area of rank - 2^k and puts each block into its own area
+// of that block's next step, or, if that was its last one, into the receive buffer. Phase 3, only if the areas do not
+// fit into the operation's data area: it waits until they have been read.
 // Blocks are copied once a step, nothing is packed or rotated besides.
 // Cost: ceil(log2 p) steps of one hop and about n p/2 bytes.
 // Requires: equal blocks of at most TUTTI_EAGER_MAX bytes. CMA-aware, section IV.C.2.

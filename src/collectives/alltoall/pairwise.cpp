@@ -1,7 +1,7 @@
 // Alltoall, pairwise, in steps.
 //
-// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: in step i = 1 .. p - 1 it reads its block
-// from rank XOR i if p is a power of two, from rank - i if not, once the reader of the step before has finished
+// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: in step i = 1 .. p - 1 it reads its
+// block from rank XOR i if p is a power of two, from rank - i if not, once the reader of the step before has finished
 // there: never do two read from one rank at a time. Phase 3: it waits until its own blocks have been read.
 // Cost: p - 1 steps of one hop and n bytes, one reader on each rank.
 // Requires: nothing. CMA-aware, section IV.C.1; the paper leaves the steps to themselves, here flags keep them apart.

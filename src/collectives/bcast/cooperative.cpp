@@ -1,7 +1,7 @@
 // Bcast, flat, single copy, the root copies too.
 //
-// Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the root
-// stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
+// Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
+// root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
 // Phase 3: all wait until the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, where a pull alone copies n.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
@@ -16,8 +16,8 @@ namespace tutti {
 
 namespace {
 
-/// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where both
-/// share a cache, and twice as long where they do not.
+/// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where
+/// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {

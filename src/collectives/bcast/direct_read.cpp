@@ -1,7 +1,7 @@
 // Bcast by direct reads, flat: everybody reads the root's buffer at once.
 //
-// Phase 1: the root posts where its buffer is. Phase 2: every other rank copies all of it. Phase 3: the root waits until
-// all have said that they are done.
+// Phase 1: the root posts where its buffer is. Phase 2: every other rank copies all of it. Phase 3: the root waits
+// until all have said that they are done.
 // Cost: two flag hops; n bytes read by each rank, p - 1 of them from the same pages at the same time: the paper's
 // T_bcast + alpha + n beta + l gamma(p-1) pages + T_gather. A root whose buffer cannot be reached copies it into shared
 // memory first, chunk by chunk, while the others read.

@@ -1,8 +1,8 @@
 // Bcast by direct writes, flat: the root writes into everybody's buffer, one after the other.
 //
 // Phase 1: every other rank posts where its buffer is. Phase 2: the root stores the message into each, beginning with
-// the rank after itself, and says so after each. Phase 3: a rank leaves as soon as its buffer is written; the root, whose
-// buffer nobody reads, leaves after the last.
+// the rank after itself, and says so after each. Phase 3: a rank leaves as soon as its buffer is written; the root,
+// whose buffer nobody reads, leaves after the last.
 // Cost: two flag hops; (p - 1) n bytes written by the root, nothing by the others, and never two copies at a time: the
 // paper's T_gather + (p-1) (alpha + n beta + l pages) + T_bcast. A rank whose buffer cannot be reached is written to in
 // shared memory, chunk by chunk, and copies out behind the root.

@@ -4,8 +4,8 @@
 // says how far it is; k children read from it side by side, the next k begin when these have read everything, each told
 // by the one in its place before it. Phase 3: a rank waits until its children have read.
 // Cost: ceil(log_{k+1} p) steps of two flag hops and n bytes, k reading from the same pages: the paper's T_bcast +
-// ceil(log_k p) (alpha + n beta + l gamma(k) pages), where k counts the holder too. k = 1 is the binomial tree, k = p - 1
-// the direct read. A rank begins to hand on with its first chunk, so its children do not wait for its last.
+// ceil(log_k p) (alpha + n beta + l gamma(k) pages), where k counts the holder too. k = 1 is the binomial tree, k = p -
+// 1 the direct read. A rank begins to hand on with its first chunk, so its children do not wait for its last.
 // Requires: nothing. CMA-aware, section V.B, 2.
 
 #include <iterator>

@@ -4,9 +4,9 @@
 // for block 0. Phase 1: every rank posts where its block is, the root where all is. Phase 2 (scatter): each rank copies
 // its block from the root, chunk by chunk. Phase 3 (allgather, ring-source read): in step i it copies the block of the
 // rank i before it, from that rank, as far as that one has it. Phase 4: it waits until the others have read its block.
-// Cost: each rank reads n bytes in p copies. Only the scatter, n/p bytes of them, has p - 1 readers of one buffer; in the
-// ring everybody reads from another rank. Flags: one hop for the root's post, one for each step of the ring, one for
-// the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
+// Cost: each rank reads n bytes in p copies. Only the scatter, n/p bytes of them, has p - 1 readers of one buffer; in
+// the ring everybody reads from another rank. Flags: one hop for the root's post, one for each step of the ring, one
+// for the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
 // Requires: nothing. CMA-aware, section V.B, 3.
 
 #include "base/copy.h"

@@ -1,9 +1,10 @@
 // Bcast through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C).
 //
-// Phase 1: the root copies the message, piece by piece, into its shared memory. Phase 2: the leaders of the other sockets
-// copy it into theirs, and out for themselves. Phase 3: the members of each socket copy it from their leader's. Two pieces
-// take turns on the root and on each leader.
-// Cost: four flag hops and one back and forth a level for each piece; 2 n bytes copied by a leader, n by each other rank.
+// Phase 1: the root copies the message, piece by piece, into its shared memory. Phase 2: the leaders of the other
+// sockets copy it into theirs, and out for themselves. Phase 3: the members of each socket copy it from their leader's.
+// Two pieces take turns on the root and on each leader.
+// Cost: four flag hops and one back and forth a level for each piece; 2 n bytes copied by a leader, n by each other
+// rank.
 // Requires: nothing. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
 
 #include "collectives/collectives.h"

@@ -2,7 +2,8 @@
 //
 // Phase 1: every rank that has children exposes its buffer. Phase 2: each rank copies chunk by chunk from its parent's
 // buffer as the parent's flag advances, and advances its own flag. Phase 3: a rank waits until its children have read.
-// Small messages go through the slots (copy-in/copy-out), the smallest in the flag's own line; then nobody acknowledges.
+// Small messages go through the slots (copy-in/copy-out), the smallest in the flag's own line; then nobody
+// acknowledges.
 // Cost: one flag hop a level and the first chunk of each level, then n bytes at the slowest level.
 // Requires: nothing. With TUTTI_HIERARCHY=flat this is the paper's XHC-flat.
 

@@ -14,15 +14,15 @@ struct RemoteBlock {
   std::size_t bytes = 0;
 };
 
-/// Blocks as their owner exposes them. `local` and its offsets are where the bytes are for the owner: the user's memory,
-/// or a copy of it with the blocks one behind the other.
+/// Blocks as their owner exposes them. `local` and its offsets are where the bytes are for the owner: the user's
+/// memory, or a copy of it with the blocks one behind the other.
 struct ExposedBlocks {
   Exposure exposure;
   Blocks local;
 };
 
-/// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if something
-/// is left out, which the caller of the collective then reports.
+/// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if
+/// something is left out, which the caller of the collective then reports.
 inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::size_t room) {
   if (sent <= room) [[likely]]
     return sent;
@@ -56,8 +56,9 @@ inline RemoteBlock posted_block(Operation& operation, int rank, std::size_t inde
 /// Puts the size of what was sent in the place of that of the room, in the table of `rank`; nobody else uses the entry.
 void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent);
 
-/// For a writer, before its flag says that block `index` of `rank`, posted as `block`, is there: only the writer knows that it
-/// had more for the block than there is room, and only the receiver may raise the error. In irregular calls only.
+/// For a writer, before its flag says that block `index` of `rank`, posted as `block`, is there: only the writer knows
+/// that it had more for the block than there is room, and only the receiver may raise the error. In irregular calls
+/// only.
 inline void say_if_too_long(Operation& operation, int rank, std::size_t index, const RemoteBlock& block,
                             std::size_t sent) {
   if (sent > block.bytes) [[unlikely]]

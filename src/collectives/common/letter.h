@@ -102,7 +102,8 @@ class Letters {
     return of.longest <= single_copy_bytes || node.oversubscribed || !memory::always_mapped(node.reach(of.source));
   }
 
-  /// How many operations may be in flight where this rank uses its data area for nothing but letters (Communicator::begin).
+  /// How many operations may be in flight where this rank uses its data area for nothing but letters
+  /// (Communicator::begin).
   static std::uint64_t in_flight(const Form& form) { return form.place == Place::post ? ring_slots : data_areas; }
 
   /// Writes letter `i`, for send().

@@ -1,16 +1,17 @@
-// Two ranks that copy one message at once: the one from its front, the other, who helps, from its back, until they meet.
-// How fast each is depends on who holds which cache lines and on what else it has to do, and is not known before.
+// Two ranks that copy one message at once: the one from its front, the other, who helps, from its back, until they
+// meet. How fast each is depends on who holds which cache lines and on what else it has to do, and is not known before.
 //
 //   0 ........ front | piece 0 | piece 1 | ... | back ........ bytes
 //
-// Up to `front` the message is the first rank's and from `back` on the helper's. The pieces between are claimed one by one:
-// a rank says in its flag how many it takes, then looks at the other's flag. Both accesses are sequentially consistent, so
-// that of two ranks that claim the same piece at least one sees it. The helper then gives way. The first rank, which cannot
-// tell whether the helper has seen it too, waits for the helper's last word: how many pieces that has copied.
+// Up to `front` the message is the first rank's and from `back` on the helper's. The pieces between are claimed one by
+// one: a rank says in its flag how many it takes, then looks at the other's flag. Both accesses are sequentially
+// consistent, so that of two ranks that claim the same piece at least one sees it. The helper then gives way. The first
+// rank, which cannot tell whether the helper has seen it too, waits for the helper's last word: how many pieces that
+// has copied.
 //
-// The helper's flags are of its own slot, one for each rank that it helps: `reduced` for its claims, `done` for its last
-// word. Those of the first rank are ready.flag[1] for its claims and done.flag[0]: how many pieces it has copied, which it
-// says without waiting for the last word, so that often both leave at the same time.
+// The helper's flags are of its own slot, one for each rank that it helps: `reduced` for its claims, `done` for its
+// last word. Those of the first rank are ready.flag[1] for its claims and done.flag[0]: how many pieces it has copied,
+// which it says without waiting for the last word, so that often both leave at the same time.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,8 @@ namespace tutti {
 /// Who copies what of a message of `bytes`.
 class Meeting {
  public:
-  /// Shares of a message between a rank and the one that helps it, in sixteenths, if the helper has no one else to help.
+  /// Shares of a message between a rank and the one that helps it, in sixteenths, if the helper has no one else to
+  /// help.
   struct Shares {
     unsigned front;  ///< at least this is the first rank's
     unsigned back;   ///< what begins here is the helper's
@@ -35,8 +37,8 @@ class Meeting {
   Meeting(std::size_t bytes, int ranks, Shares shares) : bytes_(bytes) {
     front_ = begins(shares.front, ranks);
     back_ = begins(shares.back, ranks);
-    // Too little to be worth two looks at the other's flag; or more ranks than a line has flags, so that the helper's last
-    // word may be gone before it is read.
+    // Too little to be worth two looks at the other's flag; or more ranks than a line has flags, so that the helper's
+    // last word may be gone before it is read.
     if (back_ - front_ < 2 * grain_bytes || ranks > sync::FlagLine::count)
       front_ = back_ = begins((shares.front + shares.back) / 2, ranks);
     const std::size_t contested = back_ - front_;
@@ -46,8 +48,8 @@ class Meeting {
 
   std::size_t front() const { return front_; }
 
-  /// The helper's part; `copy` copies the bytes from its first to its second argument. `distance` from the helper to the
-  /// rank `first`, from 1 on.
+  /// The helper's part; `copy` copies the bytes from its first to its second argument. `distance` from the helper to
+  /// the rank `first`, from 1 on.
   template <class Copy>
   void help(Operation& operation, int first, int distance, const Copy& copy) const {
     copy(back_, bytes_);
@@ -67,8 +69,8 @@ class Meeting {
     return left_by_helper(operation, operation.own(), distance);
   }
 
-  /// The first rank's part between front and back, until both have finished; at once if nobody helps. What is before `front`
-  /// is copied already.
+  /// The first rank's part between front and back, until both have finished; at once if nobody helps. What is before
+  /// `front` is copied already.
   template <class Copy>
   static Task meet(Operation& operation, Meeting meeting, int helper, int distance, Copy copy) {
     const Slot& theirs = operation.slot(helper);

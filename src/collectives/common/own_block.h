@@ -1,5 +1,5 @@
-// A rank's own block, from its send to its receive buffer. Who fetches the blocks of others copies it before, as soon as
-// it has said where its blocks are: nobody waits for it then, and what the program has just written is still in the
+// A rank's own block, from its send to its receive buffer. Who fetches the blocks of others copies it before, as soon
+// as it has said where its blocks are: nobody waits for it then, and what the program has just written is still in the
 // cache, out of which the blocks of others push it (and from which peers fetch the lines that they read).
 #pragma once
 

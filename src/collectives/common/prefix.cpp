@@ -63,7 +63,8 @@ void prefix_range(Communicator& communicator, const Combiner& combiner, Range ra
       const RemoteBuffer& destination = buffers.destinations[i];
       const std::byte* next = nullptr;
       if (!buffers.exclusive || i + 1 < buffers.count || wanted(buffers.total)) {
-        // A result goes straight to its place, unless that holds what is still to be read or is written past the caches.
+        // A result goes straight to its place, unless that holds what is still to be read or is written past the
+        // caches.
         const bool in_its_place = !buffers.exclusive && store == memory::Store::cached;
         std::byte* place = in_its_place ? part.pointer(destination) : nullptr;
         std::byte* result = place ? place : results[i % 2];

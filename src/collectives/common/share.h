@@ -29,7 +29,8 @@ struct ReductionBuffers {
 };
 
 /// Exposes both buffers and copies the contribution in if it has to go through a slot or staging buffer.
-/// In place, and where both are copied, source and destination are the same memory. `wants_result`: this rank gets results.
+/// In place, and where both are copied, source and destination are the same memory. `wants_result`: this rank gets
+/// results.
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 

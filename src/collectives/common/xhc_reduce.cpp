@@ -11,8 +11,8 @@ bool leader_works(const topology::RankPlan& plan, const topology::Membership& gr
   return group.level + 1 == static_cast<int>(plan.children.size());
 }
 
-/// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what its
-/// own group below has reduced into its destination. This: as another rank sees it.
+/// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what
+/// its own group below has reduced into its destination. This: as another rank sees it.
 memory::Region brought(Operation& operation, int rank, int level) {
   return operation.slot(rank).ready.flag[FlagUse::first_level].get() ==
                  operation.stamp(static_cast<std::uint64_t>(level))

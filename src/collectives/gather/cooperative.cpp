@@ -1,11 +1,11 @@
 // Gather, flat, single copy, the root copies too.
 //
 // Phase 1: the root exposes where the blocks belong and says whether it copies itself; every sender exposes its buffer.
-// Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then reads
-// the back part of each block whose buffer it can load from, until it meets the sender. Phase 3: all wait until the root
-// and the senders have finished.
-// Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p), where
-// writes alone copy n.
+// Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
+// reads the back part of each block whose buffer it can load from, until it meets the sender. Phase 3: all wait until
+// the root and the senders have finished.
+// Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
+// where writes alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
 // part is ours.
 

@@ -2,8 +2,8 @@
 //
 // Phase 1: every rank that has somebody to send to posts its blocks: small ones as letters, the smallest of them in the
 // flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
-// area; others where they are. Phase 2: it takes the blocks of its sources, those first that are there already. Phase 3:
-// who has exposed its own memory waits until its destinations have taken what is theirs.
+// area; others where they are. Phase 2: it takes the blocks of its sources, those first that are there already. Phase
+// 3: who has exposed its own memory waits until its destinations have taken what is theirs.
 // Cost: one flag hop for what travels in lines or data areas, else two; n bytes copied of n received, twice if small.
 // A rank waits for its own neighbours only.
 // Requires: nothing. How a rank sends is its own decision, read by the receivers from the post: degrees and, for the

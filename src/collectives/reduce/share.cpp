@@ -4,8 +4,8 @@
 // its share from all send buffers in one pass, in rank order, straight into the root's buffer. Phase 3: all wait until
 // all have finished reading.
 // Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
-// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC as XHC, section V.C, describes it, which is why it answers to that
-// name too.
+// Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC as XHC, section V.C, describes it, which is why it answers to
+// that name too.
 
 #include "collectives/common/share.h"
 

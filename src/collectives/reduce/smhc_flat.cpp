@@ -2,7 +2,8 @@
 //
 // Phase 1: every rank but the root copies its contribution, piece by piece, into its shared memory. Phase 2: the root
 // combines the pieces of all in rank order. Two pieces take turns on each rank.
-// Cost: two flag hops and one back and forth for each piece; n bytes copied by each rank, p n reduced by the root alone.
+// Cost: two flag hops and one back and forth for each piece; n bytes copied by each rank, p n reduced by the root
+// alone.
 // Requires: at most TUTTI_FLAT_MAX ranks.
 
 #include "collectives/collectives.h"

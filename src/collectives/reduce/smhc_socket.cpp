@@ -1,10 +1,10 @@
 // Reduce through shared memory with a leader a socket: a reference design, to compare with (SMHC in XHC, section V.C,
 // turned round).
 //
-// Phase 1: every rank copies its contribution, piece by piece, into its shared memory. Phase 2: the leader of each socket
-// combines those of its members there. Phase 3: the root combines those of its socket and of the other leaders.
-// Cost: four flag hops and one back and forth a level for each piece; n bytes copied by each rank, as many times n reduced
-// by each leader as its socket has ranks.
+// Phase 1: every rank copies its contribution, piece by piece, into its shared memory. Phase 2: the leader of each
+// socket combines those of its members there. Phase 3: the root combines those of its socket and of the other leaders.
+// Cost: four flag hops and one back and forth a level for each piece; n bytes copied by each rank, as many times n
+// reduced by each leader as its socket has ranks.
 // Requires: an operator that commutes. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
 
 #include "collectives/collectives.h"

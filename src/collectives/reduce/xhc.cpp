@@ -1,7 +1,7 @@
 // Reduce along the hierarchy, pipelined, members of a group sharing the work by index ranges (XHC, section IV.B).
 //
-// Phase 1: every rank exposes its buffers; small contributions are copied into the slots. Phase 2: each group reduces into
-// its leader's buffer, chunk by chunk, level upon level. Phase 3: a rank leaves when its group has read its data.
+// Phase 1: every rank exposes its buffers; small contributions are copied into the slots. Phase 2: each group reduces
+// into its leader's buffer, chunk by chunk, level upon level. Phase 3: a rank leaves when its group has read its data.
 // Cost: two flag hops a level, then n bytes from every member of the largest group, divided among its workers.
 // Requires: an operator that commutes, since groups are not made of neighbouring ranks.
 

@@ -1,8 +1,8 @@
 // Reduce_scatter, direct by owner: every rank reduces its own range straight from all send buffers.
 //
-// Phase 1: every rank exposes its send buffer; whoever gets elements waits for all of them. Phase 2: it reduces its range
-// in one pass, in rank order, into its receive buffer; in place, into memory beside it, since peers still read. Phase 3:
-// a rank whose buffer is read waits for its readers, then puts a result in place where it belongs.
+// Phase 1: every rank exposes its send buffer; whoever gets elements waits for all of them. Phase 2: it reduces its
+// range in one pass, in rank order, into its receive buffer; in place, into memory beside it, since peers still read.
+// Phase 3: a rank whose buffer is read waits for its readers, then puts a result in place where it belongs.
 // Cost: two flag hops; each rank reads n bytes (n/p of each buffer) and writes n/p.
 // Requires: at most TUTTI_FLAT_MAX ranks. The reduction by shares is XBRC's (as described in XHC, section V.C).
 //

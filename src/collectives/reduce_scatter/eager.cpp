@@ -1,7 +1,7 @@
 // Reduce_scatter of small messages, flat, copy-in/copy-out.
 //
-// Phase 1: every rank copies its whole contribution into its slot (the smallest into the flag's own line). Phase 2: every
-// rank combines its own range of all slots in one pass, in rank order. A rank that gets no element does not wait.
+// Phase 1: every rank copies its whole contribution into its slot (the smallest into the flag's own line). Phase 2:
+// every rank combines its own range of all slots in one pass, in rank order. A rank that gets no element does not wait.
 // Cost: one flag hop, n bytes copied, n (p-1)/p read from others, n reduced by each rank where the counts are equal.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 

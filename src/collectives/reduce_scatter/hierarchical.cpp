@@ -20,8 +20,8 @@ namespace tutti {
 
 namespace {
 
-/// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of this
-/// one end before the end of this one, so they overwrite nothing that a later one reads.
+/// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of
+/// this one end before the end of this one, so they overwrite nothing that a later one reads.
 Task body(Operation& operation, const ReduceScatterArguments& arguments, Range segment) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;

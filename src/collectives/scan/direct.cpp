@@ -1,7 +1,7 @@
 // Scan and Exscan, direct: every rank combines the send buffers of the ranks up to itself.
 //
-// Phase 1: every rank but the last exposes its send buffer. Phase 2: rank r waits for those below it and combines them in
-// one pass, in rank order, into its receive buffer; in place, into memory beside it, since higher ranks still read.
+// Phase 1: every rank but the last exposes its send buffer. Phase 2: rank r waits for those below it and combines them
+// in one pass, in rank order, into its receive buffer; in place, into memory beside it, since higher ranks still read.
 // Phase 3: a rank whose buffer is read waits for the ranks above it, then puts a result in place where it belongs.
 // Cost: two flag hops; rank r reads r n bytes, so n p^2/2 in all: for few ranks.
 // Requires: at most TUTTI_FLAT_MAX ranks.

@@ -1,7 +1,8 @@
 // Scan and Exscan of small messages, flat, copy-in/copy-out.
 //
-// Phase 1: every rank but the last copies its contribution into its slot (the smallest into the flag's own line). Phase 2:
-// rank r combines those of the ranks up to r (Exscan: before r) in one pass, in rank order. Nobody waits for higher ranks.
+// Phase 1: every rank but the last copies its contribution into its slot (the smallest into the flag's own line). Phase
+// 2: rank r combines those of the ranks up to r (Exscan: before r) in one pass, in rank order. Nobody waits for higher
+// ranks.
 // Cost: one flag hop, n bytes copied, r n read and r n reduced by rank r.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 

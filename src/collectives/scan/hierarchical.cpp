@@ -1,9 +1,9 @@
 // Scan and Exscan in two levels and two passes, by shares: within blocks of neighbouring ranks, then across them.
 //
-// Phase 1: the members of a block of ranks (those that share a socket or the like) divide the index range; each makes the
-// prefixes of its share within the block, in all members' receive buffers, and the block's total. Phase 2: each combines,
-// for its share, the totals of all earlier blocks, and puts that in front of every member's prefix. Phase 3: a rank
-// waits for its block; the last rank of a block, which keeps the total, for all later blocks.
+// Phase 1: the members of a block of ranks (those that share a socket or the like) divide the index range; each makes
+// the prefixes of its share within the block, in all members' receive buffers, and the block's total. Phase 2: each
+// combines, for its share, the totals of all earlier blocks, and puts that in front of every member's prefix. Phase 3:
+// a rank waits for its block; the last rank of a block, which keeps the total, for all later blocks.
 // Cost: three flag hops; with b blocks of m ranks each rank reads and writes 2 n within its block and reads b n/m from
 // the others, where `share` moves 2 n (p-m)/p bytes across the boundaries between blocks.
 // Requires: nothing. Blocks are of consecutive ranks, so operators need not commute. Ours; two levels as in XHC, III.A.

@@ -1,10 +1,10 @@
 // Scan and Exscan by recursive doubling, for any number of ranks, pipelined.
 //
 // Phase 1: every rank exposes its send buffer and a buffer for its partial results. Phase 2, step i = 0, 1, ...: rank r
-// combines the partial result of step i of rank r - 2^i with its own, which then reaches back over 2^(i+1) ranks; partial
-// result 0 is the contribution. Ranks below 2^i are finished at step i. Chunk by chunk: a rank may be in a later chunk
-// than those it reads from need to be in. In an Exscan rank r does what rank r-1 does in a Scan, and so begins with the
-// contribution of rank r-1. Phase 3: a rank waits for those that read its buffers.
+// combines the partial result of step i of rank r - 2^i with its own, which then reaches back over 2^(i+1) ranks;
+// partial result 0 is the contribution. Ranks below 2^i are finished at step i. Chunk by chunk: a rank may be in a
+// later chunk than those it reads from need to be in. In an Exscan rank r does what rank r-1 does in a Scan, and so
+// begins with the contribution of rank r-1. Phase 3: a rank waits for those that read its buffers.
 // Cost: log2 p flag hops and one back; n log2 p bytes read and 2 n log2 p reduced by each rank.
 // Requires: at most 2^13 ranks. The scheme is Hillis' and Steele's (Data parallel algorithms, CACM 1986).
 

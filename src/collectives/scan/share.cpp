@@ -1,8 +1,9 @@
 // Scan and Exscan by shares, flat: every rank makes all prefixes of its part of the index range.
 //
-// Phase 1: every rank exposes its send and receive buffers and waits for those of the others. Phase 2: it reads its share
-// of the send buffers one after the other, in rank order, and stores what has come together so far into the receive buffer
-// of the rank it has come to. Nobody else touches that share, so buffers may be in place. Phase 3: all wait for all.
+// Phase 1: every rank exposes its send and receive buffers and waits for those of the others. Phase 2: it reads its
+// share of the send buffers one after the other, in rank order, and stores what has come together so far into the
+// receive buffer of the rank it has come to. Nobody else touches that share, so buffers may be in place. Phase 3: all
+// wait for all.
 // Cost: two flag hops; each rank reads n bytes and writes n, whatever p is: n/p from each buffer and into each.
 // Requires: at most TUTTI_FLAT_MAX ranks. Ours; the shares are XBRC's (as described in XHC, section V.C).
 

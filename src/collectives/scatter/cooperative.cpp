@@ -1,11 +1,11 @@
 // Scatter, flat, single copy, the root copies too.
 //
 // Phase 1: the root exposes its blocks and says whether it has a block of its own; every reader exposes its buffer.
-// Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of each
-// reader's block into the buffers that it can store to, until it meets the reader. Phase 3: all wait until the root and
-// the readers have finished.
-// Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), where reads
-// alone copy n.
+// Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of
+// each reader's block into the buffers that it can store to, until it meets the reader. Phase 3: all wait until the
+// root and the readers have finished.
+// Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), where
+// reads alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's
 // part is ours.
 
