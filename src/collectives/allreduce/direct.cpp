@@ -1,0 +1,78 @@
+// Allreduce, flat, all read all: every rank reduces everything itself, from the send buffers where they are.
+//
+// Phase 1: every rank exposes its send buffer, in place a copy of it; all wait for all. Phase 2: each reduces all
+// buffers in one pass, in rank order, into its own receive buffer, which no other rank touches. Phase 3: all wait until
+// all have finished reading.
+// Cost: two flag hops; each rank reads n bytes of every buffer and writes n. Two ranks fetch from each other as much as
+// they would by exchange, one flag hop sooner.
+// Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies.
+
+#include "base/copy.h"
+#include "collectives/collectives.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+/// The contribution for the others to read while this rank's results are written.
+Exposure expose_source(Operation& operation, const AllreduceArguments& arguments, std::size_t bytes) {
+  auto* const send = const_cast<std::byte*>(arguments.send);
+  Exposure source = expose(operation, send, bytes, Side::source);
+  if (!source.copied && arguments.send == arguments.receive) {
+    Communicator& communicator = operation.communicator();
+    std::byte* const staging = communicator.staging(static_cast<int>(Side::source), bytes);
+    source = {communicator.arena_region(staging), staging, true, false};
+  }
+  if (source.copied) copy_bytes(source.local, send, bytes);
+  return source;
+}
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const Combiner& combiner = *arguments.combiner;
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const Exposure source = expose_source(operation, arguments, arguments.count * combiner.element_bytes);
+  post(operation, source, {});
+
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
+  co_await operation.others_posted();
+  posted_sources(operation, source, sources);
+  sources[communicator.rank()].region = own_memory(source.local);
+
+  const RemoteBuffer own{communicator.rank(), own_memory(arguments.receive)};
+  reduce_range(communicator, combiner, {0, arguments.count}, sources, ranks, &own, 1, arguments.store);
+  operation.publish(operation.own().done.flag[0]);
+  // What lies in the ring stays there for the readers.
+  if (!source.in_the_ring) co_await operation.others_done();
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_direct;
+const selection::Algorithm<AllreduceArguments> allreduce_direct{
+    "direct", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
+                             .rounds = 2,
+                             // From its own buffer to its own buffer; what comes from another core is reduced faster
+                             // than it comes.
+                             .copied_bytes = bytes,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .reduced_bytes = (others - 1) * bytes,
+                             .exposures = 1,
+                             .startups = others * (1 + bytes / usual_block_bytes),
+                             .concurrency = others};
+    },
+    run};
+
+}  // namespace tutti

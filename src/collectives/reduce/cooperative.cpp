@@ -1,0 +1,81 @@
+// Reduce of two ranks that reduce from both ends, straight into the root's buffer.
+//
+// Phase 1: both expose their send buffers, the root its receive buffer too, and says how many bytes there are. Phase 2:
+// the other rank reduces from the front, the root from the back, until they meet. Phase 3: both wait until the other
+// has finished.
+// Cost: two flag hops and those of the meeting; n bytes read by both together from each buffer, 3n/16 to 10n/16 of the
+// result stored by the other rank, where shares of equal size have it store n/2.
+// Requires: two ranks. Single copy, XHC section III.C; the meeting is ours: storing to the root's memory takes as long
+// as reading it where the cores share a cache, and twice as long or more where they do not.
+
+#include "collectives/collectives.h"
+#include "collectives/common/meeting.h"
+#include "collectives/common/share.h"
+
+namespace tutti {
+
+namespace {
+
+constexpr Meeting::Shares shares{.front = 3, .back = 10};
+
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const int other = 1 - self;
+  const bool is_root = self == arguments.root;
+  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
+                                                    arguments.count, *arguments.combiner, false);
+  const std::size_t element = buffers.combiner->element_bytes;
+  operation.own().post.regions.bytes = buffers.count * element;
+  post(operation, buffers.source, buffers.destination);
+  co_await operation.others_posted();
+  const std::size_t theirs = operation.slot(other).post.regions.bytes;
+  RemoteBuffer sources[2];
+  posted_sources(operation, buffers.source, sources);
+  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
+
+  // Where a range of bytes begins or ends within an element, that belongs to the range before.
+  const auto elements_of = [element](std::size_t bytes) { return (bytes + element - 1) / element; };
+  const std::size_t count = std::min(buffers.count, elements_of(theirs));
+  const auto reduce = [&](std::size_t begin, std::size_t end) {
+    const Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
+    reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, arguments.store);
+  };
+  // By the root's bytes on both ranks.
+  const Meeting meeting(is_root ? buffers.count * element : theirs, 2, shares);
+  if (is_root) {
+    meeting.help(operation, other, 1, reduce);
+    co_await operation.has(operation.slot(other).done.flag[0], meeting.awaited(operation, 1), other);
+  } else {
+    reduce(0, meeting.front());
+    co_await Meeting::meet(operation, meeting, other, 1, reduce);
+  }
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const ReduceArguments& arguments) {
+  Operation operation(communicator, "Reduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceArguments> reduce_cooperative;
+const selection::Algorithm<ReduceArguments> reduce_cooperative{
+    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // The root's part: it reads the other's half and more, the other rank reads and stores the rest.
+      constexpr double part = 0.6;
+      return selection::Cost{.hops = 6.0,
+                             .rounds = 4,
+                             .remote_bytes = bytes * (1 - part) * 2,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .reduced_bytes = bytes,
+                             .exposures = 2,
+                             .startups = 3.0 + bytes / usual_block_bytes,
+                             .concurrency = 2};
+    },
+    run};
+
+}  // namespace tutti
