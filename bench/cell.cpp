@@ -1,8 +1,9 @@
 // How a call is timed: every rank prepares its data, all meet at the start line, each rank times its own call, and the
 // slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed,
 // but the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them.
-// Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from what the other
-// left in the caches, nor from the machine's becoming faster or slower.
+// Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from the machine's
+// becoming faster or slower. A turn begins with a call that does not count: the one that does then finds in the caches
+// what its own side leaves there, as in a program that runs with one or the other.
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
 // would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read
@@ -13,8 +14,7 @@
 // less from there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and
 // check lies outside.
 //
-// Where algorithms are compared, a turn is several calls, and the first ones of a turn do not count: Tutti chooses anew
-// in them.
+// Where algorithms are compared, a turn is several calls, and two do not count: Tutti chooses anew in them.
 #include "cell.h"
 
 #include <algorithm>
@@ -34,6 +34,7 @@ constexpr std::size_t kPoolBytes = 64 << 20;
 constexpr std::size_t kMaximumRepeats = 200'000;
 constexpr int kCallsInARow = 8;
 constexpr int kCallsOfATurn = 5;
+constexpr int kCallsToBegin = 1;
 constexpr int kCallsAfterAChoice = 2;
 
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
@@ -235,17 +236,14 @@ void Cell::time(Runner& runner, Samples* samples) {
 
 void Cell::take_turn(Runner& runner, bool counts) {
   Samples* samples = counts ? &runner.samples : nullptr;
-  int calls = 1;
-  if (bench_.options.compares()) {
-    if (runner.side == Side::kTutti) runner.outcome.contender.select(collective_.communicator());
-    for (int i = 0; i < kCallsAfterAChoice; ++i) {
-      prepare(runner);
-      perform(runner);
-      check(runner);
-    }
-    if (!in_a_row()) calls = kCallsOfATurn;
+  const bool compares = bench_.options.compares();
+  if (compares && runner.side == Side::kTutti) runner.outcome.contender.select(collective_.communicator());
+  for (int i = 0; i < (compares ? kCallsAfterAChoice : in_a_row() ? 0 : kCallsToBegin); ++i) {
+    prepare(runner);
+    perform(runner);
+    check(runner);
   }
-  for (int i = 0; i < calls; ++i) time(runner, samples);
+  for (int i = 0; i < (compares && !in_a_row() ? kCallsOfATurn : 1); ++i) time(runner, samples);
   if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
 }
 
