@@ -3,13 +3,16 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "engine/node.h"
+#include "engine/two_ways.h"
 #include "sync/flag.h"
 #include "topology/rank_blocks.h"
 #include "topology/tree.h"
@@ -216,6 +219,8 @@ class Communicator final : public sync::Party {
   }
   /// One pointer a member, for the sources of a reduction.
   const void** sources() { return sources_.data(); }
+  /// What this rank has learned about messages of about so many bytes.
+  TwoWays& ways(std::size_t bytes) { return ways_[static_cast<std::size_t>(std::bit_width(bytes))]; }
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
   /// Part of the operation at this rank for `root`; built once a root.
@@ -279,6 +284,7 @@ class Communicator final : public sync::Party {
   };
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;
+  std::array<TwoWays, std::numeric_limits<std::size_t>::digits + 1> ways_;
   std::vector<const void*> sources_;
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;

@@ -1,0 +1,35 @@
+// Which of two ways of doing the same is the faster one, learned by taking both: for what depends on things that are
+// known nowhere and change, such as whether two virtual processors share a cache at present.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tutti {
+
+class TwoWays {
+ public:
+  /// The way to take next, 0 or 1: each once, then the faster one, and now and then the other.
+  int next() {
+    const std::uint64_t call = calls_++;
+    if (call < 2) return static_cast<int>(call);
+    const int faster = time_[1] < time_[0] ? 1 : 0;
+    return call % look_again == 0 ? 1 - faster : faster;
+  }
+
+  /// A way has taken so long, in any unit.
+  void took(int way, std::uint64_t time) {
+    double& known = time_[way];
+    const auto now = static_cast<double>(time);
+    // A rank that was interrupted says nothing about the way.
+    known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
+  }
+
+ private:
+  static constexpr std::uint64_t look_again = 64;
+
+  std::uint64_t calls_ = 0;
+  double time_[2] = {0, 0};
+};
+
+}  // namespace tutti

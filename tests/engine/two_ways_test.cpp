@@ -1,0 +1,41 @@
+#include "engine/two_ways.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+
+/// How often way 1 is taken in `calls` calls, of which each takes the time of its way.
+int second_taken(TwoWays& ways, int calls, std::uint64_t first_time, std::uint64_t second_time) {
+  int second = 0;
+  for (int i = 0; i < calls; ++i) {
+    const int way = ways.next();
+    second += way;
+    ways.took(way, way == 0 ? first_time : second_time);
+  }
+  return second;
+}
+
+TEST(TwoWays, TakesTheFasterOneAndLooksAtTheOtherNowAndThen) {
+  TwoWays ways;
+  EXPECT_GT(second_taken(ways, 1000, 200, 100), 950);
+  EXPECT_LT(second_taken(ways, 1000, 200, 100), 1000);
+}
+
+TEST(TwoWays, FollowsAChange) {
+  TwoWays ways;
+  second_taken(ways, 1000, 100, 200);
+  second_taken(ways, 300, 300, 100);
+  EXPECT_GT(second_taken(ways, 1000, 300, 100), 950);
+}
+
+TEST(TwoWays, OneLongInterruptionDoesNotLastLong) {
+  TwoWays ways;
+  second_taken(ways, 100, 100, 150);
+  ways.took(ways.next(), 1'000'000);
+  second_taken(ways, 130, 100, 150);
+  EXPECT_LT(second_taken(ways, 1000, 100, 150), 50);
+}
+
+}  // namespace
+}  // namespace tutti
