@@ -9,8 +9,6 @@
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
 // Requires: two ranks. Between share and direct; the choice is ours.
 
-#include <bit>
-
 #include "base/ticks.h"
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
