@@ -9,10 +9,10 @@ namespace tutti {
 
 class TwoWays {
  public:
-  /// The way to take next, 0 or 1: each once, then the faster one, and now and then the other.
+  /// The way to take next, 0 or 1: each twice, then the faster one, and now and then the other.
   int next() {
     const std::uint64_t call = calls_++;
-    if (call < 2) return static_cast<int>(call);
+    if (call < 2 * first_looks) return static_cast<int>(call % 2);
     const int faster = time_[1] < time_[0] ? 1 : 0;
     return call % look_again == 0 ? 1 - faster : faster;
   }
@@ -21,14 +21,19 @@ class TwoWays {
   void took(int way, std::uint64_t time) {
     double& known = time_[way];
     const auto now = static_cast<double>(time);
-    // A rank that was interrupted says nothing about the way.
-    known = known == 0 ? now : known + (std::min(now, 4 * known) - known) / 4;
+    // What a first call finds in no cache is not the way's, and neither is an interruption.
+    if (looks_[way] < first_looks)
+      known = looks_[way]++ == 0 ? now : std::min(now, known);
+    else
+      known += (std::min(now, 4 * known) - known) / 4;
   }
 
  private:
   static constexpr std::uint64_t look_again = 64;
+  static constexpr int first_looks = 2;
 
   std::uint64_t calls_ = 0;
+  int looks_[2] = {0, 0};
   double time_[2] = {0, 0};
 };
 

@@ -22,6 +22,12 @@ TEST(TwoWays, TakesTheFasterOneAndLooksAtTheOtherNowAndThen) {
   EXPECT_LT(second_taken(ways, 1000, 200, 100), 1000);
 }
 
+TEST(TwoWays, AFirstCallThatTakesLongDoesNotDecide) {
+  TwoWays ways;
+  ways.took(ways.next(), 100'000);
+  EXPECT_LT(second_taken(ways, 60, 100, 150), 3);
+}
+
 TEST(TwoWays, FollowsAChange) {
   TwoWays ways;
   second_taken(ways, 1000, 100, 200);

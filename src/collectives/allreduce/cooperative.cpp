@@ -1,13 +1,13 @@
-// Allreduce of two ranks, each of which finds out whether to deliver its half.
+// Allreduce of two ranks that find out whether to deliver their halves.
 //
-// Phase 1: both expose their buffers and say whether they will deliver; each waits for the other. Phase 2: each reduces
-// its half of the index range from both send buffers into its receive buffer. Who delivers stores each block into the
-// other's receive buffer as well, while it is in the cache; what the other does not deliver, a rank reduces itself.
-// Phase 3: both wait until the other has finished.
-// Delivering is worth it if it takes less than twice as long as keeping, since otherwise the other rank does the same
-// work again. Each rank times its half both ways and keeps to the better one (TwoWays). The same bits come out of both.
+// Phase 1: both expose their buffers, and rank 0 says whether this time they deliver; each waits for the other. Phase 2:
+// each reduces its half of the index range from both send buffers into its receive buffer. If they deliver, it stores
+// each block into the other's receive buffer as well, while it is in the cache; if not, it reduces the other half itself
+// too. Phase 3: both wait until the other has finished.
+// What is faster depends on whether the two share a cache at present: rank 0 times both ways from the first wait to the
+// last and keeps to the better one (TwoWays). The same bits come out of both.
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
-// Requires: two ranks. Between share and direct; the choice is ours.
+// Requires: two ranks. Delivered this is share, kept it is direct; the choice is ours.
 
 #include "base/ticks.h"
 #include "collectives/collectives.h"
@@ -18,7 +18,8 @@ namespace tutti {
 namespace {
 
 // What a rank says in its post, as the bytes of its regions.
-constexpr std::uint64_t delivers = 1;
+/// Rank 0: both store their halves into the other's buffer.
+constexpr std::uint64_t deliver = 1;
 /// Its results overwrite its contribution, so that nobody may read that but who reduces it.
 constexpr std::uint64_t overwrites = 2;
 
@@ -29,29 +30,37 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   TwoWays& ways = communicator.ways(buffers.count * buffers.combiner->element_bytes);
-  const int way = ways.next();
   const bool in_place = buffers.source.local == buffers.destination.local;
-  const std::uint64_t own = (way == 0 ? delivers : 0) | (in_place ? overwrites : 0);
+  std::uint64_t own = in_place ? overwrites : 0;
+  // Its contribution may change under the other's eyes: there is no choice then, and nothing to learn.
+  const bool chooses = self == 0 && !in_place;
+  const int way = chooses ? ways.next() : 0;
+  if (way == 0) own |= deliver;
   operation.own().post.regions.bytes = own;
   post(operation, buffers.source, buffers.destination);
 
   co_await operation.others_posted();
+  const std::uint64_t begin = ticks();
   const std::uint64_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
   const RemoteBuffer destinations[2] = {{self, buffers.destination.region},
                                         {other, posted_destination(operation, other, buffers.destination)}};
-  const bool all_delivered = ((own | theirs) & overwrites) != 0;
-  const bool delivered = all_delivered || (own & delivers);
-  const std::uint64_t begin = ticks();
-  reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources, 2, destinations,
-               delivered ? 2 : 1, arguments.store);
-  if (!all_delivered) ways.took(way, (ticks() - begin) * (delivered ? 1 : 2));
-  if (!all_delivered && !(theirs & delivers))
-    reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, other, buffers), sources, 2, destinations,
-                 1, arguments.store);
+  const bool must_deliver = ((own | theirs) & overwrites) != 0;
+  const bool delivered = must_deliver || ((self == 0 ? own : theirs) & deliver) != 0;
+  const auto reduce = [&](int whose, std::size_t copies) {
+    reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
+                 copies, arguments.store);
+  };
+  if (delivered) {
+    reduce(self, 2);
+  } else {
+    reduce(self, 1);
+    reduce(other, 1);
+  }
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
+  if (chooses && !must_deliver) ways.took(way, ticks() - begin);
   collect_result(buffers);
 }
 
@@ -69,8 +78,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 4.4,
                              .rounds = 2,
-                             // As by share, less what that loses where storing is dear.
-                             .remote_bytes = 0.8 * bytes,
+                             // As by share, less what that loses where storing is dear, and the looks at the other way.
+                             .remote_bytes = 0.9 * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
                              .exposures = 2,

@@ -1,8 +1,8 @@
 // Allreduce, flat, all read all: every rank reduces everything itself, from the send buffers where they are.
 //
 // Phase 1: every rank exposes its send buffer, in place a copy of it; all wait for all. Phase 2: each reduces all
-// buffers in one pass, in rank order, into its own receive buffer, which no other rank touches. Phase 3: all wait until
-// all have finished reading.
+// buffers in one pass, in rank order, into its own receive buffer, which no other rank touches, from its own share of
+// the index range on. Phase 3: all wait until all have finished reading.
 // Cost: two flag hops; each rank reads n bytes of every buffer and writes n. Two ranks fetch from each other as much as
 // they would by exchange, one flag hop sooner.
 // Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies.
@@ -40,8 +40,14 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   posted_sources(operation, source, sources);
   sources[communicator.rank()].region = own_memory(source.local);
 
-  const RemoteBuffer own{communicator.rank(), own_memory(arguments.receive)};
-  reduce_range(communicator, combiner, {0, arguments.count}, sources, ranks, &own, 1, arguments.store);
+  const int self = communicator.rank();
+  const RemoteBuffer own{self, own_memory(arguments.receive)};
+  // Each begins with its own share: the same lines at the same time, by all, would be handed over again and again.
+  const std::size_t line = elements_in_line(combiner.element_bytes);
+  for (std::size_t i = 0; i < ranks; ++i) {
+    const Range range = share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
+    reduce_range(communicator, combiner, range, sources, ranks, &own, 1, arguments.store);
+  }
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers.
   if (!source.in_the_ring) co_await operation.others_done();
