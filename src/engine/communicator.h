@@ -120,6 +120,9 @@ struct Remains {
   }
 };
 
+/// What is learned by doing it (TwoWays).
+enum class Learned { allreduce, bcast, gather, reduce, scatter, count };
+
 /// Which groups a tree follows: those of the settings, or the sockets whatever these say.
 enum class Grouping { by_settings = 0, by_socket = 1 };
 
@@ -220,7 +223,11 @@ class Communicator final : public sync::Party {
   /// One pointer a member, for the sources of a reduction.
   const void** sources() { return sources_.data(); }
   /// What this rank has learned about messages of about so many bytes.
-  TwoWays& ways(std::size_t bytes) { return ways_[static_cast<std::size_t>(std::bit_width(bytes))]; }
+  TwoWays& ways(Learned what, std::size_t bytes) {
+    auto& of_sizes = ways_[static_cast<std::size_t>(what)];
+    if (of_sizes.empty()) of_sizes.resize(std::numeric_limits<std::size_t>::digits + 1);
+    return of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
+  }
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
   /// Part of the operation at this rank for `root`; built once a root.
@@ -284,7 +291,7 @@ class Communicator final : public sync::Party {
   };
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;
-  std::array<TwoWays, std::numeric_limits<std::size_t>::digits + 1> ways_;
+  std::array<std::vector<TwoWays>, static_cast<std::size_t>(Learned::count)> ways_;  ///< by bits of the size
   std::vector<const void*> sources_;
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;

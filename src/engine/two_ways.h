@@ -9,12 +9,14 @@ namespace tutti {
 
 class TwoWays {
  public:
-  /// The way to take next, 0 or 1: each twice, then the faster one, and now and then the other.
+  /// The way to take next, 0 or 1: by turns at first, then the faster one, and now and then the other: the less often,
+  /// the more that costs.
   int next() {
     const std::uint64_t call = calls_++;
     if (call < 2 * first_looks) return static_cast<int>(call % 2);
     const int faster = time_[1] < time_[0] ? 1 : 0;
-    return call % look_again == 0 ? 1 - faster : faster;
+    const bool alike = time_[1 - faster] < 1.5 * time_[faster];
+    return call % (alike ? 16 : 64) == 0 ? 1 - faster : faster;
   }
 
   /// A way has taken so long, in any unit.
@@ -24,13 +26,14 @@ class TwoWays {
     // What a first call finds in no cache is not the way's, and neither is an interruption.
     if (looks_[way] < first_looks)
       known = looks_[way]++ == 0 ? now : std::min(now, known);
+    else if (now < known)
+      known += (now - known) / 2;
     else
       known += (std::min(now, 4 * known) - known) / 4;
   }
 
  private:
-  static constexpr std::uint64_t look_again = 64;
-  static constexpr int first_looks = 2;
+  static constexpr int first_looks = 3;
 
   std::uint64_t calls_ = 0;
   int looks_[2] = {0, 0};

@@ -22,10 +22,16 @@ TEST(TwoWays, TakesTheFasterOneAndLooksAtTheOtherNowAndThen) {
   EXPECT_LT(second_taken(ways, 1000, 200, 100), 1000);
 }
 
+TEST(TwoWays, LooksAtTheOtherMoreOftenWhereThatCostsLittle) {
+  TwoWays far;
+  TwoWays near;
+  EXPECT_LT(second_taken(far, 1000, 100, 300), second_taken(near, 1000, 100, 110));
+}
+
 TEST(TwoWays, AFirstCallThatTakesLongDoesNotDecide) {
   TwoWays ways;
   ways.took(ways.next(), 100'000);
-  EXPECT_LT(second_taken(ways, 60, 100, 150), 3);
+  EXPECT_LT(second_taken(ways, 60, 100, 200), 5);
 }
 
 TEST(TwoWays, FollowsAChange) {
@@ -40,7 +46,7 @@ TEST(TwoWays, OneLongInterruptionDoesNotLastLong) {
   second_taken(ways, 100, 100, 150);
   ways.took(ways.next(), 1'000'000);
   second_taken(ways, 130, 100, 150);
-  EXPECT_LT(second_taken(ways, 1000, 100, 150), 50);
+  EXPECT_LT(second_taken(ways, 1000, 100, 200), 50);
 }
 
 }  // namespace

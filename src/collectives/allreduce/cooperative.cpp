@@ -29,7 +29,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int other = 1 - self;
   const ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  TwoWays& ways = communicator.ways(buffers.count * buffers.combiner->element_bytes);
+  TwoWays& ways = communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes);
   const bool in_place = buffers.source.local == buffers.destination.local;
   std::uint64_t own = in_place ? overwrites : 0;
   // Its contribution may change under the other's eyes: there is no choice then, and nothing to learn.

@@ -2,7 +2,8 @@
 //
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
-// Phase 3: all wait until the root and the readers have finished.
+// Of two ranks the root finds out whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3:
+// all wait until the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, where a pull alone copies n.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
 // exposed, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
@@ -10,6 +11,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
+#include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 
 namespace tutti {
@@ -19,6 +21,9 @@ namespace {
 /// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
+
+/// What the root says in its post: it stores nothing.
+constexpr std::uint64_t readers_copy_all = 1;
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
@@ -31,18 +36,23 @@ void copy_in(Operation& operation, const BcastArguments& arguments, const Exposu
 Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  post(operation, mine, {});
+  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes);
+  post(operation, mine, {}, choice.meet() ? 0 : readers_copy_all);
   if (mine.copied)
     copy_in(operation, arguments, mine);
   else
     operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
 
   const Meeting meeting(arguments.bytes, communicator.size(), shares);
+  bool can_store = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     if (!region.loads_and_stores()) continue;
+    choice.begins();
+    can_store = true;
+    if (!choice.meet()) continue;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
       communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
     });
@@ -53,6 +63,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
+  if (can_store) choice.ends();
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments) {
@@ -64,9 +75,10 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const bool root_stores = reachable.loads_and_stores();
   post(operation, {}, root_stores ? Exposure{reachable, arguments.buffer, false, false} : Exposure{});
 
-  const Meeting meeting =
-      root_stores ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
-  co_await operation.has(operation.slot(root).post.flag, 0, root);
+  const sync::Flag& posted = operation.slot(root).post.flag;
+  co_await operation.has(posted, 0, root);
+  const bool helped = root_stores && (posted.get() & sync::progress_max) != readers_copy_all;
+  const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
   const sync::Flag& ready = operation.slot(root).ready.flag[0];
   const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
@@ -98,8 +110,8 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);
-      // Where they meet if both are fast alike.
-      const double part = 1.0 - 0.75 / shape.ranks;
+      // Where they meet if both are fast alike. One reader alone often reads all.
+      const double part = shape.ranks == 2 ? 0.85 : 1.0 - 0.75 / shape.ranks;
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
       const double read = shape.reach == selection::Reach::mapped   ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes

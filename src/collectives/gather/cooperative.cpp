@@ -2,8 +2,9 @@
 //
 // Phase 1: the root exposes where the blocks belong and says whether it copies itself; every sender exposes its buffer.
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
-// reads the back part of each block whose buffer it can load from, until it meets the sender. Phase 3: all wait until
-// the root and the senders have finished.
+// reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
+// finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait until the root and the
+// senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // where writes alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
@@ -11,6 +12,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/rooted.h"
 
@@ -19,12 +21,13 @@ namespace tutti {
 namespace {
 
 /// What the root does to the blocks, which it tells the senders before its post.
-enum class Help : std::uint64_t { none, after_own_block, at_once };
+enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
 
 /// How a block is shared between its sender and the root. Reading from another core's memory is up to twice as fast as
 /// storing to it (where they share no cache); and the root may have to copy its own block before.
 Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
   if (help == Help::none) return Meeting(bytes);
+  if (help == Help::with_all) return Meeting(bytes, ranks, {.front = 0, .back = 0});
   return help == Help::at_once ? Meeting(bytes, ranks, {.front = 4, .back = 8})
                                : Meeting(bytes, ranks, {.front = 6, .back = 14});
 }
@@ -35,18 +38,25 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   // Blocks that are written into a copy are written whole.
   const bool helps = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
                      written_in_place(communicator, arguments.receive, ranks, arguments.root);
-  const Help help = !helps ? Help::none : arguments.send ? Help::after_own_block : Help::at_once;
+  MeetOrRead choice(communicator, Learned::gather, arguments.receive.size(0));
+  const Help help = !helps           ? Help::none
+                    : !choice.meet() ? Help::with_all
+                    : arguments.send ? Help::after_own_block
+                                     : Help::at_once;
   const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
   const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
+  bool can_load = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
     const memory::Region region = posted_source(operation, sender);
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
     if (!helps || !region.loads_and_stores()) continue;
+    choice.begins();
+    can_load = true;
     std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
       if (begin < bytes)
@@ -59,6 +69,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
+  if (can_load) choice.ends();
   collect_blocks(mine, arguments.receive, ranks, arguments.root);
 }
 
@@ -103,8 +114,9 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root loads only where buffers are mapped.
-      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.75 / shape.ranks : 1.0;
+      // The root loads only where buffers are mapped. With one sender alone it often loads all.
+      const double shared = shape.ranks == 2 ? 0.9 : 1.0 - 0.75 / shape.ranks;
+      const double part = shape.reach == selection::Reach::mapped ? shared : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.

@@ -1,14 +1,17 @@
 // Reduce of two ranks that reduce from both ends, straight into the root's buffer.
 //
 // Phase 1: both expose their send buffers, the root its receive buffer too, and says how many bytes there are. Phase 2:
-// the other rank reduces from the front, the root from the back, until they meet. Phase 3: both wait until the other
-// has finished.
+// the other rank reduces from the front, the root from the back, until they meet; the root finds out whether that pays,
+// and reduces everything if not (MeetOrRead). Phase 3: both wait until the other has finished.
 // Cost: two flag hops and those of the meeting; n bytes read by both together from each buffer, 3n/16 to 10n/16 of the
-// result stored by the other rank, where shares of equal size have it store n/2.
+// result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
 // Requires: two ranks. Single copy, XHC section III.C; the meeting is ours: storing to the root's memory takes as long
 // as reading it where the cores share a cache, and twice as long or more where they do not.
 
+#include <optional>
+
 #include "collectives/collectives.h"
+#include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/share.h"
 
@@ -17,6 +20,10 @@ namespace tutti {
 namespace {
 
 constexpr Meeting::Shares shares{.front = 3, .back = 10};
+constexpr Meeting::Shares all_by_root{.front = 0, .back = 0};
+
+/// What the root says in its post.
+constexpr std::uint64_t root_reduces_all = 1;
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -26,9 +33,14 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
                                                     arguments.count, *arguments.combiner, false);
   const std::size_t element = buffers.combiner->element_bytes;
+  std::optional<MeetOrRead> choice;
+  if (is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element);
   operation.own().post.regions.bytes = buffers.count * element;
-  post(operation, buffers.source, buffers.destination);
+  post(operation, buffers.source, buffers.destination, choice && !choice->meet() ? root_reduces_all : 0);
   co_await operation.others_posted();
+  if (choice) choice->begins();
+  const bool meet =
+      choice ? choice->meet() : (operation.slot(other).post.flag.get() & sync::progress_max) != root_reduces_all;
   const std::size_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
@@ -42,10 +54,11 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, arguments.store);
   };
   // By the root's bytes on both ranks.
-  const Meeting meeting(is_root ? buffers.count * element : theirs, 2, shares);
+  const Meeting meeting(is_root ? buffers.count * element : theirs, 2, meet ? shares : all_by_root);
   if (is_root) {
     meeting.help(operation, other, 1, reduce);
     co_await operation.has(operation.slot(other).done.flag[0], meeting.awaited(operation, 1), other);
+    choice->ends();
   } else {
     reduce(0, meeting.front());
     co_await Meeting::meet(operation, meeting, other, 1, reduce);
@@ -67,7 +80,7 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       // The root's part: it reads the other's half and more, the other rank reads and stores the rest.
       constexpr double part = 0.6;
-      return selection::Cost{.hops = 6.0,
+      return selection::Cost{.hops = 4.0,
                              .rounds = 4,
                              .remote_bytes = bytes * (1 - part) * 2,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -2,8 +2,9 @@
 //
 // Phase 1: the root exposes its blocks and says whether it has a block of its own; every reader exposes its buffer.
 // Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of
-// each reader's block into the buffers that it can store to, until it meets the reader. Phase 3: all wait until the
-// root and the readers have finished.
+// each reader's block into the buffers that it can store to, until it meets the reader. Of two ranks the root finds out
+// whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3: all wait until the root and the
+// readers have finished.
 // Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), where
 // reads alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's
@@ -11,6 +12,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/rooted.h"
 
@@ -18,27 +20,36 @@ namespace tutti {
 
 namespace {
 
+/// What the root does besides copying its own block, which it tells the readers before its post.
+enum class Help : std::uint64_t { none, after_own_block, at_once };
+
 /// How a block is shared between its reader and the root. Storing to another core's memory takes up to twice as long as
 /// reading from it (where they share no cache); and the root may have to copy its own block before.
-Meeting meeting_of(std::size_t bytes, int ranks, bool has_own_block) {
-  return has_own_block ? Meeting(bytes, ranks, {.front = 12, .back = 16})
-                       : Meeting(bytes, ranks, {.front = 8, .back = 12});
+Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
+  if (help == Help::none) return Meeting(bytes);
+  return help == Help::at_once ? Meeting(bytes, ranks, {.front = 8, .back = 12})
+                               : Meeting(bytes, ranks, {.front = 12, .back = 16});
 }
 
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const bool has_own_block = arguments.receive != nullptr;
-  const Meeting meeting = meeting_of(arguments.send.size(0), communicator.size(), has_own_block);
+  MeetOrRead choice(communicator, Learned::scatter, arguments.send.size(0));
+  const Help help = !choice.meet() ? Help::none : arguments.receive ? Help::after_own_block : Help::at_once;
+  const Meeting meeting = meeting_of(arguments.send.size(0), communicator.size(), help);
   // Before the post: who sees that sees this.
-  operation.own().ready.flag[0].set(operation.stamp(has_own_block));
+  operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
   post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root);
   keep_own_block(communicator, arguments);
+  bool can_store = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     if (!region.loads_and_stores()) continue;
+    choice.begins();
+    can_store = true;
+    if (help == Help::none) continue;
     const auto bytes = std::min<std::size_t>(arguments.bytes, operation.slot(reader).post.regions.bytes);
     const std::byte* const block = arguments.send.at(static_cast<std::size_t>(reader));
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
@@ -51,6 +62,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
+  if (can_store) choice.ends();
 }
 
 Task reader(Operation& operation, const ScatterArguments& arguments) {
@@ -62,7 +74,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   post(operation, {}, root_stores ? Exposure{reachable, arguments.receive, false, false} : Exposure{});
 
   co_await operation.has(operation.slot(root).post.flag, 0, root);
-  const bool has_own_block = (operation.slot(root).ready.flag[0].get() & sync::progress_max) != 0;
+  const auto help = static_cast<Help>(operation.slot(root).ready.flag[0].get() & sync::progress_max);
   const RemoteBlock block = posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::source);
   const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes);
   const auto copy = [&communicator, &arguments, block, bytes](std::size_t begin, std::size_t end) {
@@ -72,8 +84,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
                      arguments.store);
   };
   // Both take the shares of the bytes that the root has announced.
-  const Meeting meeting =
-      root_stores ? meeting_of(block.bytes, communicator.size(), has_own_block) : Meeting(block.bytes);
+  const Meeting meeting = meeting_of(block.bytes, communicator.size(), root_stores ? help : Help::none);
   copy(0, meeting.front());
   co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
 }
@@ -94,8 +105,10 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root stores only where buffers are mapped.
-      const double part = shape.reach == selection::Reach::mapped ? 1.0 - 0.25 / shape.ranks : 1.0;
+      // The root stores only where buffers are mapped. One reader alone gains nothing from a root that has a block of
+      // its own to copy.
+      const bool helps = shape.reach == selection::Reach::mapped && shape.ranks > 2;
+      const double part = helps ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.

@@ -1,0 +1,160 @@
+// Two ranks that find out how to share the work take each way more than once, whatever takes less time: every call
+// gives the right bytes, and nobody touches a buffer after the call.
+#include "collectives/block_patterns.h"
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+namespace {
+
+constexpr int calls = 9;
+const std::vector<std::size_t> sizes{4096, 5001, 40000, 100001};
+
+std::vector<std::byte> pattern(std::size_t bytes, int salt) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>(i * 7 + i / 251 + 3 * salt);
+  return made;
+}
+std::vector<std::byte> sum(std::vector<std::byte> left, const std::vector<std::byte>& right) {
+  for (std::size_t i = 0; i < left.size(); ++i)
+    left[i] = static_cast<std::byte>(std::to_integer<unsigned>(left[i]) + std::to_integer<unsigned>(right[i]));
+  return left;
+}
+void add(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    unsigned total = 0;
+    for (std::size_t s = 0; s < count; ++s) total += static_cast<const unsigned char*>(sources[s])[i];
+    static_cast<unsigned char*>(destination)[i] = static_cast<unsigned char>(total);
+  }
+}
+
+/// One rank, one call; what both ranks have is pattern(bytes, 2 * salt + rank).
+struct Call {
+  Collectives& collectives;
+  int rank;
+  int root;
+  bool in_place;
+  std::size_t bytes;
+  int salt;
+
+  bool is_root() const { return rank == root; }
+  std::vector<std::byte> of(int whose) const { return pattern(bytes, 2 * salt + whose); }
+};
+
+void bcast(const Call& call) {
+  std::vector<std::byte> buffer = call.is_root() ? call.of(call.root) : std::vector<std::byte>(call.bytes);
+  ASSERT_TRUE(call.collectives.bcast({buffer.data(), call.bytes, call.root}));
+  ASSERT_EQ(buffer, call.of(call.root));
+  buffer.assign(call.bytes, std::byte{0});
+}
+
+void scatter(const Call& call) {
+  std::vector<std::byte> all, receive(call.bytes);
+  ScatterArguments arguments;
+  if (call.is_root()) {
+    all = call.of(0);
+    const std::vector<std::byte> second = call.of(1);
+    all.insert(all.end(), second.begin(), second.end());
+    arguments.send = Blocks::regular(all.data(), call.bytes);
+  }
+  const bool kept = call.is_root() && call.in_place;
+  arguments.receive = kept ? nullptr : receive.data();
+  arguments.bytes = call.bytes;
+  arguments.root = call.root;
+  ASSERT_TRUE(call.collectives.scatter(arguments));
+  if (!kept) {
+    ASSERT_EQ(receive, call.of(call.rank));
+  }
+  all.assign(all.size(), std::byte{0});
+  receive.assign(call.bytes, std::byte{0});
+}
+
+void gather(const Call& call) {
+  std::vector<std::byte> send = call.of(call.rank), all(call.is_root() ? 2 * call.bytes : 0);
+  const bool kept = call.is_root() && call.in_place;
+  const auto own = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(call.rank) * call.bytes);
+  if (kept) std::copy(send.begin(), send.end(), all.begin() + own);
+  GatherArguments arguments;
+  if (call.is_root()) arguments.receive = Blocks::regular(all.data(), call.bytes);
+  arguments.send = kept ? nullptr : send.data();
+  arguments.bytes = call.bytes;
+  arguments.root = call.root;
+  ASSERT_TRUE(call.collectives.gather(arguments));
+  if (call.is_root()) {
+    std::vector<std::byte> expected = call.of(0);
+    const std::vector<std::byte> second = call.of(1);
+    expected.insert(expected.end(), second.begin(), second.end());
+    ASSERT_EQ(all, expected);
+  }
+  send.assign(call.bytes, std::byte{0});
+  all.assign(all.size(), std::byte{0});
+}
+
+void reduction(const Call& call, bool everywhere) {
+  const bool mine = everywhere || call.is_root();
+  std::vector<std::byte> send = call.of(call.rank), receive(call.bytes);
+  if (call.in_place && mine) receive = send;
+  Combiner combiner;
+  combiner.element_bytes = 1;
+  combiner.function = add;
+  const std::byte* const from = call.in_place && mine ? receive.data() : send.data();
+  std::byte* const to = mine ? receive.data() : nullptr;
+  if (everywhere) {
+    ASSERT_TRUE(call.collectives.allreduce({from, to, call.bytes, &combiner}));
+  } else {
+    ReduceArguments arguments;
+    arguments.send = from;
+    arguments.receive = to;
+    arguments.count = call.bytes;
+    arguments.combiner = &combiner;
+    arguments.root = call.root;
+    ASSERT_TRUE(call.collectives.reduce(arguments));
+  }
+  if (mine) {
+    ASSERT_EQ(receive, sum(call.of(0), call.of(1)));
+  }
+  send.assign(call.bytes, std::byte{0});
+  receive.assign(call.bytes, std::byte{0});
+}
+
+class MeetOrRead : public testing::TestWithParam<Reach> {
+ protected:
+  void call_often(const char* collective, const std::function<void(const Call&)>& once) {
+    World world;
+    world.ranks = 2;
+    world.reach = GetParam();
+    world.algorithm = std::string(collective) + ":cooperative";
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      int salt = 0;
+      for (const std::size_t bytes : sizes)
+        for (const int root : {0, 1})
+          for (const bool in_place : {false, true})
+            for (int i = 0; i < calls; ++i) {
+              once({collectives, rank, root, in_place, bytes, ++salt});
+              if (testing::Test::HasFatalFailure()) return;
+              ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+            }
+    });
+  }
+};
+
+TEST_P(MeetOrRead, Bcast) {
+  call_often("bcast", bcast);
+}
+TEST_P(MeetOrRead, Scatter) {
+  call_often("scatter", scatter);
+}
+TEST_P(MeetOrRead, Gather) {
+  call_often("gather", gather);
+}
+TEST_P(MeetOrRead, Reduce) {
+  call_often("reduce", [](const Call& call) { reduction(call, false); });
+}
+TEST_P(MeetOrRead, Allreduce) {
+  call_often("allreduce", [](const Call& call) { reduction(call, true); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, MeetOrRead, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+}  // namespace
+}  // namespace tutti::test
