@@ -32,8 +32,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                              .rounds = 1,
-                             .copied_bytes = bytes,
                              .remote_bytes = (shape.ranks - 1) * bytes,
+                             .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes};
     },
     run};

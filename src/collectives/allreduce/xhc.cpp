@@ -67,9 +67,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
       const double members = std::pow(shape.ranks, 1 / levels);
       return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels,
                              .rounds = 3 * levels,
-                             .copied_bytes = eager ? 2 * bytes : 0,
                              .remote_bytes = 2.2 * bytes,
-                             .slot_bytes = !eager && shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .slot_bytes = eager || shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 1.2 * bytes,
                              .exposures = 2,
                              .startups = eager ? 0.0 : levels * members + 2.2 * bytes / usual_block_bytes,

@@ -80,7 +80,7 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       // The root's part: it reads the other's half and more, the other rank reads and stores the rest.
       constexpr double part = 0.6;
-      return selection::Cost{.hops = 4.0,
+      return selection::Cost{.hops = 4.4,
                              .rounds = 4,
                              .remote_bytes = bytes * (1 - part) * 2,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -37,8 +37,8 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
       const double crowd = shape.oversubscribed() ? shape.ranks_per_core : 1;
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                              .rounds = 1,
-                             .copied_bytes = bytes,
                              .remote_bytes = others * bytes / crowd,
+                             .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes / crowd};
     },
     run};

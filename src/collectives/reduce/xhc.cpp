@@ -42,9 +42,10 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
       const double members = std::pow(shape.ranks, 1 / levels);
       return selection::Cost{.hops = 2.0 * levels + 0.1 * shape.ranks / levels,
                              .rounds = 2 * levels,
-                             .copied_bytes = eager ? bytes : 0,
                              .remote_bytes = 1.2 * bytes,
-                             .slot_bytes = !eager && shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .slot_bytes = eager                                     ? bytes
+                                           : shape.reach == selection::Reach::staged ? 2 * bytes
+                                                                                     : 0.0,
                              .reduced_bytes = 1.2 * bytes,
                              .exposures = 2,
                              .startups = eager ? 0.0 : levels * members + 1.2 * bytes / usual_block_bytes,

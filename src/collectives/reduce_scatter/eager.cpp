@@ -51,8 +51,8 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                              .rounds = 1,
-                             .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
+                             .slot_bytes = bytes,
                              .reduced_bytes = bytes};
     },
     run};

@@ -45,8 +45,8 @@ const selection::Algorithm<ScanArguments> scan_eager{
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                              .rounds = 1,
-                             .copied_bytes = bytes,
                              .remote_bytes = sources * bytes,
+                             .slot_bytes = bytes,
                              .reduced_bytes = (sources + 1) * bytes};
     },
     run};
