@@ -110,14 +110,16 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);
-      // Where they meet if both are fast alike. One reader alone often reads all.
-      const double part = shape.ranks == 2 ? 0.85 : 1.0 - 0.75 / shape.ranks;
+      // Where they meet if both are fast alike. One reader alone reads all of what fits into private caches, and often
+      // of what does not.
+      const double read_alone = shape.bytes < 16 * grain_bytes ? 1.0 : 0.85;
+      const double part = shape.ranks == 2 ? read_alone : 1.0 - 0.75 / shape.ranks;
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
       const double read = shape.reach == selection::Reach::mapped   ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes
                                                                     : std::min(bytes, 8.0 * grain_bytes);
       const double stored = shape.reach == selection::Reach::mapped ? others * (1 - part) * bytes : 0.0;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
                              .rounds = stored > 0 ? 4.0 : 2.0,
                              .remote_bytes = read,

@@ -31,7 +31,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
-                             .exposures = 2,
+                             .exposures = 1,
                              .startups = 1,
                              .concurrency = shape.ranks - 1.0,
                              .workers = shape.ranks - 1.0,
