@@ -114,8 +114,10 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root loads only where buffers are mapped. With one sender alone it often loads all.
-      const double shared = shape.ranks == 2 ? 0.9 : 1.0 - 0.75 / shape.ranks;
+      // The root loads only where buffers are mapped. From one sender alone it loads all of what fits into private
+      // caches, which is not more than sequential-read does.
+      const bool loads_all = shape.ranks == 2 && shape.bytes < 16 * grain_bytes;
+      const double shared = loads_all ? 1.0 : 1.0 - 0.75 / shape.ranks;
       const double part = shape.reach == selection::Reach::mapped ? shared : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
