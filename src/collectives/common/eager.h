@@ -2,11 +2,16 @@
 // travel in the flag's own line. The ring of slots frees the sender at once, so nobody acknowledges.
 #pragma once
 
+#include <cstddef>
+
 #include "base/copy.h"
 #include "engine/communicator.h"
 #include "reduction/copy.h"
 
 namespace tutti::eager {
+
+/// What of a payload lies in the line of the flag; the rest is in the next one.
+inline constexpr std::size_t first_line_bytes = cache_line_bytes - offsetof(Post, payload);
 
 inline bool fits_inline(std::size_t bytes) {
   return bytes <= Post::inline_bytes;
@@ -22,6 +27,7 @@ inline std::uint64_t begin(Communicator& communicator, std::size_t bytes) {
 inline void send(Communicator& communicator, std::uint64_t sequence, const void* source, std::size_t bytes) {
   Post& post = communicator.slot(communicator.rank(), sequence).post;
   if (fits_inline(bytes)) {
+    if (bytes > first_line_bytes) sync::prefetch_to_write(post.payload + first_line_bytes);
     reduction::copy(post.payload, source, bytes);
     post.flag.set(sync::stamp(sequence, 1));
     communicator.published();
@@ -42,9 +48,15 @@ inline const std::byte* receive(Communicator& communicator, std::uint64_t sequen
                                 std::size_t end, const char* collective) {
   const Post& post = communicator.slot(rank, sequence).post;
   const sync::Stamp target = sync::stamp(sequence, fits_inline(bytes) ? 1 : grains_needed(end));
-  if (!post.flag.has(target)) {
+  // Both lines are fetched at once, not the second one when the flag in the first has come.
+  const bool two_lines = fits_inline(bytes) && bytes > first_line_bytes;
+  const auto has_come = [&] {
+    if (two_lines) __builtin_prefetch(post.payload + first_line_bytes);
+    return post.flag.has(target);
+  };
+  if (!has_come()) {
     const sync::WaitReason reason{collective, &communicator, sequence, communicator.node_rank(rank)};
-    sync::wait(*communicator.node().waiter, reason, [&] { return post.flag.has(target); });
+    sync::wait(*communicator.node().waiter, reason, has_come);
   }
   communicator.check(rank, sequence);
   return fits_inline(bytes) ? post.payload : communicator.slot_data(rank, sequence);
