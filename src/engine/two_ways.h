@@ -9,35 +9,38 @@ namespace tutti {
 
 class TwoWays {
  public:
-  /// The way to take next, 0 or 1: by turns at first, then the faster one, and now and then the other: the less often,
-  /// the more that costs.
-  int next() {
-    const std::uint64_t call = calls_++;
-    if (call < 2 * first_looks) return static_cast<int>(call % 2);
+  /// The way to take next, 0 or 1: both some times at first, then the faster one, and now and then the other: the less
+  /// often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
+  int next() const {
+    if (calls_ < first_calls) return first_order[calls_];
     const int faster = time_[1] < time_[0] ? 1 : 0;
     const bool alike = time_[1 - faster] < 1.5 * time_[faster];
-    return call % (alike ? 16 : 64) == 0 ? 1 - faster : faster;
+    return calls_ % (alike ? 17 : 65) == 0 ? 1 - faster : faster;
   }
 
-  /// A way has taken so long, in any unit.
+  /// A way has taken so long, in any unit. Calls that nobody can time do not count.
   void took(int way, std::uint64_t time) {
     double& known = time_[way];
-    const auto now = static_cast<double>(time);
+    const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
     // What a first call finds in no cache is not the way's, and neither is an interruption.
-    if (looks_[way] < first_looks)
-      known = looks_[way]++ == 0 ? now : std::min(now, known);
+    if (calls_ < first_calls)
+      known = known == 0 ? now : std::min(now, known);
     else if (now < known)
       known += (now - known) / 2;
     else
       known += (std::min(now, 4 * known) - known) / 4;
+    ++calls_;
   }
 
+  /// Both have been taken, and timed.
+  bool knows_both() const { return time_[0] > 0 && time_[1] > 0; }
+
  private:
-  static constexpr int first_looks = 3;
+  static constexpr std::uint64_t first_calls = 6;
+  static constexpr int first_order[first_calls] = {0, 1, 1, 0, 0, 1};
 
   std::uint64_t calls_ = 0;
-  int looks_[2] = {0, 0};
-  double time_[2] = {0, 0};
+  double time_[2] = {0, 0};  ///< 0: not known yet
 };
 
 }  // namespace tutti

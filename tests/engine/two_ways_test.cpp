@@ -34,6 +34,26 @@ TEST(TwoWays, AFirstCallThatTakesLongDoesNotDecide) {
   EXPECT_LT(second_taken(ways, 60, 100, 200), 5);
 }
 
+TEST(TwoWays, SizesThatTakeTurnsDoNotMislead) {
+  TwoWays ways;
+  int second = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int way = ways.next();
+    second += way;
+    const std::uint64_t size = i % 2 == 0 ? 1 : 2;
+    ways.took(way, size * (way == 0 ? 200 : 100));
+  }
+  EXPECT_GT(second, 900);
+}
+
+TEST(TwoWays, CallsThatCannotBeTimedDoNotCount) {
+  TwoWays ways;
+  for (int i = 0; i < 100; ++i) ways.next();
+  EXPECT_FALSE(ways.knows_both());
+  EXPECT_GT(second_taken(ways, 1000, 200, 100), 950);
+  EXPECT_TRUE(ways.knows_both());
+}
+
 TEST(TwoWays, FollowsAChange) {
   TwoWays ways;
   second_taken(ways, 1000, 100, 200);

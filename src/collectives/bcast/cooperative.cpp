@@ -4,9 +4,10 @@
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
 // Of two ranks the root finds out whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3:
 // all wait until the root and the readers have finished.
-// Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, where a pull alone copies n.
+// Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
-// exposed, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
+// exposed and from what the root has said in its post, which both know. The single-copy pull is XHC's (section IV.A)
+// without hierarchy.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"

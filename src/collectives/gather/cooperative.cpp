@@ -1,12 +1,12 @@
 // Gather, flat, single copy, the root copies too.
 //
-// Phase 1: the root exposes where the blocks belong and says whether it copies itself; every sender exposes its buffer.
+// Phase 1: the root exposes where the blocks belong and says what it copies itself; every sender exposes its buffer.
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
 // finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait until the root and the
 // senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
-// where writes alone copy n.
+// or none, where writes alone copy n.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
 // part is ours.
 
@@ -115,9 +115,9 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root loads only where buffers are mapped. From one sender alone it loads all of what fits into private
-      // caches, which is not more than sequential-read does.
-      const bool loads_all = shape.ranks == 2 && shape.bytes < 16 * grain_bytes;
-      const double shared = loads_all ? 1.0 : 1.0 - 0.75 / shape.ranks;
+      // caches, as sequential-read does: the price is that of one rank that copies all, whichever it is.
+      const bool one_copies_all = shape.ranks == 2 && shape.bytes < 16 * grain_bytes;
+      const double shared = one_copies_all ? 1.0 : 1.0 - 0.75 / shape.ranks;
       const double part = shape.reach == selection::Reach::mapped ? shared : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,

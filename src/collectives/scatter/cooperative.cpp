@@ -5,8 +5,8 @@
 // each reader's block into the buffers that it can store to, until it meets the reader. Of two ranks the root finds out
 // whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3: all wait until the root and the
 // readers have finished.
-// Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), where
-// reads alone copy n.
+// Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), or n,
+// as by reads alone.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The reads are those of CMA-aware, section IV.A.1; the root's
 // part is ours.
 
@@ -106,7 +106,7 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       // The root stores only where buffers are mapped. One reader alone gains nothing from a root that has a block of
-      // its own to copy.
+      // its own to copy; whether it has, in place, is not known here.
       const bool helps = shape.reach == selection::Reach::mapped && shape.ranks > 2;
       const double part = helps ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
