@@ -45,14 +45,12 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
 
   const Meeting meeting(arguments.bytes, communicator.size(), shares);
-  bool can_store = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     if (!region.loads_and_stores()) continue;
     choice.begins();
-    can_store = true;
     if (!choice.meet()) continue;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
       communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
@@ -64,7 +62,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
-  if (can_store) choice.ends();
+  choice.ends();
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments) {

@@ -18,19 +18,19 @@ class MeetOrRead {
       : ways_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr), way_(ways_ ? ways_->next() : 0) {}
 
   bool meet() const { return way_ == 0; }
-  /// Both are there.
+  /// Both are there, and could do either.
   void begins() {
     if (ways_) begin_ = ticks();
   }
-  /// Both have finished.
+  /// Both have finished. Nothing is learned where they had no choice.
   void ends() const {
-    if (ways_) ways_->took(way_, ticks() - begin_);
+    if (begin_ != 0) ways_->took(way_, ticks() - begin_);
   }
 
  private:
   TwoWays* ways_;
   int way_;
-  std::uint64_t begin_ = 0;
+  std::uint64_t begin_ = 0;  ///< 0: not begun
 };
 
 }  // namespace tutti

@@ -48,7 +48,6 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
   const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
-  bool can_load = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
@@ -56,7 +55,6 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
     if (!helps || !region.loads_and_stores()) continue;
     choice.begins();
-    can_load = true;
     std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
       if (begin < bytes)
@@ -69,7 +67,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
-  if (can_load) choice.ends();
+  choice.ends();
   collect_blocks(mine, arguments.receive, ranks, arguments.root);
 }
 

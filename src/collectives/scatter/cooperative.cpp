@@ -41,14 +41,12 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
   operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
   post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root);
   keep_own_block(communicator, arguments);
-  bool can_store = false;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(reader).post.flag, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     if (!region.loads_and_stores()) continue;
     choice.begins();
-    can_store = true;
     if (help == Help::none) continue;
     const auto bytes = std::min<std::size_t>(arguments.bytes, operation.slot(reader).post.regions.bytes);
     const std::byte* const block = arguments.send.at(static_cast<std::size_t>(reader));
@@ -62,7 +60,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
-  if (can_store) choice.ends();
+  choice.ends();
 }
 
 Task reader(Operation& operation, const ScatterArguments& arguments) {
