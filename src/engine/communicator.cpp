@@ -95,7 +95,7 @@ memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
 }
 
 memory::Region Communicator::slot_region(std::uint64_t sequence) const {
-  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + (sequence % data_areas) * slot_bytes_};
+  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + place_in_ring(sequence, data_areas) * slot_bytes_};
 }
 
 std::uint64_t Communicator::begin(std::uint64_t in_flight) {

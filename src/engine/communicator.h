@@ -24,6 +24,14 @@ namespace tutti {
 inline constexpr std::uint64_t ring_slots = 32;
 inline constexpr std::uint64_t data_areas = 8;
 
+/// The place of an operation in a ring of `size` places, a power of two: triangular numbers, which come to every place
+/// once a lap, and by no two equal steps in a row. A rank that polled the posts of its peers at a constant stride would
+/// have its processor fetch the next one ahead of time, out of the cache of the peer that is about to write it.
+constexpr std::uint64_t place_in_ring(std::uint64_t sequence, std::uint64_t size) {
+  const std::uint64_t turn = sequence % size;
+  return turn * (turn + 1) / 2 % size;
+}
+
 inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t expected_bytes_max = 4096;
 
@@ -151,12 +159,12 @@ class Communicator final : public sync::Party {
 
   std::size_t slot_bytes() const { return slot_bytes_; }
   Slot& slot(int rank, std::uint64_t sequence) {
-    return shared_[static_cast<std::size_t>(rank)]->slots[sequence % ring_slots];
+    return shared_[static_cast<std::size_t>(rank)]->slots[place_in_ring(sequence, ring_slots)];
   }
   /// The data area of a slot, and as a region that peers can reach.
   std::byte* slot_data(int rank, std::uint64_t sequence) {
     return reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(rank)] + 1) +
-           (sequence % data_areas) * slot_bytes_;
+           place_in_ring(sequence, data_areas) * slot_bytes_;
   }
   memory::Region slot_region(std::uint64_t sequence) const;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 
 #include "base/settings.h"
 
@@ -24,6 +25,29 @@ TEST(DataArea, HoldsASmallMessageAndAQuarterOfOneForEachOfUpToSixteenRanks) {
       EXPECT_GE(bytes, 16 * count) << ranks << " ranks";
       EXPECT_GE(bytes, eager_max / 4 * std::min(count, std::size_t{16})) << ranks << " ranks, " << eager_max;
     }
+  }
+}
+
+TEST(PlaceInRing, ComesToEveryPlaceOnceALap) {
+  for (const std::uint64_t size : {data_areas, ring_slots, std::uint64_t{64}}) {
+    for (const std::uint64_t first : {std::uint64_t{0}, size, 1000 * size}) {
+      std::set<std::uint64_t> places;
+      for (std::uint64_t i = 0; i < size; ++i) places.insert(place_in_ring(first + i, size));
+      EXPECT_EQ(places.size(), size);
+      EXPECT_EQ(*places.rbegin(), size - 1);
+    }
+    for (std::uint64_t sequence = 0; sequence < 3 * size; ++sequence)
+      EXPECT_EQ(place_in_ring(sequence, size), place_in_ring(sequence + size, size));
+  }
+}
+
+TEST(PlaceInRing, TakesNoTwoEqualStepsInARow) {
+  for (const std::uint64_t size : {data_areas, ring_slots}) {
+    const auto step = [size](std::uint64_t sequence) {
+      return (place_in_ring(sequence + 1, size) - place_in_ring(sequence, size)) % size;
+    };
+    for (std::uint64_t sequence = 0; sequence < 2 * size; ++sequence)
+      EXPECT_NE(step(sequence), step(sequence + 1)) << sequence << " of " << size;
   }
 }
 
