@@ -23,8 +23,9 @@ namespace {
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
-/// What the root says in its post: it stores nothing.
+/// What the root says in its post: it stores nothing; its buffer can be read as it is.
 constexpr std::uint64_t readers_copy_all = 1;
+constexpr std::uint64_t all_is_ready = 2;
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
@@ -38,11 +39,8 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
   MeetOrRead choice(communicator, Learned::bcast, arguments.bytes);
-  post(operation, mine, {}, choice.meet() ? 0 : readers_copy_all);
-  if (mine.copied)
-    copy_in(operation, arguments, mine);
-  else
-    operation.publish(operation.own().ready.flag[0], grains_complete(arguments.bytes, arguments.bytes));
+  post(operation, mine, {}, (choice.meet() ? 0 : readers_copy_all) | (mine.copied ? 0 : all_is_ready));
+  if (mine.copied) copy_in(operation, arguments, mine);
 
   const Meeting meeting(arguments.bytes, communicator.size(), shares);
   for (int i = 1; i < communicator.size(); ++i) {
@@ -76,19 +74,22 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
 
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
-  const bool helped = root_stores && (posted.get() & sync::progress_max) != readers_copy_all;
+  const std::uint64_t said = posted.get();
+  const bool helped = root_stores && (said & readers_copy_all) == 0;
   const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
+  // What need not be copied is ready with the post: one line to look at, not two.
+  const bool copied_in = (said & all_is_ready) == 0;
   const sync::Flag& ready = operation.slot(root).ready.flag[0];
   const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
     communicator.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
   };
   for (std::size_t at = 0; at < meeting.front(); at += 8 * grain_bytes) {
     const std::size_t end = std::min(at + 8 * grain_bytes, meeting.front());
-    co_await operation.has(ready, grains_needed(end), root);
+    if (copied_in) co_await operation.has(ready, grains_needed(end), root);
     copy(at, end);
   }
-  co_await operation.has(ready, grains_needed(arguments.bytes), root);
+  if (copied_in) co_await operation.has(ready, grains_needed(arguments.bytes), root);
   co_await Meeting::meet(operation, meeting, root, distance, copy);
 }
 

@@ -15,13 +15,12 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
   Exposure mine{{}, arguments.buffer, false, true};
   if (place.child_count > 0) {
     mine = expose(operation, arguments.buffer, bytes, Side::source, through_slot);
-    post(operation, mine, {});
+    // What need not be copied is ready with the post: children then look at one line, not at two.
+    post(operation, mine, {}, is_root && !mine.copied ? all : 0);
   }
   sync::Flag& progress = operation.own().ready.flag[0];
-  if (is_root && !mine.copied) {
-    operation.publish(progress, all);
-  } else if (is_root) {
-    for (std::size_t at = 0; at < bytes; at += place.chunk_bytes) {
+  if (is_root) {
+    for (std::size_t at = 0; mine.copied && at < bytes; at += place.chunk_bytes) {
       const std::size_t end = std::min(at + place.chunk_bytes, bytes);
       copy_bytes(mine.local + at, arguments.buffer + at, end - at);
       operation.publish(progress, grains_complete(end, bytes));
@@ -29,7 +28,10 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
   } else {
     if (place.predecessor >= 0)
       co_await operation.has(operation.slot(place.predecessor).done.flag[0], 0, place.predecessor);
-    const sync::Flag& available = operation.slot(place.parent).ready.flag[0];
+    const sync::Flag& posted = operation.slot(place.parent).post.flag;
+    co_await operation.has(posted, 0, place.parent);
+    const sync::Flag& available =
+        posted.has(operation.stamp(all)) ? posted : operation.slot(place.parent).ready.flag[0];
     const memory::Peer& parent = communicator.peer(place.parent);
     std::size_t end = 0;
     for (std::size_t at = 0; at < bytes; at = end) {
