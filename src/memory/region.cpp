@@ -72,7 +72,7 @@ std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) 
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
   if (const std::byte* source = pointer(region, offset, bytes))
     store == Store::streaming ? stream_copy(destination, source, bytes)
-                              : static_cast<void>(copy_bytes(destination, source, bytes));
+                              : static_cast<void>(copy_from_peer(destination, source, bytes));
   else
     transfer(process_vm_readv, "process_vm_readv", process, region.offset() + offset,
              static_cast<std::byte*>(destination), bytes);
