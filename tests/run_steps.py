@@ -194,10 +194,13 @@ def steps(full: bool) -> List[Step]:
     ]
     hosts = host_names()
     found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]
-    for host in ("mpich", "openmpi") if full else ("mpich",):
+    for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
             found.append(Step(f"mpi4py {host}", words, 600 * patience))
+    if full:
+        command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
+        found.append(Step("build with Clang", command, 3600))
     # Last, so that they find themselves built.
     for preset in ("asan", "tsan"):
         command = build_then_test(preset)

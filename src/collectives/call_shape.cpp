@@ -31,9 +31,9 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
   shape.regular = regular;
   shape.commutative = commutative;
   const bool in_slots = shape.bytes <= shape.eager_max;
-  const std::size_t smallest_of_class = shape.bytes / 2 + 1;
+  // By the largest of the class, a power of two as most messages are.
   const bool in_window =
-      surroundings.window && (smallest_of_class >= surroundings.window_min || surroundings.ranks_are_threads);
+      surroundings.window && (shape.bytes >= surroundings.window_min || surroundings.ranks_are_threads);
   if (in_window || (surroundings.xpmem && !in_slots))
     shape.reach = Reach::mapped;
   else

@@ -40,17 +40,19 @@ inline constexpr std::size_t expected_bytes_max = 4096;
 struct alignas(sync::line_bytes) Post {
   static constexpr std::size_t inline_bytes = sync::line_bytes - 2 * sizeof(sync::Flag);
   static constexpr std::size_t tail_bytes = inline_bytes - 4 * sizeof(std::uint64_t);
+  /// Where buffers are.
+  struct Regions {
+    std::uint64_t source;       ///< Region bits of what peers read
+    std::uint64_t destination;  ///< Region bits of what peers write
+    std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/blocks.h)
+    std::uint64_t stride;
+    std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
+  };
   sync::Flag flag;
   sync::Flag signature;  ///< set by Communicator::begin
   union {
     std::byte payload[inline_bytes];
-    struct {
-      std::uint64_t source;       ///< Region bits of what peers read
-      std::uint64_t destination;  ///< Region bits of what peers write
-      std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/blocks.h)
-      std::uint64_t stride;
-      std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
-    } regions;
+    Regions regions;
   };
 };
 static_assert(sizeof(Post) == sync::line_bytes);

@@ -207,8 +207,10 @@ T integer_step(Operator operation, T a, T b) {
       return a < b ? a : b;
     case Operator::sum:
       return static_cast<T>(wide_a + wide_b);
-    case Operator::prod:
-      return static_cast<T>(wide_a * wide_b);
+    case Operator::prod: {
+      const std::uint64_t product = wide_a * wide_b;
+      return static_cast<T>(product);
+    }
     case Operator::band:
       return static_cast<T>(wide_a & wide_b);
     case Operator::bor:
