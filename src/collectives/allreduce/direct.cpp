@@ -77,7 +77,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .reduced_bytes = (others - 1) * bytes,
                              .exposures = 1,
                              .startups = others * (1 + bytes / usual_block_bytes),
-                             .concurrency = others};
+                             .concurrency = others,
+                             .common = true};
     },
     run};
 

@@ -34,7 +34,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .rounds = 1,
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,
-                             .reduced_bytes = shape.ranks * bytes};
+                             .reduced_bytes = shape.ranks * bytes,
+                             .common = true};
     },
     run};
 

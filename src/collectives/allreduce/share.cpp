@@ -58,6 +58,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
       return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = 2 * others * bytes,
+                             .written_bytes = others * bytes,
                              .stored_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,

@@ -69,7 +69,8 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .reduced_bytes = (sources + 1) * bytes,
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
-                             .concurrency = static_cast<double>(shape.ranks - 1)};
+                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .common = true};
     },
     run};
 

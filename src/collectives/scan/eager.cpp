@@ -44,10 +44,12 @@ const selection::Algorithm<ScanArguments> scan_eager{
       // The last rank has most to do; on crowded cores the lighter work of the others is added to it.
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 1,
+                             // For those before it only, and nobody waits for those behind.
+                             .rounds = 0.5,
                              .remote_bytes = sources * bytes,
                              .slot_bytes = bytes,
-                             .reduced_bytes = (sources + 1) * bytes};
+                             .reduced_bytes = (sources + 1) * bytes,
+                             .common = true};
     },
     run};
 

@@ -57,6 +57,7 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .rounds = 2,
                              .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = 2 * others * bytes,
+                             .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 2 * bytes,
                              .exposures = 2,
