@@ -98,24 +98,41 @@ StartLine::StartLine(NodeMemory* memory, const Clock& clock)
   if (memory_ && memory_->ranks() > memory_->processors()) memory_ = nullptr;
 }
 
+namespace {
+
+/// Polls until `came`. A peer may still be in a call that needs this rank's MPI to end.
+template <class Came>
+void wait_until(const Came& came) {
+  constexpr int polls_before_progress = 20'000;
+  for (int polls = 0; !came(); ++polls) {
+    relax();
+    if (polls < polls_before_progress) continue;
+    int flag = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  }
+}
+
+}  // namespace
+
 void StartLine::wait() {
-  PMPI_Barrier(MPI_COMM_WORLD);
-  if (!memory_) return;
+  if (!memory_) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    return;
+  }
   ++call_;
   // Every rank says that it is here; then rank 0 names a moment that is far enough ahead for all to read it in time.
   memory_->flag(memory_->rank()).value.store(call_, std::memory_order_release);
   auto& deadline = memory_->flag(memory_->ranks()).value;
   if (memory_->rank() == 0) {
     for (int rank = 1; rank < memory_->ranks(); ++rank)
-      while (memory_->flag(rank).value.load(std::memory_order_acquire) < call_) relax();
+      wait_until([&] { return memory_->flag(rank).value.load(std::memory_order_acquire) >= call_; });
     const double ahead_ns = 1000 + 20.0 * memory_->ranks();
     deadline_ =
         by_ticks_ ? Clock::ticks() + clock_.ticks_in(ahead_ns) : shared_now_ns() + static_cast<std::uint64_t>(ahead_ns);
     deadline.store(deadline_, std::memory_order_release);
   } else {
-    std::uint64_t seen = deadline.load(std::memory_order_acquire);
-    for (; seen == deadline_; seen = deadline.load(std::memory_order_acquire)) relax();
-    deadline_ = seen;
+    const std::uint64_t last = deadline_;
+    wait_until([&] { return (deadline_ = deadline.load(std::memory_order_acquire)) != last; });
   }
   if (!by_ticks_) return spin_until_ns(deadline_);
   while (Clock::ticks() < deadline_) {

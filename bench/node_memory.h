@@ -49,11 +49,12 @@ class NodeMemory {
   int processors_ = 1;
 };
 
-/// Lets all ranks start a call at the same moment: the host's barrier alone lets some go earlier than others.
+/// Lets all ranks start a call at the same moment. By flags of its own: the host's barrier lets some go earlier than
+/// others, and what a call of the host leaves in the caches, right before the one that counts, serves the host only.
 class StartLine {
  public:
   /// One object for the whole program: what it has written in the memory goes on. memory: may be null; then, and with
-  /// more ranks than processors, only the host's barrier is used, for a rank that polls would keep another from its
+  /// more ranks than processors, the host's barrier is used, for a rank that polls would keep another from its
   /// processor.
   StartLine(NodeMemory* memory, const Clock& clock);
 
