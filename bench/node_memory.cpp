@@ -100,13 +100,17 @@ StartLine::StartLine(NodeMemory* memory, const Clock& clock)
 
 namespace {
 
-/// Polls until `came`. A peer may still be in a call that needs this rank's MPI to end.
+/// Polls until `came`. Whoever does not come within some microseconds may be in a call of the MPI that cannot end
+/// without this rank.
 template <class Came>
 void wait_until(const Came& came) {
-  constexpr int polls_before_progress = 20'000;
-  for (int polls = 0; !came(); ++polls) {
+  constexpr int polls_before_progress = 200;
+  for (int polls = 0; !came();) {
     relax();
-    if (polls < polls_before_progress) continue;
+    if (polls < polls_before_progress) {
+      ++polls;
+      continue;
+    }
     int flag = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
   }

@@ -63,7 +63,7 @@ static_assert(sizeof(Post) == sync::line_bytes);
 /// hand over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
 struct Slot {
   Post post;
-  sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains
+  sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains, where its post does not say
   sync::FlagLine reduced;  ///< how much of its share this rank has reduced, in grains
   sync::FlagLine done;     ///< [0]: this rank has finished reading and writing what belongs to others
 };

@@ -84,8 +84,9 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
     communicator.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
   };
-  for (std::size_t at = 0; at < meeting.front(); at += 8 * grain_bytes) {
-    const std::size_t end = std::min(at + 8 * grain_bytes, meeting.front());
+  const std::size_t piece = copied_in ? 8 * grain_bytes : std::max<std::size_t>(1, meeting.front());
+  for (std::size_t at = 0; at < meeting.front(); at += piece) {
+    const std::size_t end = std::min(at + piece, meeting.front());
     if (copied_in) co_await operation.has(ready, grains_needed(end), root);
     copy(at, end);
   }
