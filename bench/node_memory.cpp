@@ -67,6 +67,22 @@ void* map_together(int rank, std::size_t bytes) {
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
+/// Polls until `came`. Whoever does not come within some microseconds may be in a call of the MPI that cannot end
+/// without this rank.
+template <class Came>
+void wait_until(const Came& came) {
+  constexpr int polls_before_progress = 200;
+  for (int polls = 0; !came();) {
+    relax();
+    if (polls < polls_before_progress) {
+      ++polls;
+      continue;
+    }
+    int flag = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<NodeMemory> NodeMemory::create(std::size_t payload_bytes) {
@@ -97,26 +113,6 @@ StartLine::StartLine(NodeMemory* memory, const Clock& clock)
     : memory_(memory), clock_(clock), by_ticks_(everyone(ticks_are_shared())) {
   if (memory_ && memory_->ranks() > memory_->processors()) memory_ = nullptr;
 }
-
-namespace {
-
-/// Polls until `came`. Whoever does not come within some microseconds may be in a call of the MPI that cannot end
-/// without this rank.
-template <class Came>
-void wait_until(const Came& came) {
-  constexpr int polls_before_progress = 200;
-  for (int polls = 0; !came();) {
-    relax();
-    if (polls < polls_before_progress) {
-      ++polls;
-      continue;
-    }
-    int flag = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-  }
-}
-
-}  // namespace
 
 void StartLine::wait() {
   if (!memory_) {
