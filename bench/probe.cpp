@@ -180,7 +180,7 @@ void Plan::copies() {
   if (processors_.size() < 2) return;
   const auto places = two();
   const std::pair<const char*, Copy> kinds[] = {
-      {"read", Copy::read}, {"own", Copy::own}, {"slot", Copy::slot}, {"store", Copy::store}};
+      {"read", Copy::read}, {"own", Copy::own}, {"slot", Copy::slot}, {"stream", Copy::stream}};
   for (const auto& [name, kind] : kinds)
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
       add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", name}, {"bytes", bytes}},
@@ -196,6 +196,10 @@ void Plan::copies() {
   for (const std::size_t bytes : {16 * K, 64 * K, 256 * K, 1 * M})
     add("copies through mapped memory", 1, {{"measure", "mapped_exchange"}, {"bytes", bytes}},
         [=](const Probing& probing) { return mapped_exchange(probing, places, bytes); });
+  for (const std::size_t bytes : {64 * K, 256 * K, 1 * M})
+    add("copies through mapped memory", 1,
+        {{"measure", "mapped_streams"}, {"bytes", bytes}, {"processors", processors_.size()}},
+        [=, all = processors_](const Probing& probing) { return mapped_streams(probing, all, bytes); });
   for (const std::size_t bytes : {16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
     add("copies through a staging buffer", 1, {{"measure", "staged_copy"}, {"bytes", bytes}},
         [=](const Probing& probing) { return concurrent_pairs(probing, places, Way::staged, bytes, false); });

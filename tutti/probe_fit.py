@@ -16,6 +16,8 @@ PAGE = 4096
 LEAST_BYTES = 16 * 1024
 #: Copies up to this size stay within the caches that cores share.
 CACHED_BYTES = 1 << 20
+#: What is larger goes past the caches of the rank that gets it.
+STREAMED_BYTES = 16 * 1024
 #: Passes that differ by more were measured in different states of the machine.
 UNSTEADY = 1.5
 #: What a line has of its measurement; the rest says of what.
@@ -251,6 +253,16 @@ def fit(lines: List[Line]) -> Fit:
     put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read"), most=CACHED_BYTES))
     # Who gets something has read what it got before.
     put("write_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
+    put(
+        "stream_byte",
+        _per_byte(select(lines, "mapped_copy", copy="stream"), least=STREAMED_BYTES, most=CACHED_BYTES),
+    )
+    streams = select(lines, "mapped_streams")
+    put(
+        "streams_byte",
+        _per_byte(streams, most=CACHED_BYTES),
+        lambda seconds: seconds / int(streams[0]["processors"]),
+    )
     put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
     put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
     caches = fit_caches(lines)
@@ -262,12 +274,6 @@ def fit(lines: List[Line]) -> Fit:
         _per_byte(select(lines, "reduction", kernel="sum f64", sources=2), least=0),
         lambda seconds: seconds / 2,
     )
-    beyond = private or 1 << 20
-    stored = _per_byte(select(lines, "mapped_copy", copy="store"), least=int(beyond))
-    loaded = _per_byte(select(lines, "mapped_copy", copy="read"), least=int(beyond))
-    if stored and loaded:
-        model["stored_byte"] = max(0.0, stored[0] - loaded[0])
-        spread["stored_byte"] = stored[1] + loaded[1]
     kernel = fit_kernel(lines)
     gamma = fit_gamma(gamma_points(lines))
     if kernel:

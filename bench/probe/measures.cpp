@@ -263,12 +263,11 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
       // In `first` lies what is copied; `second` is where to.
       const bool writes_source = copy == Copy::read ? !copier : copier;
       if (writes_source) change(first.base(), bytes, round);
-      if (!copier && copy == Copy::slot) look_at(second.base(), bytes);
-      if (!copier && copy == Copy::store) change(second.base(), bytes, round);
+      if (!copier && (copy == Copy::slot || copy == Copy::stream)) look_at(second.base(), bytes);
       member.meet();
       if (copier) {
         const Stopwatch watch(probing.clock);
-        copy_by(streaming, second.base(), first.base(), bytes);
+        copy_by(streaming || copy == Copy::stream, second.base(), first.base(), bytes);
         keep_memory();
         if (counts) member.keep(watch.seconds());
       }
@@ -342,6 +341,25 @@ std::vector<double> mapped_exchange(const Probing& probing, const std::vector<in
       member.meet();
       const Stopwatch watch(probing.clock);
       copy_bytes(destination.base(), theirs, bytes);
+      keep_memory();
+      if (counts) member.keep(watch.seconds());
+      member.meet();
+    });
+  }));
+}
+
+std::vector<double> mapped_streams(const Probing& probing, const std::vector<int>& processors, std::size_t bytes) {
+  const std::size_t members = processors.size();
+  const SharedMemory all(bytes * members);
+  const OwnMemory source(bytes);
+  return slowest(run_team(processors, probing.seconds + patience_seconds, [&](Member& member) {
+    const auto index = static_cast<std::size_t>(member.index());
+    repeat(member, probing.seconds, [&](int round, bool counts) {
+      change(source.base(), bytes, round);
+      look_at(all.base() + index * bytes, bytes);
+      member.meet();
+      const Stopwatch watch(probing.clock);
+      copy_by(true, all.base() + (index + 1) % members * bytes, source.base(), bytes);
       keep_memory();
       if (counts) member.keep(watch.seconds());
       member.meet();

@@ -54,10 +54,10 @@ std::vector<double> turn(const Probing& probing, const std::vector<int>& process
 
 /// What is copied from where to where; the processor after the first copies, or does what is said.
 enum class Copy {
-  read,   ///< from what the first processor has just written into own memory
-  own,    ///< what it has just written itself into own memory
-  slot,   ///< own data into memory that the first processor has read
-  store,  ///< own data into memory that the first processor has written
+  read,    ///< from what the first processor has just written into own memory
+  own,     ///< what it has just written itself into own memory
+  slot,    ///< own data into memory that the first processor has read
+  stream,  ///< the same past the caches
 };
 
 /// Copies of `bytes` between two processors through mapped memory. streaming: past the caches.
@@ -69,6 +69,9 @@ std::vector<double> spilled_copy(const Probing& probing, int processor, std::siz
 
 /// Two processors copy from each other at once, each from what the other has just written; the slower one counts.
 std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
+
+/// All processors at once store own data past the caches into memory that the next one has read; the slowest counts.
+std::vector<double> mapped_streams(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
 
 /// Pairs of processors (owner, reader, owner, reader, ...) that copy at once, the slowest counts. cold: each copy
 /// touches memory that has left the caches since it was last used.

@@ -181,12 +181,12 @@ bool Collectives::bcast(const BcastArguments& arguments) {
   if (!algorithm) return false;
   BcastArguments part = arguments;
   part.parameter = chosen.parameter;
+  part.store = store_for(arguments.bytes, 1);
   if (arguments.bytes <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }
   const std::size_t segment = communicator_.node().settings.segment;
-  part.store = store_for(arguments.bytes, 1);
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
     part.buffer = arguments.buffer + at;
     part.bytes = std::min(segment, arguments.bytes - at);
@@ -203,12 +203,12 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   if (!algorithm) return false;
   Arguments part = arguments;
   part.parameter = chosen.parameter;
+  part.store = store_for(arguments.bytes(), 2);
   if (arguments.bytes() <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }
   const std::size_t segment = std::max<std::size_t>(1, communicator_.node().settings.segment / combiner.element_bytes);
-  part.store = store_for(arguments.bytes(), 2);
   for (std::size_t at = 0; at < arguments.count; at += segment) {
     part.send = arguments.send + at * combiner.element_bytes;
     if (arguments.receive) part.receive = arguments.receive + at * combiner.element_bytes;

@@ -119,8 +119,11 @@ class Collectives {
   std::size_t block_piece(std::size_t bytes) const;
   /// How to store messages of this size, of which each rank has `buffers` buffers.
   memory::Store store_for(std::size_t bytes, int buffers) const {
+    if (bytes < selection::streamed_to_peers_min) [[likely]]
+      return memory::Store::cached;
     const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;
-    return footprint >= cached_bytes_ ? memory::Store::streaming : memory::Store::cached;
+    if (footprint >= cached_bytes_) return memory::Store::streaming;
+    return memory::Store::streaming_to_peers;
   }
 
   Communicator& communicator_;

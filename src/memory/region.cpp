@@ -80,8 +80,7 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
   if (std::byte* destination = pointer(region, offset, bytes))
-    store == Store::streaming ? stream_copy(destination, source, bytes)
-                              : static_cast<void>(copy_bytes(destination, source, bytes));
+    store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
   else
     transfer(process_vm_writev, "process_vm_writev", process, region.offset() + offset,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);

@@ -8,6 +8,9 @@
 
 namespace tutti::selection {
 
+/// From so many bytes of a message or block on, stores into another rank's memory go past its caches.
+inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
+
 /// Seconds, and seconds a byte.
 struct Model {
   double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
@@ -18,9 +21,10 @@ struct Model {
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
   double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
+  double stream_byte = 1.0 / 24e9;    ///< the same past the owner's caches
+  double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
-  double stored_byte = 0;           ///< on top of that: stored into another rank's memory, if that has left its caches
-  double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
+  double private_cache = 1 << 20;     ///< bytes that a core keeps for itself
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
@@ -82,7 +86,7 @@ struct Cost {
   double remote_bytes = 0;     ///< read from or written to others' buffers
   double written_bytes = 0;    ///< the part of remote_bytes that is written to others' buffers
   double exchanged_bytes = 0;  ///< the part of remote_bytes that is read while its owner reads from another rank, too
-  double stored_bytes = 0;     ///< the part of remote_bytes that is stored into two buffers of the message's size
+  double either_bytes = 0;     ///< the part of remote_bytes that is read or written, whichever takes less time
   double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
   double reduced_bytes = 0;
   double exposures = 0;
@@ -99,18 +103,19 @@ struct Cost {
     const Prices price = prices(shape, model, shared);
     double work = copied_bytes * price.own + slot_bytes * price.slot + reduced_bytes * model.reduce_byte +
                   exposures * model.expose;
-    if (2 * static_cast<double>(shape.bytes) > model.private_cache) work += stored_bytes * model.stored_byte;
-    const double read = remote_bytes - written_bytes;
+    const double read = remote_bytes - written_bytes - either_bytes;
     if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
       // Ranks that take turns are not in the kernel at the same time. What it costs to reach the data is on top of, or
       // less than, what it is in the kernel's prices.
       const double at_once = std::max(1.0, concurrency / shared);
       const double reached = remote_bytes * (price.read - model.remote_byte);
-      work += startups * model.kernel_start +
-              std::max(0.0, read * model.kernel_byte + written_bytes * model.kernel_write_byte + reached) +
-              remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
+      work +=
+          startups * model.kernel_start +
+          std::max(0.0, (read + either_bytes) * model.kernel_byte + written_bytes * model.kernel_write_byte + reached) +
+          remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
     } else {
-      work += (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged + written_bytes * price.written;
+      work += (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged +
+              written_bytes * price.written + either_bytes * std::min(price.read, price.written);
     }
     const double meanwhile = beside.copied_bytes * price.own +
                              (beside.remote_bytes - beside.written_bytes) * price.read +
@@ -145,7 +150,10 @@ struct Cost {
     price.slot = std::max(byte(model.slot_byte), price.own);
     price.read = byte(model.remote_byte);
     price.exchanged = byte(model.exchange_byte);
-    price.written = byte(model.write_byte);
+    const double writers = (workers > 0 ? workers : shape.ranks) / shared;
+    // Those of a core who wait for one that gets something small would wait for memory, too.
+    const bool streams = shape.bytes >= streamed_to_peers_min && !(shape.oversubscribed() && shape.small());
+    price.written = streams ? std::max(model.stream_byte, writers * model.streams_byte) : byte(model.write_byte);
     if (!shape.oversubscribed()) return price;
     // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one
     // of them, they are those of another core who finish last.

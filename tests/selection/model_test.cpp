@@ -26,6 +26,27 @@ TEST(Cost, ReadWrittenAndExchangedBytesHaveTheirOwnPrices) {
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(6, Reach::mapped), model), 3 * 1 + 2 * 10 + 1 * 100);
 }
 
+TEST(Cost, LargeBlocksAreStoredPastTheCachesOfTheirOwner) {
+  Model model;
+  model.write_byte = 10, model.stream_byte = 2, model.streams_byte = 1;
+  const Cost cost{.remote_bytes = 3, .written_bytes = 3};
+  EXPECT_DOUBLE_EQ(cost.seconds(shape_of(streamed_to_peers_min - 1, Reach::mapped), model), 3 * 10);
+  Shape shape = shape_of(streamed_to_peers_min, Reach::mapped);
+  EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 3 * 2);
+  shape.ranks = 8;
+  EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 3 * 8 * 1) << "eight that store at once wait for memory";
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 3, .written_bytes = 3, .workers = 3}.seconds(shape, model)), 3 * 3 * 1);
+}
+
+TEST(Cost, WhatIsReadOrWrittenIsMovedTheFasterWay) {
+  Model model;
+  model.write_byte = 10, model.remote_byte = 3;
+  const Shape shape = shape_of(6, Reach::mapped);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 6, .either_bytes = 4}.seconds(shape, model)), 6 * 3);
+  model.write_byte = 1;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 6, .either_bytes = 4}.seconds(shape, model)), 2 * 3 + 4 * 1);
+}
+
 TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
   Model model;
   model.kernel_start = 1000, model.kernel_byte = 1, model.kernel_write_byte = 2, model.kernel_page = 4096;

@@ -86,12 +86,14 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double others = shape.ranks - 1;
+      // Where ranks share cores, each of them fetches what was stored past its caches; of what is read one fetches it.
+      const double stored = shape.oversubscribed() ? 0.0 : others * bytes;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // All wait for all, at the beginning and at the end.
                              .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
-                             .written_bytes = others * bytes,
+                             .written_bytes = stored,
                              .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
                              .startups = others,

@@ -78,8 +78,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 4.4,
                              .rounds = 2,
-                             // As by share, less what that loses where storing is dear, and the looks at the other way.
-                             .remote_bytes = 0.9 * bytes,
+                             // As by direct or by share, whichever is faster, and the looks at the other way.
+                             .remote_bytes = 0.97 * bytes,
+                             .either_bytes = 0.47 * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
                              .exposures = 2,

@@ -59,7 +59,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .rounds = 2,
                              .remote_bytes = 2 * others * bytes,
                              .written_bytes = others * bytes,
-                             .stored_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
                              .exposures = 2.0,

@@ -111,19 +111,22 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);
-      // Where they meet if both are fast alike. One reader alone reads all of what fits into private caches, and often
-      // of what does not.
-      const double read_alone = shape.bytes < 16 * grain_bytes ? 1.0 : 0.85;
-      const double part = shape.ranks == 2 ? read_alone : 1.0 - 0.75 / shape.ranks;
+      // Where they meet if both are fast alike. Of two ranks the reader reads all, or the root stores nearly all.
+      const bool large = shape.bytes >= selection::streamed_to_peers_min;
+      const double part = shape.ranks == 2 ? 1.0 : 1.0 - 0.75 / shape.ranks;
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
-      const double read = shape.reach == selection::Reach::mapped   ? part * bytes
+      const bool mapped = shape.reach == selection::Reach::mapped;
+      const double either = mapped && shape.ranks == 2 && large ? 0.9 * bytes : 0.0;
+      const double read = either > 0                                ? either
+                          : mapped                                  ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes
                                                                     : std::min(bytes, 8.0 * grain_bytes);
-      const double stored = shape.reach == selection::Reach::mapped ? others * (1 - part) * bytes : 0.0;
+      const double stored = mapped ? others * (1 - part) * bytes : 0.0;
       return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
                              .rounds = stored > 0 ? 4.0 : 2.0,
                              .remote_bytes = read,
+                             .either_bytes = either,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / (8 * grain_bytes)),

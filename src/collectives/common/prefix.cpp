@@ -31,7 +31,8 @@ struct Part {
   }
   void store(const RemoteBuffer& buffer, const void* from, memory::Store how) const {
     communicator.peer(buffer.rank)
-        .copy_to(buffer.region, offset + static_cast<std::size_t>(buffer.shift), from, bytes, how);
+        .copy_to(buffer.region, offset + static_cast<std::size_t>(buffer.shift), from, bytes,
+                 store_at(communicator, buffer, how));
   }
 };
 
@@ -65,7 +66,8 @@ void prefix_range(Communicator& communicator, const Combiner& combiner, Range ra
       if (!buffers.exclusive || i + 1 < buffers.count || wanted(buffers.total)) {
         // A result goes straight to its place, unless that holds what is still to be read or is written past the
         // caches.
-        const bool in_its_place = !buffers.exclusive && store == memory::Store::cached;
+        const bool in_its_place =
+            !buffers.exclusive && store_at(communicator, destination, store) == memory::Store::cached;
         std::byte* place = in_its_place ? part.pointer(destination) : nullptr;
         std::byte* result = place ? place : results[i % 2];
         const void* operands[2] = {previous, part.load(buffers.sources[i], copy)};

@@ -37,6 +37,10 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     return communicator.scratch((source_count + 1) * block * element) + i * block * element;
   };
   const void** pointers = communicator.sources();
+  // Results are made at the own buffer if that is among the destinations.
+  std::size_t first_destination = 0;
+  for (std::size_t i = 0; i < destination_count; ++i)
+    if (destinations[i].rank == communicator.rank()) first_destination = i;
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
     const std::size_t offset = at * element;
@@ -54,14 +58,16 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
     const auto to = [&](const RemoteBuffer& destination) {
       return offset + static_cast<std::size_t>(destination.shift);
     };
-    std::byte* result =
-        communicator.peer(destinations[0].rank).pointer(destinations[0].region, to(destinations[0]), bytes);
-    const bool elsewhere = result == nullptr || store == memory::Store::streaming;
+    const RemoteBuffer& first = destinations[first_destination];
+    std::byte* result = communicator.peer(first.rank).pointer(first.region, to(first), bytes);
+    const bool elsewhere = result == nullptr || store_at(communicator, first, store) != memory::Store::cached;
     if (elsewhere) result = scratch(source_count);
     combiner(result, pointers, source_count, elements);
-    for (std::size_t i = elsewhere ? 0 : 1; i < destination_count; ++i)
-      communicator.peer(destinations[i].rank)
-          .copy_to(destinations[i].region, to(destinations[i]), result, bytes, store);
+    for (std::size_t i = 0; i < destination_count; ++i)
+      if (elsewhere || i != first_destination)
+        communicator.peer(destinations[i].rank)
+            .copy_to(destinations[i].region, to(destinations[i]), result, bytes,
+                     store_at(communicator, destinations[i], store));
   }
 }
 

@@ -47,6 +47,12 @@ inline Range share_of_rank(const Communicator& communicator, int rank, const Red
                   elements_in_line(buffers.combiner->element_bytes));
 }
 
+/// How to store into `buffer`, its owner's caches considered.
+inline memory::Store store_at(const Communicator& communicator, const RemoteBuffer& buffer, memory::Store store) {
+  const bool own = buffer.rank == communicator.rank();
+  return own && store == memory::Store::streaming_to_peers ? memory::Store::cached : store;
+}
+
 /// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
 inline constexpr double usual_block_bytes = 16 * 1024;
 

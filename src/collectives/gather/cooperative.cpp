@@ -3,7 +3,8 @@
 // Phase 1: the root exposes where the blocks belong and says what it copies itself; every sender exposes its buffer.
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
-// finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait until the root and the
+// finds out whether that pays, and reads everything if not (MeetOrRead); where the sender stores past the root's caches
+// it stores everything instead of meeting. Phase 3: all wait until the root and the
 // senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n.
@@ -32,6 +33,11 @@ Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
                                : Meeting(bytes, ranks, {.front = 6, .back = 14});
 }
 
+/// One sender that stores past the root's caches has finished before the root has copied its own block.
+bool stored_alone(const GatherArguments& arguments, std::size_t ranks) {
+  return ranks == 2 && arguments.store == memory::Store::streaming_to_peers;
+}
+
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -39,10 +45,11 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const bool helps = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
                      written_in_place(communicator, arguments.receive, ranks, arguments.root);
   MeetOrRead choice(communicator, Learned::gather, arguments.receive.size(0));
-  const Help help = !helps           ? Help::none
-                    : !choice.meet() ? Help::with_all
-                    : arguments.send ? Help::after_own_block
-                                     : Help::at_once;
+  const Help help = !helps                           ? Help::none
+                    : !choice.meet()                 ? Help::with_all
+                    : !arguments.send                ? Help::at_once
+                    : stored_alone(arguments, ranks) ? Help::none
+                                                     : Help::after_own_block;
   const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
@@ -55,6 +62,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
     if (!helps || !region.loads_and_stores()) continue;
     choice.begins();
+    if (help == Help::none) continue;
     std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
       if (begin < bytes)
@@ -118,11 +126,14 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const double shared = one_copies_all ? 1.0 : 1.0 - 0.75 / shape.ranks;
       const double part = shape.reach == selection::Reach::mapped ? shared : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
+      // Of two ranks one copies all, whichever it is.
+      const double stored = shape.ranks == 2 ? 0.0 : bytes * part;
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.
                              .rounds = loaded > 0 ? 4.0 : 2.0,
                              .remote_bytes = bytes * part,
-                             .written_bytes = bytes * part,
+                             .written_bytes = stored,
+                             .either_bytes = bytes * part - stored,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,

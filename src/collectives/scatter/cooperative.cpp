@@ -21,21 +21,30 @@ namespace tutti {
 namespace {
 
 /// What the root does besides copying its own block, which it tells the readers before its post.
-enum class Help : std::uint64_t { none, after_own_block, at_once };
+enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
 
 /// How a block is shared between its reader and the root. Storing to another core's memory takes up to twice as long as
 /// reading from it (where they share no cache); and the root may have to copy its own block before.
 Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
   if (help == Help::none) return Meeting(bytes);
+  if (help == Help::with_all) return Meeting(bytes, ranks, {.front = 0, .back = 0});
   return help == Help::at_once ? Meeting(bytes, ranks, {.front = 8, .back = 12})
                                : Meeting(bytes, ranks, {.front = 12, .back = 16});
+}
+
+/// A short block that goes past the one reader's caches: to meet would take longer than to store it.
+bool stored_alone(const ScatterArguments& arguments, std::size_t ranks) {
+  return ranks == 2 && arguments.store == memory::Store::streaming_to_peers && arguments.bytes < 16 * grain_bytes;
 }
 
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   MeetOrRead choice(communicator, Learned::scatter, arguments.send.size(0));
-  const Help help = !choice.meet() ? Help::none : arguments.receive ? Help::after_own_block : Help::at_once;
+  const Help help = !choice.meet()                   ? Help::none
+                    : !arguments.receive             ? Help::at_once
+                    : stored_alone(arguments, ranks) ? Help::with_all
+                                                     : Help::after_own_block;
   const Meeting meeting = meeting_of(arguments.send.size(0), communicator.size(), help);
   // Before the post: who sees that sees this.
   operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
@@ -103,15 +112,16 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root stores only where buffers are mapped. One reader alone gains nothing from a root that has a block of
-      // its own to copy; whether it has, in place, is not known here.
-      const bool helps = shape.reach == selection::Reach::mapped && shape.ranks > 2;
-      const double part = helps ? 1.0 - 0.25 / shape.ranks : 1.0;
+      // The root stores only where buffers are mapped. Of two ranks one copies all, or nearly, whichever it is.
+      const bool mapped = shape.reach == selection::Reach::mapped;
+      const double part = mapped && shape.ranks > 2 ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
+      const double either = mapped && shape.ranks == 2 ? bytes : 0.0;
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
                              .rounds = stored > 0 ? 4.0 : 2.0,
                              .remote_bytes = bytes * part,
+                             .either_bytes = either,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
                              .startups = 1,

@@ -1,0 +1,64 @@
+// Two ranks that each have a block for the other: both read, or both store their own into the other's memory, past the
+// caches if the blocks are large. What is faster depends on whether the two share a cache at present (reading what
+// another core has written takes two to three times as long where they do not; storing past its caches does not care).
+//
+// Rank 0 decides, says so in its post, and times what comes of it, from when both are there until both have finished
+// (TwoWays).
+#pragma once
+
+#include <algorithm>
+
+#include "base/copy.h"
+#include "base/ticks.h"
+#include "collectives/common/blocks.h"
+
+namespace tutti {
+
+/// What a rank sends to the other one, and where it wants that one's.
+struct TwoBlocks {
+  const std::byte* send = nullptr;
+  std::size_t bytes = 0;
+  std::byte* receive = nullptr;
+  std::size_t room = 0;
+};
+
+/// Sends and receives. copy_own() is called when it has been said where the blocks are (own_block.h). No coroutine: it
+/// waits for one thing after the other.
+template <class CopyOwn>
+void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks, memory::Store store,
+                     const CopyOwn& copy_own) {
+  constexpr std::uint64_t stores = 1;  // what rank 0 says in its post
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const int other = 1 - self;
+  TwoWays& ways = communicator.ways(what, std::max(blocks.bytes, blocks.room));
+  const auto way = self == 0 ? static_cast<std::uint64_t>(ways.next()) : 0;
+  const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
+  if (source.copied) copy_bytes(source.local, blocks.send, blocks.bytes);
+  const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
+  operation.own().post.regions.bytes = blocks.bytes;
+  operation.own().post.regions.stride = blocks.room;
+  post(operation, source, destination, way);
+  copy_own();
+
+  const Post& theirs = operation.slot(other).post;
+  operation.wait(theirs.flag, 0, other);
+  communicator.check(other, operation.sequence());
+  communicator.seen_all(operation.sequence());
+  const std::uint64_t begin = ticks();
+  const bool store_ours = (self == 0 ? way : theirs.flag.get() & sync::progress_max) == stores;
+  const std::size_t received = fitting(communicator, theirs.regions.bytes, blocks.room);
+  const memory::Peer& peer = communicator.peer(other);
+  if (store_ours)
+    peer.copy_to(posted_destination(operation, other), 0, blocks.send,
+                 std::min<std::size_t>(blocks.bytes, theirs.regions.stride), store);
+  else
+    peer.copy_from(posted_source(operation, other), 0, blocks.receive, received, store);
+  operation.publish(operation.own().done.flag[0]);
+  operation.wait(operation.slot(other).done.flag[0], 0, other);
+  communicator.check(other, operation.sequence());
+  if (self == 0) ways.took(static_cast<int>(way), ticks() - begin);
+  if (store_ours && destination.copied) copy_bytes(blocks.receive, destination.local, received);
+}
+
+}  // namespace tutti

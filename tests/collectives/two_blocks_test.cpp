@@ -1,0 +1,76 @@
+// Two ranks that exchange a block each, by reading and by storing in turn: what the first calls of a size do.
+#include "collectives/block_patterns.h"
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+namespace {
+
+World world_of(Reach reach, const std::string& algorithm) {
+  World world;
+  world.ranks = 2;
+  world.reach = reach;
+  world.algorithm = algorithm;
+  return world;
+}
+
+/// More than it takes to have tried both ways.
+constexpr int calls = 20;
+/// Below and above what is stored past the peer's caches.
+constexpr std::size_t sizes[] = {0, 1, 4097, 8192, 16384, 70001};
+
+class ExchangeBlocks : public testing::TestWithParam<Reach> {};
+
+TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
+  run_ranks(world_of(GetParam(), "alltoall:cooperative"), [](int rank, Collectives& collectives) {
+    for (const std::size_t bytes : sizes)
+      for (int call = 0; call < calls; ++call) {
+        std::vector<std::byte> send(2 * bytes), expected(2 * bytes), receive(2 * bytes, std::byte{0xee});
+        for (int other = 0; other < 2; ++other) {
+          fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
+          fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
+        }
+        AlltoallArguments arguments;
+        arguments.send = Blocks::regular(send.data(), bytes);
+        arguments.receive = Blocks::regular(receive.data(), bytes);
+        ASSERT_TRUE(collectives.alltoall(arguments));
+        send.assign(send.size(), std::byte{0xdd});
+        ASSERT_TRUE(receive == expected) << bytes << " bytes, call " << call;
+        if (bytes > 0) {
+          ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+        }
+      }
+  });
+}
+
+TEST_P(ExchangeBlocks, AllgatherDeliversByBothWaysInPlaceTooAndWithSizesThatDiffer) {
+  run_ranks(world_of(GetParam(), "allgather:cooperative;allgatherv:cooperative"),
+            [](int rank, Collectives& collectives) {
+              for (const std::size_t bytes : sizes)
+                for (int call = 0; call < calls; ++call) {
+                  const std::size_t of[2] = {bytes, call % 4 < 2 ? bytes : bytes / 2};
+                  const std::ptrdiff_t offsets[2] = {0, static_cast<std::ptrdiff_t>(bytes)};
+                  const auto self = static_cast<std::size_t>(rank);
+                  const bool in_place = call % 2 == 1;
+                  std::vector<std::byte> send(of[self]), expected(bytes + of[1]), receive(bytes + of[1]);
+                  for (std::size_t from = 0; from < 2; ++from)
+                    fill_block(expected.data() + offsets[from], of[from], static_cast<int>(from), 0, call);
+                  fill_block(send.data(), of[self], rank, 0, call);
+                  if (in_place) fill_block(receive.data() + offsets[self], of[self], rank, 0, call);
+                  AllgatherArguments arguments;
+                  arguments.send = in_place ? nullptr : send.data();
+                  arguments.bytes = of[self];
+                  arguments.receive = of[1] == bytes ? Blocks::regular(receive.data(), bytes)
+                                                     : Blocks::irregular(receive.data(), of, offsets);
+                  ASSERT_TRUE(collectives.allgather(arguments));
+                  send.assign(send.size(), std::byte{0xdd});
+                  ASSERT_TRUE(receive == expected) << bytes << " bytes, call " << call;
+                }
+            });
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, ExchangeBlocks,
+                         testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+}  // namespace
+}  // namespace tutti::test
