@@ -70,7 +70,7 @@ const std::array<Row, 22>& table() {
       {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
        &Settings::block},
       {{"CACHE", "bytes", "0",
-        "Messages whose buffers fill this together are copied past the caches; 0: the last-level caches of the "
+        "Messages whose buffers fill this together are copied past all caches; 0: the last-level caches of the "
         "node."},
        &Settings::cache},
       {{"SPIN", "count", "2000", "Polls of a flag before the processor is offered to others."}, &Settings::spin},

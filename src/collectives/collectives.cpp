@@ -144,11 +144,11 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
 }
 
 template <class Arguments>
-bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
+bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent,
                       bool commutative, bool begins_call) {
   const Choice<Arguments>& chosen = choice(choices, bytes, commutative, begins_call);
   if (!chosen.algorithm) return false;
-  arguments.store = store_for(total, 1);
+  arguments.store = store_for(extent);
   arguments.parameter = chosen.parameter;
   chosen.algorithm->run(communicator_, arguments);
   return true;
@@ -181,7 +181,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
   if (!algorithm) return false;
   BcastArguments part = arguments;
   part.parameter = chosen.parameter;
-  part.store = store_for(arguments.bytes, 1);
+  part.store = store_for({arguments.bytes, arguments.bytes});
   if (arguments.bytes <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
@@ -203,7 +203,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   if (!algorithm) return false;
   Arguments part = arguments;
   part.parameter = chosen.parameter;
-  part.store = store_for(arguments.bytes(), 2);
+  part.store = store_for({arguments.bytes(), 2 * arguments.bytes()});
   if (arguments.bytes() <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
@@ -231,7 +231,8 @@ bool Collectives::scan(const ScanArguments& arguments) {
 }
 
 bool Collectives::reduce_scatter(const ReduceScatterArguments& arguments) {
-  return run(reduce_scatter_, arguments, arguments.bytes(), arguments.bytes(), arguments.combiner->commutative);
+  return run(reduce_scatter_, arguments, arguments.bytes(), {arguments.bytes(), arguments.bytes()},
+             arguments.combiner->commutative);
 }
 
 std::size_t Collectives::block_piece(std::size_t bytes) const {
@@ -242,27 +243,32 @@ std::size_t Collectives::block_piece(std::size_t bytes) const {
 }
 
 bool Collectives::scatter(const ScatterArguments& arguments) {
-  if (!arguments.regular) return run(scatterv_, arguments, irregular_block_bytes, arguments.bytes);
+  if (!arguments.regular) {
+    const bool root = communicator_.rank() == arguments.root;
+    const auto ranks = static_cast<std::size_t>(shape_.ranks);
+    const std::size_t mean = root ? total_bytes(arguments.send, shape_.ranks) / ranks : arguments.bytes;
+    return run(scatterv_, arguments, irregular_block_bytes, {mean, mean});
+  }
   const std::size_t piece = block_piece(arguments.bytes);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     ScatterArguments part = arguments;
     part.bytes = part.send.bytes = std::min(piece, arguments.bytes - at);
     part.send.base += at;
     if (part.receive) part.receive += at;
-    if (!run(scatter_, part, arguments.bytes, arguments.bytes, true, at == 0)) return false;
+    if (!run(scatter_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true, at == 0)) return false;
   }
   return true;
 }
 
 bool Collectives::gather(const GatherArguments& arguments) {
-  if (!arguments.regular) return run(gatherv_, arguments, irregular_block_bytes, arguments.bytes);
+  if (!arguments.regular) return run(gatherv_, arguments, irregular_block_bytes, {arguments.bytes, arguments.bytes});
   const std::size_t piece = block_piece(arguments.bytes);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     GatherArguments part = arguments;
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(gather_, part, arguments.bytes, arguments.bytes, true, at == 0)) return false;
+    if (!run(gather_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true, at == 0)) return false;
   }
   return true;
 }
@@ -271,7 +277,7 @@ bool Collectives::allgather(const AllgatherArguments& arguments) {
   const std::size_t total = total_bytes(arguments.receive, shape_.ranks);
   if (!arguments.receive.is_regular()) {
     const std::size_t* sizes = arguments.receive.sizes;
-    return run(allgatherv_, arguments, *std::max_element(sizes, sizes + shape_.ranks), total);
+    return run(allgatherv_, arguments, *std::max_element(sizes, sizes + shape_.ranks), {arguments.bytes, total});
   }
   const std::size_t piece = block_piece(arguments.bytes);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
@@ -279,14 +285,16 @@ bool Collectives::allgather(const AllgatherArguments& arguments) {
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(allgather_, part, arguments.bytes, total, true, at == 0)) return false;
+    if (!run(allgather_, part, arguments.bytes, {arguments.bytes, total}, true, at == 0)) return false;
   }
   return true;
 }
 
 bool Collectives::alltoall(const AlltoallArguments& arguments) {
   if (!arguments.regular)
-    return run(alltoallv_, arguments, irregular_block_bytes, 2 * total_bytes(arguments.receive, shape_.ranks));
+    return run(alltoallv_, arguments, irregular_block_bytes,
+               {total_bytes(arguments.send, shape_.ranks) / static_cast<std::size_t>(shape_.ranks),
+                2 * total_bytes(arguments.receive, shape_.ranks)});
   const std::size_t bytes = arguments.send.bytes;
   const std::size_t piece = block_piece(bytes);
   for (std::size_t at = 0; at < bytes; at += piece) {
@@ -294,14 +302,15 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
     part.send.bytes = part.receive.bytes = std::min(piece, bytes - at);
     part.send.base += at;
     part.receive.base += at;
-    if (!run(alltoall_, part, bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks), true, at == 0)) return false;
+    if (!run(alltoall_, part, bytes, {bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks)}, true, at == 0))
+      return false;
   }
   return true;
 }
 
 bool Collectives::neighbor(const NeighborArguments& arguments) {
   const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
-  if (!arguments.regular) return run(neighborv_, arguments, irregular_block_bytes, total);
+  if (!arguments.regular) return run(neighborv_, arguments, irregular_block_bytes, {0, total});
   const std::size_t piece = block_piece(arguments.bytes);
   std::size_t at = 0;
   do {  // nothing at all is sent too: who has no neighbours need not know what the others send
@@ -311,7 +320,7 @@ bool Collectives::neighbor(const NeighborArguments& arguments) {
     part.receive.bytes = std::min(piece, arguments.receive.bytes - std::min(at, arguments.receive.bytes));
     part.send.base += at;
     part.receive.base += at;
-    if (!run(neighbor_, part, arguments.bytes, total, true, at == 0)) return false;
+    if (!run(neighbor_, part, arguments.bytes, {arguments.bytes, total}, true, at == 0)) return false;
     at += piece;
   } while (at < arguments.bytes);
   return true;

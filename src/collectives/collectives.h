@@ -109,21 +109,23 @@ class Collectives {
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
-  /// One call without segments: `bytes` chooses, `total` is what one rank's buffers hold.
+  /// What decides how a call stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
+  struct Extent {
+    std::size_t block;
+    std::size_t held;
+  };
+  /// One call without segments; `bytes` chooses.
   template <class Arguments>
-  bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, std::size_t total,
-           bool commutative = true, bool begins_call = true);
+  bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent, bool commutative = true,
+           bool begins_call = true);
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
   std::size_t block_piece(std::size_t bytes) const;
-  /// How to store messages of this size, of which each rank has `buffers` buffers.
-  memory::Store store_for(std::size_t bytes, int buffers) const {
-    if (bytes < selection::streamed_to_peers_min) [[likely]]
-      return memory::Store::cached;
-    const double footprint = static_cast<double>(bytes) * buffers * shape_.ranks;
+  memory::Store store_for(Extent extent) const {
+    const double footprint = static_cast<double>(extent.held) * shape_.ranks;
     if (footprint >= cached_bytes_) return memory::Store::streaming;
-    return memory::Store::streaming_to_peers;
+    return extent.block >= selection::streamed_to_peers_min ? memory::Store::streaming_to_peers : memory::Store::cached;
   }
 
   Communicator& communicator_;

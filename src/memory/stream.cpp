@@ -37,6 +37,7 @@ __attribute__((target("avx"))) void stream_lines_avx(char* to, const char* from,
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to), a);
     _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 32), b);
   }
+  _mm256_zeroupper();
 }
 
 const bool has_avx = __builtin_cpu_supports("avx") != 0;

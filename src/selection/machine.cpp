@@ -46,9 +46,15 @@ int schema_version(const std::string& schema) {
   return std::atoi(schema.c_str() + stem.size());
 }
 
+/// Files of the first versions have none of these; the shipped values hold then.
+bool came_later(std::string_view field) {
+  return field == "stream_byte" || field == "streams_byte";
+}
+
 bool read_model(const json& section, Model& model, std::string& error) {
   for (const ModelField& field : model_fields()) {
     const auto found = section.find(field.name);
+    if (found == section.end() && came_later(field.name)) continue;
     if (found == section.end() || !found->is_number()) {
       error = std::string("the section \"model\" has no number \"") + field.name + "\"";
       return false;

@@ -1,6 +1,6 @@
 // What algorithms cost, in the model's terms. Each algorithm states its own cost beside its code; here are the
-// machine's parameters and the sum. The shipped values are of an ordinary server core; no size threshold stands
-// anywhere else.
+// machine's parameters and the sum. The shipped values are of an ordinary server core; no size from which
+// on an algorithm is taken stands anywhere else.
 #pragma once
 
 #include <algorithm>
@@ -93,8 +93,8 @@ struct Cost {
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
   bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
   double concurrency = 1;  ///< how many copy from or to one rank at once
-  double workers = 0;  ///< how many ranks do all this work, 0: every rank; where ranks share cores their work adds up
-  double held_bytes = 0;  ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
+  double workers = 0;      ///< how many ranks do all this work, 0: every rank; what they do at the same time adds up
+  double held_bytes = 0;   ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
   bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
   Beside beside = {};   ///< what the root does meanwhile: the slower of both counts
 
@@ -119,7 +119,7 @@ struct Cost {
     }
     const double meanwhile = beside.copied_bytes * price.own +
                              (beside.remote_bytes - beside.written_bytes) * price.read +
-                             beside.written_bytes * price.written;
+                             beside.written_bytes * price.written_alone;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed()) return slower + hops * model.hop;
     const double cores = shape.ranks / shared;
@@ -132,7 +132,7 @@ struct Cost {
  private:
   /// Seconds a byte.
   struct Prices {
-    double own, slot, read, exchanged, written;
+    double own, slot, read, exchanged, written, written_alone;
   };
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {
@@ -151,9 +151,12 @@ struct Cost {
     price.read = byte(model.remote_byte);
     price.exchanged = byte(model.exchange_byte);
     const double writers = (workers > 0 ? workers : shape.ranks) / shared;
-    // Those of a core who wait for one that gets something small would wait for memory, too.
-    const bool streams = shape.bytes >= streamed_to_peers_min && !(shape.oversubscribed() && shape.small());
-    price.written = streams ? std::max(model.stream_byte, writers * model.streams_byte) : byte(model.write_byte);
+    // Irregular blocks may be small. Where ranks share cores, whoever gets a small block past its caches has the others of
+    // its core wait while it fetches that from memory: no faster than by other means.
+    const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
+    const bool streams = large && shape.bytes >= streamed_to_peers_min;
+    price.written_alone = streams ? model.stream_byte : byte(model.write_byte);
+    price.written = streams ? std::max(model.stream_byte, writers * model.streams_byte) : price.written_alone;
     if (!shape.oversubscribed()) return price;
     // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one
     // of them, they are those of another core who finish last.
@@ -171,6 +174,7 @@ struct Cost {
     price.exchanged = mixed(far_read, std::max(price.read, price.exchanged));
     price.read = workers > 0 && workers <= 1 ? mixed(far_read, price.read) : price.exchanged;
     price.written = mixed(far, price.written);
+    price.written_alone = mixed(far, price.written_alone);
     return price;
   }
 };

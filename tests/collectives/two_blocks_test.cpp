@@ -16,7 +16,7 @@ World world_of(Reach reach, const std::string& algorithm) {
 /// More than it takes to have tried both ways.
 constexpr int calls = 20;
 /// Below and above what is stored past the peer's caches.
-constexpr std::size_t sizes[] = {0, 1, 4097, 8192, 16384, 70001};
+constexpr std::size_t sizes[] = {0, 1, 4097, 16383, 16384, 70001};
 
 class ExchangeBlocks : public testing::TestWithParam<Reach> {};
 

@@ -86,7 +86,8 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double others = shape.ranks - 1;
-      // Where ranks share cores, each of them fetches what was stored past its caches; of what is read one fetches it.
+      // Where ranks share cores this has the price of reads: each rank has to fetch what was stored past its caches, of
+      // what is read one of a core fetches it for all.
       const double stored = shape.oversubscribed() ? 0.0 : others * bytes;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // All wait for all, at the beginning and at the end.

@@ -111,7 +111,8 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);
-      // Where they meet if both are fast alike. Of two ranks the reader reads all, or the root stores nearly all.
+      // Where they meet if both are fast alike. Of two ranks the reader reads all, or they meet; this is
+      // less than that takes where stores are faster: who only stores is much slower where caches are shared.
       const bool large = shape.bytes >= selection::streamed_to_peers_min;
       const double part = shape.ranks == 2 ? 1.0 : 1.0 - 0.75 / shape.ranks;
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.

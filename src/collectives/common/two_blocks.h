@@ -34,7 +34,7 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   TwoWays& ways = communicator.ways(what, std::max(blocks.bytes, blocks.room));
   const auto way = self == 0 ? static_cast<std::uint64_t>(ways.next()) : 0;
   const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
-  if (source.copied) copy_bytes(source.local, blocks.send, blocks.bytes);
+  if (source.copied && way != stores) copy_bytes(source.local, blocks.send, blocks.bytes);
   const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
   operation.own().post.regions.bytes = blocks.bytes;
   operation.own().post.regions.stride = blocks.room;
@@ -57,8 +57,8 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   operation.publish(operation.own().done.flag[0]);
   operation.wait(operation.slot(other).done.flag[0], 0, other);
   communicator.check(other, operation.sequence());
-  if (self == 0) ways.took(static_cast<int>(way), ticks() - begin);
   if (store_ours && destination.copied) copy_bytes(blocks.receive, destination.local, received);
+  if (self == 0) ways.took(static_cast<int>(way), ticks() - begin);
 }
 
 }  // namespace tutti

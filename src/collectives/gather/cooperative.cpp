@@ -7,7 +7,7 @@
 // it stores everything instead of meeting. Phase 3: all wait until the root and the
 // senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
-// or none, where writes alone copy n.
+// or none, where writes alone copy n; of two ranks n by one of them, unless in place.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
 // part is ours.
 
@@ -120,13 +120,10 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root loads only where buffers are mapped. From one sender alone it loads all of what fits into private
-      // caches, as sequential-read does: the price is that of one rank that copies all, whichever it is.
-      const bool one_copies_all = shape.ranks == 2 && shape.bytes < 16 * grain_bytes;
-      const double shared = one_copies_all ? 1.0 : 1.0 - 0.75 / shape.ranks;
-      const double part = shape.reach == selection::Reach::mapped ? shared : 1.0;
+      // The root loads only where buffers are mapped. Of two ranks one copies all, whichever it is.
+      const bool shares = shape.reach == selection::Reach::mapped && shape.ranks > 2;
+      const double part = shares ? 1.0 - 0.75 / shape.ranks : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
-      // Of two ranks one copies all, whichever it is.
       const double stored = shape.ranks == 2 ? 0.0 : bytes * part;
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.

@@ -3,7 +3,8 @@
 // Phase 1: the root exposes its blocks and says whether it has a block of its own; every reader exposes its buffer.
 // Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of
 // each reader's block into the buffers that it can store to, until it meets the reader. Of two ranks the root finds out
-// whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3: all wait until the root and the
+// whether that pays, and leaves everything to the reader if not (MeetOrRead); a short block that goes past the reader's
+// caches it stores alone instead of meeting. Phase 3: all wait until the root and the
 // readers have finished.
 // Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), or n,
 // as by reads alone.
@@ -112,7 +113,8 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root stores only where buffers are mapped. Of two ranks one copies all, or nearly, whichever it is.
+      // The root stores only where buffers are mapped. Of two ranks one copies all, whichever it is, of short blocks; of
+      // long ones this is less than what the meeting takes: who only stores is much slower where caches are shared.
       const bool mapped = shape.reach == selection::Reach::mapped;
       const double part = mapped && shape.ranks > 2 ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
