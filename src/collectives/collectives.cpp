@@ -203,7 +203,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   if (!algorithm) return false;
   Arguments part = arguments;
   part.parameter = chosen.parameter;
-  part.store = store_for({arguments.bytes(), 2 * arguments.bytes()});
+  part.store = store_for({arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
   if (arguments.bytes() <= shape_.eager_max) [[likely]] {
     algorithm->run(communicator_, part);
     return true;

@@ -122,10 +122,10 @@ class Collectives {
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
   std::size_t block_piece(std::size_t bytes) const;
-  memory::Store store_for(Extent extent) const {
+  memory::Store store_for(Extent extent, std::size_t streamed_min = selection::streamed_to_peers_min) const {
     const double footprint = static_cast<double>(extent.held) * shape_.ranks;
     if (footprint >= cached_bytes_) return memory::Store::streaming;
-    return extent.block >= selection::streamed_to_peers_min ? memory::Store::streaming_to_peers : memory::Store::cached;
+    return extent.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
   }
 
   Communicator& communicator_;

@@ -13,10 +13,14 @@ class TwoWays {
   /// often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
   int next() const {
     if (calls_ < first_calls) return first_order[calls_];
-    const int faster = time_[1] < time_[0] ? 1 : 0;
-    const bool alike = time_[1 - faster] < 1.5 * time_[faster];
-    return calls_ % (alike ? 17 : 65) == 0 ? 1 - faster : faster;
+    const bool alike = time_[1 - faster()] < 1.5 * time_[faster()];
+    return calls_ % (alike ? 17 : 65) == 0 ? 1 - faster() : faster();
   }
+
+  /// Whether the call that takes this way is to be timed, then took(), or only counted: reading the clock twice takes
+  /// tens of nanoseconds. The first ones, those by the slower way, and one of four others.
+  bool wants_time(int way) const { return calls_ < first_calls || way != faster() || calls_ % 4 == 0; }
+  void untimed() { ++calls_; }
 
   /// A way has taken so long, in any unit. Calls that nobody can time do not count.
   void took(int way, std::uint64_t time) {
@@ -36,6 +40,8 @@ class TwoWays {
   bool knows_both() const { return time_[0] > 0 && time_[1] > 0; }
 
  private:
+  int faster() const { return time_[1] < time_[0] ? 1 : 0; }
+
   static constexpr std::uint64_t first_calls = 6;
   static constexpr int first_order[first_calls] = {0, 1, 1, 0, 0, 1};
 

@@ -10,6 +10,8 @@ namespace tutti::selection {
 
 /// From so many bytes of a message or block on, stores into another rank's memory go past its caches.
 inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
+/// The same of the results of a reduction, which their owner seldom stores all by himself.
+inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {

@@ -54,6 +54,20 @@ TEST(TwoWays, CallsThatCannotBeTimedDoNotCount) {
   EXPECT_TRUE(ways.knows_both());
 }
 
+TEST(TwoWays, TimesTheFirstCallsThoseByTheSlowerWayAndSomeOthers) {
+  TwoWays ways;
+  int timed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int way = ways.next();
+    const bool wants = ways.wants_time(way);
+    EXPECT_TRUE(wants || (i >= 6 && way == 1));
+    timed += wants;
+    wants ? ways.took(way, way == 0 ? 200 : 100) : ways.untimed();
+  }
+  EXPECT_GT(timed, 200);
+  EXPECT_LT(timed, 400);
+}
+
 TEST(TwoWays, FollowsAChange) {
   TwoWays ways;
   second_taken(ways, 1000, 100, 200);

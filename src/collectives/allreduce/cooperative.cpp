@@ -40,7 +40,8 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   post(operation, buffers.source, buffers.destination);
 
   co_await operation.others_posted();
-  const std::uint64_t begin = ticks();
+  const bool times = chooses && ways.wants_time(way);
+  const std::uint64_t begin = times ? ticks() : 0;
   const std::uint64_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
@@ -60,7 +61,10 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   }
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
-  if (chooses && !must_deliver) ways.took(way, ticks() - begin);
+  if (times && !must_deliver)
+    ways.took(way, ticks() - begin);
+  else if (chooses && !must_deliver)
+    ways.untimed();
   collect_result(buffers);
 }
 
@@ -76,7 +80,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
     "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 4.4,
+      return selection::Cost{.hops = 3.0,
                              .rounds = 2,
                              // As by direct or by share, whichever is faster, and the looks at the other way.
                              .remote_bytes = 0.97 * bytes,

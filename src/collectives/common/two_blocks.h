@@ -45,7 +45,8 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   operation.wait(theirs.flag, 0, other);
   communicator.check(other, operation.sequence());
   communicator.seen_all(operation.sequence());
-  const std::uint64_t begin = ticks();
+  const bool times = self == 0 && ways.wants_time(static_cast<int>(way));
+  const std::uint64_t begin = times ? ticks() : 0;
   const bool store_ours = (self == 0 ? way : theirs.flag.get() & sync::progress_max) == stores;
   const std::size_t received = fitting(communicator, theirs.regions.bytes, blocks.room);
   const memory::Peer& peer = communicator.peer(other);
@@ -58,7 +59,10 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   operation.wait(operation.slot(other).done.flag[0], 0, other);
   communicator.check(other, operation.sequence());
   if (store_ours && destination.copied) copy_bytes(blocks.receive, destination.local, received);
-  if (self == 0) ways.took(static_cast<int>(way), ticks() - begin);
+  if (times)
+    ways.took(static_cast<int>(way), ticks() - begin);
+  else if (self == 0)
+    ways.untimed();
 }
 
 }  // namespace tutti
