@@ -33,18 +33,6 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_cooperative;
 const selection::Algorithm<AllgatherArguments> allgather_cooperative{
     "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 2.4,
-                             .rounds = 4,
-                             .copied_bytes = bytes,
-                             // A little less than by either: which one that is may change.
-                             .remote_bytes = 0.97 * bytes,
-                             .either_bytes = 0.97 * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
-                             .exposures = 2,
-                             .startups = 1};
-    },
-    run};
+    [](const selection::Shape& shape) { return exchange_cost(shape, 4); }, run};
 
 }  // namespace tutti

@@ -31,18 +31,6 @@ extern const selection::Algorithm<AlltoallArguments> alltoall_cooperative;
 const selection::Algorithm<AlltoallArguments> alltoall_cooperative{
     "cooperative", "two ranks, equal blocks",
     [](const selection::Shape& shape) { return shape.regular && shape.ranks == 2; },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 2.4,
-                             .rounds = 2,
-                             .copied_bytes = bytes,
-                             // A little less than by either: which one that is may change.
-                             .remote_bytes = 0.97 * bytes,
-                             .either_bytes = 0.97 * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
-                             .exposures = 2,
-                             .startups = 1};
-    },
-    run};
+    [](const selection::Shape& shape) { return exchange_cost(shape, 2); }, run};
 
 }  // namespace tutti

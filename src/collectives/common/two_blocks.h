@@ -11,6 +11,7 @@
 #include "base/copy.h"
 #include "base/ticks.h"
 #include "collectives/common/blocks.h"
+#include "selection/model.h"
 
 namespace tutti {
 
@@ -63,6 +64,20 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
     ways.took(static_cast<int>(way), ticks() - begin);
   else if (self == 0)
     ways.untimed();
+}
+
+/// What that costs, own blocks included.
+inline selection::Cost exchange_cost(const selection::Shape& shape, double rounds) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  return {.hops = 2.4,
+          .rounds = rounds,
+          .copied_bytes = bytes,
+          // A little less than by either: which one that is may change.
+          .remote_bytes = 0.97 * bytes,
+          .either_bytes = 0.97 * bytes,
+          .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+          .exposures = 2,
+          .startups = 1};
 }
 
 }  // namespace tutti
