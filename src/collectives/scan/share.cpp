@@ -55,7 +55,8 @@ const selection::Algorithm<ScanArguments> scan_share{
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
-                             .copied_bytes = bytes / shape.ranks,
+                             // What goes past the caches of others is made in private memory first.
+                             .copied_bytes = bytes / shape.ranks + others * bytes,
                              .remote_bytes = 2 * others * bytes,
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
