@@ -179,12 +179,19 @@ void Plan::kernel_steps() {
 void Plan::copies() {
   if (processors_.size() < 2) return;
   const auto places = two();
-  const std::pair<const char*, Copy> kinds[] = {
-      {"read", Copy::read}, {"own", Copy::own}, {"slot", Copy::slot}, {"stream", Copy::stream}};
-  for (const auto& [name, kind] : kinds)
+  struct Kind {
+    const char* name;
+    Copy copy;
+    bool streaming;
+  };
+  const Kind kinds[] = {{"read", Copy::read, false},
+                        {"own", Copy::own, false},
+                        {"slot", Copy::slot, false},
+                        {"stream", Copy::slot, true}};
+  for (const Kind& kind : kinds)
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
-      add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", name}, {"bytes", bytes}},
-          [=, copy = kind](const Probing& probing) { return mapped_copy(probing, places, copy, bytes, false); });
+      add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", kind.name}, {"bytes", bytes}},
+          [=](const Probing& probing) { return mapped_copy(probing, places, kind.copy, bytes, kind.streaming); });
   for (const std::size_t bytes : {64 * K, 256 * K, 1 * M})
     add("copies beyond the private cache", 0.5, {{"measure", "spilled_copy"}, {"bytes", bytes}},
         [=, cache = cache_bytes()](const Probing& probing) {

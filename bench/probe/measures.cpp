@@ -263,11 +263,11 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
       // In `first` lies what is copied; `second` is where to.
       const bool writes_source = copy == Copy::read ? !copier : copier;
       if (writes_source) change(first.base(), bytes, round);
-      if (!copier && (copy == Copy::slot || copy == Copy::stream)) look_at(second.base(), bytes);
+      if (!copier && copy == Copy::slot) look_at(second.base(), bytes);
       member.meet();
       if (copier) {
         const Stopwatch watch(probing.clock);
-        copy_by(streaming || copy == Copy::stream, second.base(), first.base(), bytes);
+        copy_by(streaming, second.base(), first.base(), bytes);
         keep_memory();
         if (counts) member.keep(watch.seconds());
       }

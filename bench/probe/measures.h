@@ -54,10 +54,9 @@ std::vector<double> turn(const Probing& probing, const std::vector<int>& process
 
 /// What is copied from where to where; the processor after the first copies, or does what is said.
 enum class Copy {
-  read,    ///< from what the first processor has just written into own memory
-  own,     ///< what it has just written itself into own memory
-  slot,    ///< own data into memory that the first processor has read
-  stream,  ///< the same past the caches
+  read,  ///< from what the first processor has just written into own memory
+  own,   ///< what it has just written itself into own memory
+  slot,  ///< own data into memory that the first processor has read
 };
 
 /// Copies of `bytes` between two processors through mapped memory. streaming: past the caches.

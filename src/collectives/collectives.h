@@ -122,6 +122,7 @@ class Collectives {
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
   std::size_t block_piece(std::size_t bytes) const;
+  /// Past all caches what does not fit in them, past those of its owner what is large in another rank's memory.
   memory::Store store_for(Extent extent, std::size_t streamed_min = selection::streamed_to_peers_min) const {
     const double footprint = static_cast<double>(extent.held) * shape_.ranks;
     if (footprint >= cached_bytes_) return memory::Store::streaming;

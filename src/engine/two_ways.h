@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/ticks.h"
+
 namespace tutti {
 
 class TwoWays {
@@ -47,6 +49,36 @@ class TwoWays {
 
   std::uint64_t calls_ = 0;
   double time_[2] = {0, 0};  ///< 0: not known yet
+};
+
+/// One call that takes one of two ways, and is timed if that is wanted, by the rank that decides.
+class Trial {
+ public:
+  /// ways: null on a rank that does not decide, or has nothing to decide; it takes way 0.
+  explicit Trial(TwoWays* ways)
+      : ways_(ways), way_(ways ? ways->next() : 0), times_(ways != nullptr && ways->wants_time(way_)) {}
+
+  int way() const { return way_; }
+  /// All are there, and could go either way.
+  void begins() {
+    begun_ = true;
+    if (times_) begin_ = ticks();
+  }
+  /// All have finished. Nothing is learned where they had no choice and it did not begin.
+  void ends() const {
+    if (!ways_ || !begun_) return;
+    if (times_)
+      ways_->took(way_, ticks() - begin_);
+    else
+      ways_->untimed();
+  }
+
+ private:
+  TwoWays* ways_;
+  int way_;
+  bool times_;
+  bool begun_ = false;
+  std::uint64_t begin_ = 0;
 };
 
 }  // namespace tutti

@@ -9,7 +9,6 @@
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
 // Requires: two ranks. Delivered this is share, kept it is direct; the choice is ours.
 
-#include "base/ticks.h"
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
 
@@ -29,25 +28,24 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int other = 1 - self;
   const ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  TwoWays& ways = communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes);
   const bool in_place = buffers.source.local == buffers.destination.local;
   std::uint64_t own = in_place ? overwrites : 0;
   // Its contribution may change under the other's eyes: there is no choice then, and nothing to learn.
   const bool chooses = self == 0 && !in_place;
-  const int way = chooses ? ways.next() : 0;
-  if (way == 0) own |= deliver;
+  Trial trial(chooses ? &communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes)
+                      : nullptr);
+  if (trial.way() == 0) own |= deliver;
   operation.own().post.regions.bytes = own;
   post(operation, buffers.source, buffers.destination);
 
   co_await operation.others_posted();
-  const bool times = chooses && ways.wants_time(way);
-  const std::uint64_t begin = times ? ticks() : 0;
   const std::uint64_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
   const RemoteBuffer destinations[2] = {{self, buffers.destination.region},
                                         {other, posted_destination(operation, other, buffers.destination)}};
   const bool must_deliver = ((own | theirs) & overwrites) != 0;
+  if (!must_deliver) trial.begins();
   const bool delivered = must_deliver || ((self == 0 ? own : theirs) & deliver) != 0;
   const auto reduce = [&](int whose, std::size_t copies) {
     reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
@@ -61,10 +59,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   }
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
-  if (times && !must_deliver)
-    ways.took(way, ticks() - begin);
-  else if (chooses && !must_deliver)
-    ways.untimed();
+  trial.ends();
   collect_result(buffers);
 }
 

@@ -6,7 +6,6 @@
 // finished (TwoWays).
 #pragma once
 
-#include "base/ticks.h"
 #include "engine/communicator.h"
 
 namespace tutti {
@@ -15,28 +14,16 @@ class MeetOrRead {
  public:
   /// For this call at the root. With other than two ranks they meet.
   MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes)
-      : ways_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr),
-        way_(ways_ ? ways_->next() : 0),
-        times_(ways_ && ways_->wants_time(way_)) {}
+      : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr) {}
 
-  bool meet() const { return way_ == 0; }
+  bool meet() const { return trial_.way() == 0; }
   /// Both are there, and could do either.
-  void begins() {
-    if (times_) begin_ = ticks();
-  }
-  /// Both have finished. Nothing is learned where they had no choice.
-  void ends() const {
-    if (begin_ != 0)
-      ways_->took(way_, ticks() - begin_);
-    else if (ways_ && !times_)
-      ways_->untimed();
-  }
+  void begins() { trial_.begins(); }
+  /// Both have finished.
+  void ends() const { trial_.ends(); }
 
  private:
-  TwoWays* ways_;
-  int way_;
-  bool times_;
-  std::uint64_t begin_ = 0;  ///< 0: not begun
+  Trial trial_;
 };
 
 }  // namespace tutti

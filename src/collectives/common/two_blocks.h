@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "base/ticks.h"
 #include "collectives/common/blocks.h"
 #include "selection/model.h"
 
@@ -32,8 +31,8 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const int other = 1 - self;
-  TwoWays& ways = communicator.ways(what, std::max(blocks.bytes, blocks.room));
-  const auto way = self == 0 ? static_cast<std::uint64_t>(ways.next()) : 0;
+  Trial trial(self == 0 ? &communicator.ways(what, std::max(blocks.bytes, blocks.room)) : nullptr);
+  const auto way = static_cast<std::uint64_t>(trial.way());
   const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
   if (source.copied && way != stores) copy_bytes(source.local, blocks.send, blocks.bytes);
   const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
@@ -46,8 +45,7 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   operation.wait(theirs.flag, 0, other);
   communicator.check(other, operation.sequence());
   communicator.seen_all(operation.sequence());
-  const bool times = self == 0 && ways.wants_time(static_cast<int>(way));
-  const std::uint64_t begin = times ? ticks() : 0;
+  trial.begins();
   const bool store_ours = (self == 0 ? way : theirs.flag.get() & sync::progress_max) == stores;
   const std::size_t received = fitting(communicator, theirs.regions.bytes, blocks.room);
   const memory::Peer& peer = communicator.peer(other);
@@ -60,10 +58,7 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   operation.wait(operation.slot(other).done.flag[0], 0, other);
   communicator.check(other, operation.sequence());
   if (store_ours && destination.copied) copy_bytes(blocks.receive, destination.local, received);
-  if (times)
-    ways.took(static_cast<int>(way), ticks() - begin);
-  else if (self == 0)
-    ways.untimed();
+  trial.ends();
 }
 
 /// What that costs, own blocks included.

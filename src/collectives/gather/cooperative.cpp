@@ -4,8 +4,7 @@
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
 // finds out whether that pays, and reads everything if not (MeetOrRead); where the sender stores past the root's caches
-// it stores everything instead of meeting. Phase 3: all wait until the root and the
-// senders have finished.
+// it stores everything instead of meeting. Phase 3: all wait until the root and the senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
