@@ -117,6 +117,26 @@ void reduction(const Call& call, bool everywhere) {
   receive.assign(call.bytes, std::byte{0});
 }
 
+void scan(const Call& call, bool exclusive) {
+  const std::vector<std::byte> untouched(call.bytes, std::byte{0x5a});
+  std::vector<std::byte> send = call.of(call.rank), receive = call.in_place ? send : untouched;
+  Combiner combiner;
+  combiner.element_bytes = 1;
+  combiner.function = add;
+  ScanArguments arguments;
+  arguments.send = call.in_place ? receive.data() : send.data();
+  arguments.receive = receive.data();
+  arguments.count = call.bytes;
+  arguments.combiner = &combiner;
+  arguments.exclusive = exclusive;
+  ASSERT_TRUE(call.collectives.scan(arguments));
+  const std::vector<std::byte> first = call.in_place || !exclusive ? call.of(0) : untouched;
+  const std::vector<std::byte> second = exclusive ? call.of(0) : sum(call.of(0), call.of(1));
+  ASSERT_EQ(receive, call.rank == 0 ? first : second);
+  send.assign(call.bytes, std::byte{0});
+  receive.assign(call.bytes, std::byte{0});
+}
+
 class MeetOrRead : public testing::TestWithParam<Reach> {
  protected:
   /// With ranks that know nothing yet, each of them as the root of some calls.
@@ -135,12 +155,26 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
               if (testing::Test::HasFatalFailure()) return;
               ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
             }
-            const bool decides = what == Learned::allreduce ? rank == 0 && !in_place : rank == root;
-            if (decides && GetParam() == Reach::direct) {
+            if (decides(what, rank, root, in_place) && GetParam() == Reach::direct) {
               EXPECT_TRUE(collectives.communicator().ways(what, bytes).knows_both()) << bytes;
             }
           }
       });
+  }
+
+ private:
+  static bool decides(Learned what, int rank, int root, bool in_place) {
+    switch (what) {
+      case Learned::allreduce:
+        return rank == 0 && !in_place;
+      case Learned::scan:
+      case Learned::exscan:
+        return rank == 1;
+      case Learned::bcast:
+        return rank != root;
+      default:
+        return rank == root;
+    }
   }
 };
 
@@ -158,6 +192,12 @@ TEST_P(MeetOrRead, Reduce) {
 }
 TEST_P(MeetOrRead, Allreduce) {
   call_often("allreduce", Learned::allreduce, [](const Call& call) { reduction(call, true); });
+}
+TEST_P(MeetOrRead, Scan) {
+  call_often("scan", Learned::scan, [](const Call& call) { scan(call, false); });
+}
+TEST_P(MeetOrRead, Exscan) {
+  call_often("exscan", Learned::exscan, [](const Call& call) { scan(call, true); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Reaches, MeetOrRead, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),

@@ -1,0 +1,88 @@
+// Scan and Exscan of two ranks that find out whether to divide the work.
+//
+// Phase 1: both expose their buffers, and rank 1 says whether this time they divide; each waits for the other. Phase 2:
+// if they divide, each makes both prefixes of its half of the index range and stores the other's into its receive
+// buffer, through the caches; if not, each makes its own prefix, for which rank 1 reads all that rank 0 contributes.
+// Phase 3: both wait until the other has finished.
+// Divided, both have as much to do; but half of the results are stored to lines that the other core has, which takes
+// longer than all the rest if the two share no cache. Rank 1, which has more to do if they do not divide, times both
+// ways and keeps to the better one (TwoWays). The same bits come out of both.
+// Cost: two flag hops; n bytes read by rank 1 or, divided, n/2 read and n/2 stored by each rank.
+// Requires: two ranks. Divided this is share, otherwise direct; the choice is ours.
+
+#include "base/copy.h"
+#include "collectives/collectives.h"
+#include "collectives/common/prefix.h"
+
+namespace tutti {
+
+namespace {
+
+/// What rank 1 says in its post, as the bytes of its regions: each makes both prefixes of its half.
+constexpr std::uint64_t divide = 1;
+
+/// What a core's own cache may hold.
+constexpr std::size_t own_cache_bytes = 256 * 1024;
+
+Task body(Operation& operation, const ScanArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const Combiner& combiner = *arguments.combiner;
+  const int self = communicator.rank();
+  const int other = 1 - self;
+  const bool gets_result = !arguments.exclusive || self > 0;
+  const ReductionBuffers buffers =
+      expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
+  const Learned what = arguments.exclusive ? Learned::exscan : Learned::scan;
+  Trial trial(self == 1 ? &communicator.ways(what, arguments.bytes()) : nullptr);
+  operation.own().post.regions.bytes = self == 1 && trial.way() == 0 ? divide : 0;
+  post(operation, buffers.source, buffers.destination);
+
+  co_await operation.others_posted();
+  RemoteBuffer sources[2];
+  posted_sources(operation, buffers.source, sources);
+  const RemoteBuffer destinations[2] = {{0, posted_destination(operation, 0, buffers.destination)},
+                                        {1, posted_destination(operation, 1, buffers.destination)}};
+  trial.begins();
+  const bool divided = self == 1 ? trial.way() == 0 : operation.slot(other).post.regions.bytes == divide;
+  if (divided) {
+    prefix_range(communicator, combiner, share_of_rank(communicator, self, buffers),
+                 {sources, destinations, 2, arguments.exclusive, {}}, memory::Store::cached);
+  } else if (gets_result && (self == 1 || buffers.source.local != buffers.destination.local)) {
+    sources[self].region = own_memory(buffers.source.local);
+    const RemoteBuffer result{self, own_memory(buffers.destination.local)};
+    const std::size_t count = arguments.exclusive ? 1 : static_cast<std::size_t>(self) + 1;
+    reduce_range(communicator, combiner, {0, arguments.count}, sources, count, &result, 1, arguments.store);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  co_await operation.others_done();
+  trial.ends();
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const ScanArguments& arguments) {
+  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScanArguments> scan_cooperative;
+const selection::Algorithm<ScanArguments> scan_cooperative{
+    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      // As by direct, or less; but while a core's own cache holds its buffer, storing half of it takes longer than making
+      // all of it, and the looks at that way cost more than they find.
+      const double part = shape.bytes > own_cache_bytes ? 0.97 : 1.2;
+      return selection::Cost{.hops = 3.0,
+                             .rounds = 2,
+                             .remote_bytes = part * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .reduced_bytes = 1.9 * bytes,
+                             .exposures = 2,
+                             .startups = std::max(1.0, bytes / usual_block_bytes),
+                             .common = true};
+    },
+    run};
+
+}  // namespace tutti
