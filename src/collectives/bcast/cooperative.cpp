@@ -2,12 +2,11 @@
 //
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
-// Of two ranks the root finds out whether that pays, and leaves everything to the reader if not (MeetOrRead). Phase 3:
-// all wait until the root and the readers have finished.
+// Of two ranks the reader finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait until
+// the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
-// Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from what that reader
-// exposed and from what the root has said in its post, which both know. The single-copy pull is XHC's (section IV.A)
-// without hierarchy.
+// Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's post,
+// which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
@@ -23,9 +22,10 @@ namespace {
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
-/// What the root says in its post: it stores nothing; its buffer can be read as it is.
-constexpr std::uint64_t readers_copy_all = 1;
-constexpr std::uint64_t all_is_ready = 2;
+/// What a reader says in its post: the root may store into its buffer, but need not.
+constexpr std::uint64_t copies_all = 1;
+/// What the root says in its post: its buffer can be read as it is.
+constexpr std::uint64_t all_is_ready = 1;
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
@@ -38,18 +38,16 @@ void copy_in(Operation& operation, const BcastArguments& arguments, const Exposu
 Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes);
-  post(operation, mine, {}, (choice.meet() ? 0 : readers_copy_all) | (mine.copied ? 0 : all_is_ready));
+  post(operation, mine, {}, mine.copied ? 0 : all_is_ready);
   if (mine.copied) copy_in(operation, arguments, mine);
 
   const Meeting meeting(arguments.bytes, communicator.size(), shares);
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
-    co_await operation.has(operation.slot(reader).post.flag, 0, reader);
+    const sync::Flag& posted = operation.slot(reader).post.flag;
+    co_await operation.has(posted, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
-    if (!region.loads_and_stores()) continue;
-    choice.begins();
-    if (!choice.meet()) continue;
+    if (!region.loads_and_stores() || (posted.get() & copies_all) != 0) continue;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
       communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
     });
@@ -60,7 +58,6 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
-  choice.ends();
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments) {
@@ -69,17 +66,20 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const int distance = (communicator.rank() - root + communicator.size()) % communicator.size();
   const memory::Region reachable = communicator.node().reachable(arguments.buffer, arguments.bytes);
   // The root stores only where it can do so directly; anything else is read by its owner.
-  const bool root_stores = reachable.loads_and_stores();
-  post(operation, {}, root_stores ? Exposure{reachable, arguments.buffer, false, false} : Exposure{});
+  const bool root_can_store = reachable.loads_and_stores();
+  // The root cannot tell how long it takes: the reader finishes after it where they meet, and before it where not.
+  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes);
+  const bool helped = root_can_store && choice.meet();
+  post(operation, {}, root_can_store ? Exposure{reachable, arguments.buffer, false, false} : Exposure{},
+       helped ? 0 : copies_all);
 
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
-  const std::uint64_t said = posted.get();
-  const bool helped = root_stores && (said & readers_copy_all) == 0;
+  if (root_can_store) choice.begins();
   const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
   // What need not be copied is ready with the post: one line to look at, not two.
-  const bool copied_in = (said & all_is_ready) == 0;
+  const bool copied_in = (posted.get() & all_is_ready) == 0;
   const sync::Flag& ready = operation.slot(root).ready.flag[0];
   const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
     communicator.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
@@ -92,6 +92,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   }
   if (copied_in) co_await operation.has(ready, grains_needed(arguments.bytes), root);
   co_await Meeting::meet(operation, meeting, root, distance, copy);
+  choice.ends();
 }
 
 void run(Communicator& communicator, const BcastArguments& arguments) {

@@ -2,8 +2,8 @@
 // one that wants them reads everything. While the bytes are in a core's private caches, storing into that core's memory
 // may take several times as long as reading from it, so that half of the work takes longer than the whole.
 //
-// The root decides, says so before or in its post, and times what comes of it, from when both are there until both have
-// finished (TwoWays).
+// One of the two decides, says so before or in its post, and times what comes of it, from when both are there until it
+// has finished (TwoWays).
 #pragma once
 
 #include "engine/communicator.h"
@@ -12,14 +12,14 @@ namespace tutti {
 
 class MeetOrRead {
  public:
-  /// For this call at the root. With other than two ranks they meet.
+  /// For this call at the rank that decides. With other than two ranks they meet.
   MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes)
       : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr) {}
 
   bool meet() const { return trial_.way() == 0; }
   /// Both are there, and could do either.
   void begins() { trial_.begins(); }
-  /// Both have finished.
+  /// All that this rank waits for has happened.
   void ends() const { trial_.ends(); }
 
  private:
