@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/node.h"
-#include "engine/two_ways.h"
+#include "engine/ways.h"
 #include "sync/flag.h"
 #include "topology/rank_blocks.h"
 #include "topology/tree.h"
@@ -130,7 +130,7 @@ struct Remains {
   }
 };
 
-/// What is learned by doing it (TwoWays).
+/// What is learned by doing it (Ways).
 enum class Learned { allgather, allreduce, alltoall, bcast, exscan, gather, reduce, scan, scatter, count };
 
 /// Which groups a tree follows: those of the settings, or the sockets whatever these say.
@@ -233,7 +233,7 @@ class Communicator final : public sync::Party {
   /// One pointer a member, for the sources of a reduction.
   const void** sources() { return sources_.data(); }
   /// What this rank has learned about messages of about so many bytes.
-  TwoWays& ways(Learned what, std::size_t bytes) {
+  Ways& ways(Learned what, std::size_t bytes) {
     auto& of_sizes = ways_[static_cast<std::size_t>(what)];
     if (of_sizes.empty()) of_sizes.resize(std::numeric_limits<std::size_t>::digits + 1);
     return of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
@@ -301,7 +301,7 @@ class Communicator final : public sync::Party {
   };
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;
-  std::array<std::vector<TwoWays>, static_cast<std::size_t>(Learned::count)> ways_;  ///< by bits of the size
+  std::array<std::vector<Ways>, static_cast<std::size_t>(Learned::count)> ways_;  ///< by bits of the size
   std::vector<const void*> sources_;
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;

@@ -2,15 +2,16 @@
 //
 // Phase 1: both expose their buffers, and rank 0 says whether this time they deliver; each waits for the other. Phase 2:
 // each reduces its half of the index range from both send buffers into its receive buffer. If they deliver, it stores
-// each block into the other's receive buffer as well, while it is in the cache; if not, it reduces the other half itself
-// too. Phase 3: both wait until the other has finished.
-// What is faster depends on whether the two share a cache at present: rank 0 times both ways from the first wait to the
-// last and keeps to the better one (TwoWays). The same bits come out of both.
+// each block into the other's receive buffer as well, while it is in the cache, past the other's caches or through them
+// (store_ways.h); if not, it reduces the other half itself too. Phase 3: both wait until the other has finished.
+// What is faster depends on whether the two share a cache at present: rank 0 times all ways from the first wait to the
+// last and keeps to the best one (Ways). The same bits come out of all.
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
 // Requires: two ranks. Delivered this is share, kept it is direct; the choice is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/share.h"
+#include "collectives/common/store_ways.h"
 
 namespace tutti {
 
@@ -21,6 +22,8 @@ namespace {
 constexpr std::uint64_t deliver = 1;
 /// Its results overwrite its contribution, so that nobody may read that but who reduces it.
 constexpr std::uint64_t overwrites = 2;
+/// Rank 0: delivered through the caches.
+constexpr std::uint64_t through_caches = 4;
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -32,9 +35,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   std::uint64_t own = in_place ? overwrites : 0;
   // Its contribution may change under the other's eyes: there is no choice then, and nothing to learn.
   const bool chooses = self == 0 && !in_place;
-  Trial trial(chooses ? &communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes)
-                      : nullptr);
-  if (trial.way() == 0) own |= deliver;
+  Trial trial(
+      chooses ? &communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes) : nullptr,
+      ways_of(arguments.store));
+  if (trial.way() != reads) own |= deliver;
+  if (trial.way() == stores_through_caches) own |= through_caches;
   operation.own().post.regions.bytes = own;
   post(operation, buffers.source, buffers.destination);
 
@@ -46,10 +51,12 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
                                         {other, posted_destination(operation, other, buffers.destination)}};
   const bool must_deliver = ((own | theirs) & overwrites) != 0;
   if (!must_deliver) trial.begins();
-  const bool delivered = must_deliver || ((self == 0 ? own : theirs) & deliver) != 0;
+  const std::uint64_t chosen = self == 0 ? own : theirs;
+  const bool delivered = must_deliver || (chosen & deliver) != 0;
+  const memory::Store store = (chosen & through_caches) != 0 ? memory::Store::cached : arguments.store;
   const auto reduce = [&](int whose, std::size_t copies) {
     reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
-                 copies, arguments.store);
+                 copies, store);
   };
   if (delivered) {
     reduce(self, 2);

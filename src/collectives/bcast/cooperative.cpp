@@ -22,8 +22,9 @@ namespace {
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
-/// What a reader says in its post: the root may store into its buffer, but need not.
+/// What a reader says in its post: the root may store into its buffer, but need not; it stores through the caches.
 constexpr std::uint64_t copies_all = 1;
+constexpr std::uint64_t through_caches = 2;
 /// What the root says in its post: its buffer can be read as it is.
 constexpr std::uint64_t all_is_ready = 1;
 
@@ -47,9 +48,11 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const sync::Flag& posted = operation.slot(reader).post.flag;
     co_await operation.has(posted, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
-    if (!region.loads_and_stores() || (posted.get() & copies_all) != 0) continue;
+    const std::uint64_t said = posted.get();
+    if (!region.loads_and_stores() || (said & copies_all) != 0) continue;
+    const memory::Store store = (said & through_caches) != 0 ? memory::Store::cached : arguments.store;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
-      communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
+      communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, store);
     });
   }
   communicator.seen_all(operation.sequence());
@@ -68,10 +71,12 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   // The root stores only where it can do so directly; anything else is read by its owner.
   const bool root_can_store = reachable.loads_and_stores();
   // The root cannot tell how long it takes: the reader finishes after it where they meet, and before it where not.
-  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes);
+  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes, arguments.store);
   const bool helped = root_can_store && choice.meet();
   post(operation, {}, root_can_store ? Exposure{reachable, arguments.buffer, false, false} : Exposure{},
-       helped ? 0 : copies_all);
+       !helped                   ? copies_all
+       : choice.through_caches() ? through_caches
+                                 : 0);
 
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);

@@ -108,7 +108,8 @@ std::size_t post_bytes_of(const Blocks& blocks, std::size_t count, std::size_t c
 }
 
 /// Small blocks to read travel with the post itself: their reader needs no other line.
-ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
+ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip,
+                           std::uint64_t progress) {
   Communicator& communicator = operation.communicator();
   Post& mine = operation.own().post;
   std::byte* const tail = mine.regions.tail;
@@ -137,7 +138,7 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
   }
   mine.regions.source = exposed.exposure.region.bits();
   mine.regions.destination = 0;
-  operation.publish(mine.flag);
+  operation.publish(mine.flag, progress);
   return exposed;
 }
 
@@ -150,11 +151,11 @@ bool written_in_place(Communicator& communicator, const Blocks& blocks, std::siz
 }
 
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
-                          std::ptrdiff_t skip) {
+                          std::ptrdiff_t skip, std::uint64_t progress) {
   Communicator& communicator = operation.communicator();
   const std::size_t copied = bytes_without(blocks, count, skip);
   if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
-    return post_in_tail(operation, blocks, count, skip);
+    return post_in_tail(operation, blocks, count, skip, progress);
   const Span span = span_of(blocks, count);
   const memory::Kind kind = reach(communicator.node(), blocks, count, span);
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
@@ -214,7 +215,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
-  operation.publish(mine.flag);
+  operation.publish(mine.flag, progress);
   return exposed;
 }
 

@@ -33,13 +33,14 @@ inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::si
 /// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
 /// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
 /// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
-/// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none.
+/// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none. `progress`: of the post,
+/// for what else there is to say.
 /// Blocks to read that are small enough travel in the post itself, wherever they are, and need no table elsewhere.
 /// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the post if it
 /// is short, so that its readers need no other line, else in the data area, which has room for one entry a rank, or for
 /// more blocks (neighbourhoods) in the other side's staging buffer.
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
-                          bool prefer_slot = false, std::ptrdiff_t skip = -1);
+                          bool prefer_slot = false, std::ptrdiff_t skip = -1, std::uint64_t progress = 0);
 
 /// Whether post_blocks(), without prefer_slot, lets peers write to the blocks themselves and not to a copy.
 bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);

@@ -1,22 +1,27 @@
 // Of two ranks of which one has the bytes and the other wants them: whether they meet in the middle (meeting.h), or the
-// one that wants them reads everything. While the bytes are in a core's private caches, storing into that core's memory
-// may take several times as long as reading from it, so that half of the work takes longer than the whole.
+// one that wants them reads everything; and if they meet, whether what is stored goes past the caches (store_ways.h).
+// While the bytes are in a core's private caches, storing into that core's memory may take several times as long as
+// reading from it, so that half of the work takes longer than the whole.
 //
 // One of the two decides, says so before or in its post, and times what comes of it, from when both are there until it
-// has finished (TwoWays).
+// has finished (Ways).
 #pragma once
 
+#include "collectives/common/store_ways.h"
 #include "engine/communicator.h"
 
 namespace tutti {
 
 class MeetOrRead {
  public:
-  /// For this call at the rank that decides. With other than two ranks they meet.
-  MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes)
-      : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr) {}
+  /// For this call at the rank that decides. With other than two ranks they meet. store: of what is stored into another
+  /// rank's memory, if that may be done otherwise.
+  MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes, memory::Store store = memory::Store::cached)
+      : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr, ways_of(store)) {}
 
-  bool meet() const { return trial_.way() == 0; }
+  bool meet() const { return trial_.way() != reads; }
+  /// They meet, and what is stored goes through the caches, whatever was asked for.
+  bool through_caches() const { return trial_.way() == stores_through_caches; }
   /// Both are there, and could do either.
   void begins() { trial_.begins(); }
   /// All that this rank waits for has happened.

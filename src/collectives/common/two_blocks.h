@@ -1,15 +1,17 @@
-// Two ranks that each have a block for the other: both read, or both store their own into the other's memory, past the
-// caches if the blocks are large. What is faster depends on whether the two share a cache at present (reading what
-// another core has written takes two to three times as long where they do not; storing past its caches does not care).
+// Two ranks that each have a block for the other: both read, or both store their own into the other's memory, if the
+// blocks are large past its caches or through them (store_ways.h). What is faster depends on whether the two share a
+// cache at present (reading what another core has written takes two to three times as long where they do not; storing
+// past its caches does not care).
 //
 // Rank 0 decides, says so in its post, and times what comes of it, from when both are there until both have finished
-// (TwoWays).
+// (Ways).
 #pragma once
 
 #include <algorithm>
 
 #include "base/copy.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/store_ways.h"
 #include "selection/model.h"
 
 namespace tutti {
@@ -27,18 +29,16 @@ struct TwoBlocks {
 template <class CopyOwn>
 void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks, memory::Store store,
                      const CopyOwn& copy_own) {
-  constexpr std::uint64_t stores = 1;  // what rank 0 says in its post
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const int other = 1 - self;
-  Trial trial(self == 0 ? &communicator.ways(what, std::max(blocks.bytes, blocks.room)) : nullptr);
-  const auto way = static_cast<std::uint64_t>(trial.way());
+  Trial trial(self == 0 ? &communicator.ways(what, std::max(blocks.bytes, blocks.room)) : nullptr, ways_of(store));
   const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
-  if (source.copied && way != stores) copy_bytes(source.local, blocks.send, blocks.bytes);
+  if (source.copied && (self == 1 || trial.way() == reads)) copy_bytes(source.local, blocks.send, blocks.bytes);
   const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
   operation.own().post.regions.bytes = blocks.bytes;
   operation.own().post.regions.stride = blocks.room;
-  post(operation, source, destination, way);
+  post(operation, source, destination, static_cast<std::uint64_t>(trial.way()));
   copy_own();
 
   const Post& theirs = operation.slot(other).post;
@@ -46,12 +46,13 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   communicator.check(other, operation.sequence());
   communicator.seen_all(operation.sequence());
   trial.begins();
-  const bool store_ours = (self == 0 ? way : theirs.flag.get() & sync::progress_max) == stores;
+  const int way = self == 0 ? trial.way() : static_cast<int>(theirs.flag.get() & sync::progress_max);
+  const bool store_ours = way != reads;
   const std::size_t received = fitting(communicator, theirs.regions.bytes, blocks.room);
   const memory::Peer& peer = communicator.peer(other);
   if (store_ours)
     peer.copy_to(posted_destination(operation, other), 0, blocks.send,
-                 std::min<std::size_t>(blocks.bytes, theirs.regions.stride), store);
+                 std::min<std::size_t>(blocks.bytes, theirs.regions.stride), store_of(way, store));
   else
     peer.copy_from(posted_source(operation, other), 0, blocks.receive, received, store);
   operation.publish(operation.own().done.flag[0]);

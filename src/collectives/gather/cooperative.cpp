@@ -3,8 +3,8 @@
 // Phase 1: the root exposes where the blocks belong and says what it copies itself; every sender exposes its buffer.
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
-// finds out whether that pays, and reads everything if not (MeetOrRead); where the sender stores past the root's caches
-// it stores everything instead of meeting. Phase 3: all wait until the root and the senders have finished.
+// finds out whether that pays, and reads everything if not (MeetOrRead); where the sender could store past the root's
+// caches it stores everything instead of meeting, past them or through them. Phase 3: all wait until the root and the senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
@@ -20,8 +20,11 @@ namespace tutti {
 
 namespace {
 
-/// What the root does to the blocks, which it tells the senders before its post.
+/// What the root does to the blocks, which it tells the senders in its post.
 enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
+
+/// And this, beside the help: that the sender is to store through the caches.
+constexpr std::uint64_t through_caches = 4;
 
 /// How a block is shared between its sender and the root. Reading from another core's memory is up to twice as fast as
 /// storing to it (where they share no cache); and the root may have to copy its own block before.
@@ -43,16 +46,16 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   // Blocks that are written into a copy are written whole.
   const bool helps = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
                      written_in_place(communicator, arguments.receive, ranks, arguments.root);
-  MeetOrRead choice(communicator, Learned::gather, arguments.receive.size(0));
+  MeetOrRead choice(communicator, Learned::gather, arguments.receive.size(0), arguments.store);
   const Help help = !helps                           ? Help::none
                     : !choice.meet()                 ? Help::with_all
                     : !arguments.send                ? Help::at_once
                     : stored_alone(arguments, ranks) ? Help::none
                                                      : Help::after_own_block;
   const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
-  // Before the post: who sees that sees this.
-  operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
-  const ExposedBlocks mine = post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root);
+  const std::uint64_t said = static_cast<std::uint64_t>(help) | (choice.through_caches() ? through_caches : 0);
+  const ExposedBlocks mine =
+      post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root, said);
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
@@ -87,15 +90,18 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {});
 
-  co_await operation.has(operation.slot(root).post.flag, 0, root);
-  const auto help = static_cast<Help>(operation.slot(root).ready.flag[0].get() & sync::progress_max);
+  const sync::Flag& posted = operation.slot(root).post.flag;
+  co_await operation.has(posted, 0, root);
+  const std::uint64_t said = posted.get() & sync::progress_max;
+  const auto help = static_cast<Help>(said & ~through_caches);
+  const memory::Store store = (said & through_caches) != 0 ? memory::Store::cached : arguments.store;
   const RemoteBlock block =
       posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   const std::size_t bytes = std::min(arguments.bytes, block.bytes);
-  const auto copy = [&communicator, &arguments, source, block, bytes](std::size_t begin, std::size_t end) {
+  const auto copy = [&communicator, &arguments, source, block, bytes, store](std::size_t begin, std::size_t end) {
     if (begin < bytes)
       communicator.peer(arguments.root)
-          .copy_to(block.region, block.offset + begin, source + begin, std::min(end, bytes) - begin, arguments.store);
+          .copy_to(block.region, block.offset + begin, source + begin, std::min(end, bytes) - begin, store);
   };
   // Both take the shares of the bytes that the root has announced.
   const Meeting meeting = meeting_of(block.bytes, communicator.size(), root_reads ? help : Help::none);
@@ -124,14 +130,18 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const double part = shares ? 1.0 - 0.75 / shape.ranks : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       const double stored = shape.ranks == 2 ? 0.0 : bytes * part;
-      return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
+      // Two ranks do not meet over a long block: this is what the writes take or, by one of the other ways, a little less.
+      const bool alone = shape.ranks == 2 && shape.bytes >= selection::streamed_to_peers_min &&
+                         shape.reach == selection::Reach::mapped;
+      const double either = alone ? 0.93 * bytes : bytes * part - stored;
+      return selection::Cost{.hops = alone ? 2.4 : 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.
                              .rounds = loaded > 0 ? 4.0 : 2.0,
-                             .remote_bytes = bytes * part,
+                             .remote_bytes = stored + either,
                              .written_bytes = stored,
-                             .either_bytes = bytes * part - stored,
+                             .either_bytes = either,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
-                             .exposures = 2,
+                             .exposures = alone ? 1.0 : 2.0,
                              .startups = 1,
                              .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1),

@@ -22,8 +22,9 @@ namespace {
 constexpr Meeting::Shares shares{.front = 3, .back = 10};
 constexpr Meeting::Shares all_by_root{.front = 0, .back = 0};
 
-/// What the root says in its post.
-constexpr std::uint64_t root_reduces_all = 1;
+/// What the root says in its post: the other rank stores its part through the caches; there is no such part.
+constexpr std::uint64_t through_caches = 1;
+constexpr std::uint64_t root_reduces_all = 2;
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -34,13 +35,18 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
                                                     arguments.count, *arguments.combiner, false);
   const std::size_t element = buffers.combiner->element_bytes;
   std::optional<MeetOrRead> choice;
-  if (is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element);
+  if (is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element, arguments.store);
   operation.own().post.regions.bytes = buffers.count * element;
-  post(operation, buffers.source, buffers.destination, choice && !choice->meet() ? root_reduces_all : 0);
+  const std::uint64_t chosen = !choice                    ? 0
+                               : !choice->meet()          ? root_reduces_all
+                               : choice->through_caches() ? through_caches
+                                                          : 0;
+  post(operation, buffers.source, buffers.destination, chosen);
   co_await operation.others_posted();
   if (choice) choice->begins();
-  const bool meet =
-      choice ? choice->meet() : (operation.slot(other).post.flag.get() & sync::progress_max) != root_reduces_all;
+  const std::uint64_t said = is_root ? chosen : operation.slot(other).post.flag.get() & sync::progress_max;
+  const bool meet = said != root_reduces_all;
+  const memory::Store store = said == through_caches ? memory::Store::cached : arguments.store;
   const std::size_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
@@ -51,7 +57,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const std::size_t count = std::min(buffers.count, elements_of(theirs));
   const auto reduce = [&](std::size_t begin, std::size_t end) {
     const Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
-    reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, arguments.store);
+    reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, store);
   };
   // By the root's bytes on both ranks.
   const Meeting meeting(is_root ? buffers.count * element : theirs, 2, meet ? shares : all_by_root);

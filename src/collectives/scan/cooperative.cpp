@@ -6,7 +6,7 @@
 // Phase 3: both wait until the other has finished.
 // Divided, both have as much to do; but half of the results are stored to lines that the other core has, which takes
 // longer than all the rest if the two share no cache. Rank 1, which has more to do if they do not divide, times both
-// ways and keeps to the better one (TwoWays). The same bits come out of both.
+// ways and keeps to the better one (Ways). The same bits come out of both.
 // Cost: two flag hops; n bytes read by rank 1 or, divided, n/2 read and n/2 stored by each rank.
 // Requires: two ranks. Divided this is share, otherwise direct; the choice is ours.
 

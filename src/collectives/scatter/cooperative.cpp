@@ -21,7 +21,7 @@ namespace tutti {
 
 namespace {
 
-/// What the root does besides copying its own block, which it tells the readers before its post.
+/// What the root does besides copying its own block, which it tells the readers in its post.
 enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
 
 /// How a block is shared between its reader and the root. Storing to another core's memory takes up to twice as long as
@@ -47,9 +47,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
                     : stored_alone(arguments, ranks) ? Help::with_all
                                                      : Help::after_own_block;
   const Meeting meeting = meeting_of(arguments.send.size(0), communicator.size(), help);
-  // Before the post: who sees that sees this.
-  operation.own().ready.flag[0].set(operation.stamp(static_cast<std::uint64_t>(help)));
-  post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root);
+  post_blocks(operation, arguments.send, ranks, Side::source, false, arguments.root, static_cast<std::uint64_t>(help));
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
@@ -81,8 +79,9 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, {}, root_stores ? Exposure{reachable, arguments.receive, false, false} : Exposure{});
 
-  co_await operation.has(operation.slot(root).post.flag, 0, root);
-  const auto help = static_cast<Help>(operation.slot(root).ready.flag[0].get() & sync::progress_max);
+  const sync::Flag& posted = operation.slot(root).post.flag;
+  co_await operation.has(posted, 0, root);
+  const auto help = static_cast<Help>(posted.get() & sync::progress_max);
   const RemoteBlock block = posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::source);
   const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes);
   const auto copy = [&communicator, &arguments, block, bytes](std::size_t begin, std::size_t end) {

@@ -1,0 +1,25 @@
+// What a rank stores into another's memory and would go past that one's caches may go through them after all. Which is
+// faster depends on the processor, and on whether the two share a cache at present: so it is one more way to find out
+// (Ways). With a common L3 an AMD EPYC 7003 stores 64 KiB in 2.8 us through the caches and 3.4 past them, a 9004 in 9
+// and 1.3; without one both are two to ten times faster past them.
+#pragma once
+
+#include "engine/ways.h"
+#include "memory/stream.h"
+
+namespace tutti {
+
+/// The way to which storing through the caches is the alternative comes first, what does not store second.
+inline constexpr int stores = 0, reads = 1, stores_through_caches = 2;
+
+/// How many of them there are.
+inline int ways_of(memory::Store store) {
+  return store == memory::Store::streaming_to_peers ? 3 : 2;
+}
+
+/// How the way stores where all would store like this.
+inline memory::Store store_of(int way, memory::Store store) {
+  return way == stores_through_caches ? memory::Store::cached : store;
+}
+
+}  // namespace tutti

@@ -1,0 +1,102 @@
+// Which of a few ways of doing the same is the fastest one, learned by taking them all: for what depends on things that
+// are known nowhere and change, such as whether two virtual processors share a cache at present.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/ticks.h"
+
+namespace tutti {
+
+class Ways {
+ public:
+  static constexpr int most = 3;
+
+  /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another: the
+  /// less often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
+  int next(int count) const {
+    int tries = 0;
+    int first = 0, last = 0;  // of those that were tried least
+    for (int way = 0; way < count; ++way) {
+      tries += tries_[way];
+      if (tries_[way] < tries_[first]) first = way;
+      if (tries_[way] <= tries_[last]) last = way;
+    }
+    if (tries_[first] < first_tries) return tries / count % 2 == 0 ? first : last;
+    const int best = fastest(count);
+    std::uint64_t turn = 0;
+    for (int way = 0; way < count; ++way) {
+      if (way == best) continue;
+      const bool alike = time_[way] < 1.5 * time_[best];
+      if (calls_ % (alike ? 17 : 65) == turn) return way;
+      turn += 8;
+    }
+    return best;
+  }
+
+  /// Whether the call that takes this way is to be timed, then took(), or only counted: reading the clock twice takes
+  /// tens of nanoseconds. The first ones, those by slower ways, and one of four others.
+  bool wants_time(int way, int count) const {
+    return tries_[way] < first_tries || way != fastest(count) || calls_ % 4 == 0;
+  }
+  void untimed() { ++calls_; }
+
+  /// A way has taken so long, in any unit. Calls that nobody can time do not count.
+  void took(int way, std::uint64_t time) {
+    double& known = time_[way];
+    const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
+    // What a first call finds in no cache is not the way's, and neither is an interruption.
+    if (tries_[way] < first_tries)
+      known = tries_[way]++ == 0 ? now : std::min(now, known);
+    else if (now < known)
+      known += (now - known) / 2;
+    else
+      known += (std::min(now, 4 * known) - known) / 4;
+    ++calls_;
+  }
+
+  /// It has been taken, and timed.
+  bool knows(int way) const { return tries_[way] > 0; }
+
+ private:
+  int fastest(int count) const { return static_cast<int>(std::min_element(time_, time_ + count) - time_); }
+
+  static constexpr int first_tries = 3;
+
+  std::uint64_t calls_ = 0;
+  double time_[most] = {};
+  int tries_[most] = {};  ///< up to first_tries
+};
+
+/// One call that takes one of some ways, and is timed if that is wanted, by the rank that decides.
+class Trial {
+ public:
+  /// ways: null on a rank that does not decide, or has nothing to decide; it takes way 0.
+  explicit Trial(Ways* ways, int count = 2)
+      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_, count)) {}
+
+  int way() const { return way_; }
+  /// All are there, and could go any way.
+  void begins() {
+    begun_ = true;
+    if (times_) begin_ = ticks();
+  }
+  /// All have finished. Nothing is learned where they had no choice and it did not begin.
+  void ends() const {
+    if (!ways_ || !begun_) return;
+    if (times_)
+      ways_->took(way_, ticks() - begin_);
+    else
+      ways_->untimed();
+  }
+
+ private:
+  Ways* ways_;
+  int way_;
+  bool times_;
+  bool begun_ = false;
+  std::uint64_t begin_ = 0;
+};
+
+}  // namespace tutti

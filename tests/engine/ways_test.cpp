@@ -1,0 +1,131 @@
+#include "engine/ways.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace tutti {
+namespace {
+
+/// How often way 1 is taken in `calls` calls, of which each takes the time of its way.
+int second_taken(Ways& ways, int calls, std::uint64_t first_time, std::uint64_t second_time) {
+  int second = 0;
+  for (int i = 0; i < calls; ++i) {
+    const int way = ways.next(2);
+    second += way;
+    ways.took(way, way == 0 ? first_time : second_time);
+  }
+  return second;
+}
+
+TEST(Ways, TakesTheFasterOneAndLooksAtTheOtherNowAndThen) {
+  Ways ways;
+  EXPECT_GT(second_taken(ways, 1000, 200, 100), 950);
+  EXPECT_LT(second_taken(ways, 1000, 200, 100), 1000);
+}
+
+TEST(Ways, LooksAtTheOtherMoreOftenWhereThatCostsLittle) {
+  Ways far;
+  Ways near;
+  EXPECT_LT(second_taken(far, 1000, 100, 300), second_taken(near, 1000, 100, 110));
+}
+
+TEST(Ways, AFirstCallThatTakesLongDoesNotDecide) {
+  Ways ways;
+  ways.took(ways.next(2), 100'000);
+  EXPECT_LT(second_taken(ways, 60, 100, 200), 5);
+}
+
+TEST(Ways, SizesThatTakeTurnsDoNotMislead) {
+  Ways ways;
+  int second = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int way = ways.next(2);
+    second += way;
+    const std::uint64_t size = i % 2 == 0 ? 1 : 2;
+    ways.took(way, size * (way == 0 ? 200 : 100));
+  }
+  EXPECT_GT(second, 900);
+}
+
+TEST(Ways, CallsThatCannotBeTimedDoNotCount) {
+  Ways ways;
+  for (int i = 0; i < 100; ++i) ways.next(2);
+  EXPECT_FALSE(ways.knows(0) || ways.knows(1));
+  EXPECT_GT(second_taken(ways, 1000, 200, 100), 950);
+  EXPECT_TRUE(ways.knows(0) && ways.knows(1));
+}
+
+TEST(Ways, TimesTheFirstCallsThoseByTheSlowerWayAndSomeOthers) {
+  Ways ways;
+  int timed = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int way = ways.next(2);
+    const bool wants = ways.wants_time(way, 2);
+    EXPECT_TRUE(wants || (i >= 6 && way == 1));
+    timed += wants;
+    wants ? ways.took(way, way == 0 ? 200 : 100) : ways.untimed();
+  }
+  EXPECT_GT(timed, 200);
+  EXPECT_LT(timed, 400);
+}
+
+TEST(Ways, FollowsAChange) {
+  Ways ways;
+  second_taken(ways, 1000, 100, 200);
+  second_taken(ways, 300, 300, 100);
+  EXPECT_GT(second_taken(ways, 1000, 300, 100), 950);
+}
+
+TEST(Ways, OneLongInterruptionDoesNotLastLong) {
+  Ways ways;
+  second_taken(ways, 100, 100, 150);
+  ways.took(ways.next(2), 1'000'000);
+  second_taken(ways, 130, 100, 150);
+  EXPECT_LT(second_taken(ways, 1000, 100, 200), 50);
+}
+
+/// How often each of three ways is taken in `calls` calls.
+std::vector<int> taken(Ways& ways, int calls, std::array<std::uint64_t, 3> times) {
+  std::vector<int> of(3);
+  for (int i = 0; i < calls; ++i) {
+    const int way = ways.next(3);
+    ++of[static_cast<std::size_t>(way)];
+    ways.took(way, times[static_cast<std::size_t>(way)]);
+  }
+  return of;
+}
+
+TEST(Ways, OfThreeTakesTheFastestAndLooksAtBothOthers) {
+  for (std::size_t fastest = 0; fastest < 3; ++fastest) {
+    Ways ways;
+    std::array<std::uint64_t, 3> times{200, 200, 200};
+    times[fastest] = 100;
+    const std::vector<int> of = taken(ways, 1000, times);
+    for (std::size_t way = 0; way < 3; ++way) {
+      EXPECT_EQ(of[way] > 900, way == fastest);
+      EXPECT_GT(of[way], 10);
+    }
+  }
+}
+
+TEST(Ways, OfThreeFollowsAChange) {
+  Ways ways;
+  taken(ways, 1000, {100, 200, 200});
+  taken(ways, 600, {300, 200, 100});
+  EXPECT_GT(taken(ways, 1000, {300, 200, 100})[2], 900);
+  taken(ways, 600, {300, 100, 200});
+  EXPECT_GT(taken(ways, 1000, {300, 100, 200})[1], 900);
+}
+
+TEST(Ways, AThirdThatComesLaterIsTriedToo) {
+  Ways ways;
+  second_taken(ways, 1000, 100, 200);
+  EXPECT_FALSE(ways.knows(2));
+  EXPECT_GT(taken(ways, 1000, {100, 200, 50})[2], 900);
+  EXPECT_LT(second_taken(ways, 1000, 100, 200), 50);
+}
+
+}  // namespace
+}  // namespace tutti
