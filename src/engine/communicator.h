@@ -131,7 +131,19 @@ struct Remains {
 };
 
 /// What is learned by doing it (Ways).
-enum class Learned { allgather, allreduce, alltoall, bcast, exscan, gather, reduce, scan, scatter, count };
+enum class Learned {
+  allgather,
+  allreduce,
+  allreduce_in_place,
+  alltoall,
+  bcast,
+  exscan,
+  gather,
+  reduce,
+  scan,
+  scatter,
+  count
+};
 
 /// Which groups a tree follows: those of the settings, or the sockets whatever these say.
 enum class Grouping { by_settings = 0, by_socket = 1 };

@@ -13,8 +13,8 @@ class Ways {
  public:
   static constexpr int most = 3;
 
-  /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another: the
-  /// less often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
+  /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
+  /// the less often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
   int next(int count) const {
     int tries = 0;
     int first = 0, last = 0;  // of those that were tried least
@@ -28,17 +28,17 @@ class Ways {
     std::uint64_t turn = 0;
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
-      const bool alike = time_[way] < 1.5 * time_[best];
-      if (calls_ % (alike ? 17 : 65) == turn) return way;
+      const double times = time_[way] / time_[best];
+      if (calls_ % (times < 1.5 ? 17 : times < 3 ? 65 : 257) == turn) return way;
       turn += 8;
     }
     return best;
   }
 
   /// Whether the call that takes this way is to be timed, then took(), or only counted: reading the clock twice takes
-  /// tens of nanoseconds. The first ones, those by slower ways, and one of four others.
+  /// tens of nanoseconds. The first ones, those by slower ways, and one of five others.
   bool wants_time(int way, int count) const {
-    return tries_[way] < first_tries || way != fastest(count) || calls_ % 4 == 0;
+    return tries_[way] < first_tries || way != fastest(count) || calls_ % 5 == 0;
   }
   void untimed() { ++calls_; }
 

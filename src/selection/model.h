@@ -12,6 +12,9 @@ namespace tutti::selection {
 inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
 /// The same of the results of a reduction, which their owner seldom stores all by himself.
 inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
+/// From so many bytes on two ranks may divide a Scan: a shorter buffer is in its core's own cache, and to store half of
+/// it takes longer than to make all of it.
+inline constexpr std::size_t divided_scan_min = (std::size_t{256} << 10) + 1;
 
 /// Seconds, and seconds a byte.
 struct Model {

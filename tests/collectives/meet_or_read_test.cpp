@@ -156,25 +156,28 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
               if (testing::Test::HasFatalFailure()) return;
               ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
             }
-            if (decides(what, rank, root, in_place) && GetParam() == Reach::direct) {
+            if (decides(what, rank, root) && GetParam() == Reach::direct) {
               // All that there are: what goes past the caches may go through them.
               const bool results = what == Learned::reduce || what == Learned::allreduce;
               const bool past_caches =
                   bytes >= (results ? selection::streamed_results_min : selection::streamed_to_peers_min);
               const bool third =
                   past_caches && what != Learned::scatter && what != Learned::scan && what != Learned::exscan;
-              Ways& ways = collectives.communicator().ways(what, bytes);
-              for (int way = 0; way < 3; ++way) EXPECT_EQ(ways.knows(way), way < 2 || third) << way << " " << bytes;
+              // Then they deliver, and choose between two ways of storing.
+              const bool delivers = what == Learned::allreduce && in_place;
+              Ways& ways = collectives.communicator().ways(delivers ? Learned::allreduce_in_place : what, bytes);
+              const int count = third && !delivers ? 3 : 2;
+              for (int way = 0; way < Ways::most; ++way) EXPECT_EQ(ways.knows(way), way < count) << way << " " << bytes;
             }
           }
       });
   }
 
  private:
-  static bool decides(Learned what, int rank, int root, bool in_place) {
+  static bool decides(Learned what, int rank, int root) {
     switch (what) {
       case Learned::allreduce:
-        return rank == 0 && !in_place;
+        return rank == 0;
       case Learned::scan:
       case Learned::exscan:
         return rank == 1;

@@ -38,15 +38,29 @@ TEST(Ways, AFirstCallThatTakesLongDoesNotDecide) {
 }
 
 TEST(Ways, SizesThatTakeTurnsDoNotMislead) {
-  Ways ways;
-  int second = 0;
-  for (int i = 0; i < 1000; ++i) {
-    const int way = ways.next(2);
-    second += way;
-    const std::uint64_t size = i % 2 == 0 ? 1 : 2;
-    ways.took(way, size * (way == 0 ? 200 : 100));
+  for (const int phase : {0, 1}) {
+    Ways ways;
+    int second = 0;
+    for (int i = 0; i < 4000; ++i) {
+      const int way = ways.next(2);
+      second += way;
+      const std::uint64_t size = i % 2 == phase ? 1 : 2;
+      ways.wants_time(way, 2) ? ways.took(way, size * (way == 0 ? 300 : 100)) : ways.untimed();
+    }
+    EXPECT_GT(second, 3600);
   }
-  EXPECT_GT(second, 900);
+}
+
+TEST(Ways, LooksAtMuchSlowerOnesCostLittle) {
+  Ways ways;
+  const std::vector<std::uint64_t> times{100, 200, 1000};
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const int way = ways.next(3);
+    sum += times[static_cast<std::size_t>(way)];
+    ways.took(way, times[static_cast<std::size_t>(way)]);
+  }
+  EXPECT_LT(sum, 10000 * 107);
 }
 
 TEST(Ways, CallsThatCannotBeTimedDoNotCount) {

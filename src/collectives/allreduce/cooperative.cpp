@@ -1,9 +1,10 @@
 // Allreduce of two ranks that find out whether to deliver their halves.
 //
-// Phase 1: both expose their buffers, and rank 0 says whether this time they deliver; each waits for the other. Phase 2:
-// each reduces its half of the index range from both send buffers into its receive buffer. If they deliver, it stores
-// each block into the other's receive buffer as well, while it is in the cache, past the other's caches or through them
-// (store_ways.h); if not, it reduces the other half itself too. Phase 3: both wait until the other has finished.
+// Phase 1: both expose their buffers, and rank 0 says whether this time they deliver; each waits for the other.
+// Phase 2: each reduces its half of the index range from both send buffers into its receive buffer. If they deliver, it
+// stores each block into the other's receive buffer as well, while it is in the cache, past the other's caches or
+// through them (store_ways.h); if not, it reduces the other half itself too. Phase 3: both wait until the other has
+// finished.
 // What is faster depends on whether the two share a cache at present: rank 0 times all ways from the first wait to the
 // last and keeps to the best one (Ways). The same bits come out of all.
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
@@ -33,13 +34,14 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   const bool in_place = buffers.source.local == buffers.destination.local;
   std::uint64_t own = in_place ? overwrites : 0;
-  // Its contribution may change under the other's eyes: there is no choice then, and nothing to learn.
-  const bool chooses = self == 0 && !in_place;
-  Trial trial(
-      chooses ? &communicator.ways(Learned::allreduce, buffers.count * buffers.combiner->element_bytes) : nullptr,
-      ways_of(arguments.store));
-  if (trial.way() != reads) own |= deliver;
-  if (trial.way() == stores_through_caches) own |= through_caches;
+  // In place its contribution must not change under the other's eyes: it delivers, and finds out how to store.
+  const int ways = in_place ? ways_of(arguments.store) - 1 : ways_of(arguments.store);
+  const Learned what = in_place ? Learned::allreduce_in_place : Learned::allreduce;
+  const bool chooses = self == 0 && ways > 1;
+  Trial trial(chooses ? &communicator.ways(what, buffers.count * buffers.combiner->element_bytes) : nullptr, ways);
+  const int way = in_place && trial.way() == 1 ? way_through_caches : trial.way();
+  if (way != way_reads) own |= deliver;
+  if (way == way_through_caches) own |= through_caches;
   operation.own().post.regions.bytes = own;
   post(operation, buffers.source, buffers.destination);
 
@@ -49,11 +51,14 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   posted_sources(operation, buffers.source, sources);
   const RemoteBuffer destinations[2] = {{self, buffers.destination.region},
                                         {other, posted_destination(operation, other, buffers.destination)}};
-  const bool must_deliver = ((own | theirs) & overwrites) != 0;
-  if (!must_deliver) trial.begins();
   const std::uint64_t chosen = self == 0 ? own : theirs;
+  const bool must_deliver = ((own | theirs) & overwrites) != 0;
+  // Rank 0 cannot know before that the other one's result is in place where its own is not.
+  const bool as_chosen = !must_deliver || (chosen & overwrites) != 0;
+  if (as_chosen) trial.begins();
   const bool delivered = must_deliver || (chosen & deliver) != 0;
-  const memory::Store store = (chosen & through_caches) != 0 ? memory::Store::cached : arguments.store;
+  const bool cached = as_chosen && (chosen & through_caches) != 0;
+  const memory::Store store = cached ? memory::Store::cached : arguments.store;
   const auto reduce = [&](int whose, std::size_t copies) {
     reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
                  copies, store);

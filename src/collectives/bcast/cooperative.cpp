@@ -2,11 +2,11 @@
 //
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
-// Of two ranks the reader finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait until
-// the root and the readers have finished.
+// Of two ranks the reader finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait
+// until the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
-// Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's post,
-// which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
+// Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's
+// post, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
@@ -22,7 +22,8 @@ namespace {
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
 
-/// What a reader says in its post: the root may store into its buffer, but need not; it stores through the caches.
+/// What a reader says in its post: it copies everything itself, and the root must not store; the root stores its part
+/// through the caches.
 constexpr std::uint64_t copies_all = 1;
 constexpr std::uint64_t through_caches = 2;
 /// What the root says in its post: its buffer can be read as it is.

@@ -3,7 +3,7 @@
 // While the bytes are in a core's private caches, storing into that core's memory may take several times as long as
 // reading from it, so that half of the work takes longer than the whole.
 //
-// One of the two decides, says so before or in its post, and times what comes of it, from when both are there until it
+// One of the two decides, says so in its post, and times what comes of it, from when both are there until it
 // has finished (Ways).
 #pragma once
 
@@ -19,9 +19,9 @@ class MeetOrRead {
   MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes, memory::Store store = memory::Store::cached)
       : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr, ways_of(store)) {}
 
-  bool meet() const { return trial_.way() != reads; }
+  bool meet() const { return trial_.way() != way_reads; }
   /// They meet, and what is stored goes through the caches, whatever was asked for.
-  bool through_caches() const { return trial_.way() == stores_through_caches; }
+  bool through_caches() const { return trial_.way() == way_through_caches; }
   /// Both are there, and could do either.
   void begins() { trial_.begins(); }
   /// All that this rank waits for has happened.

@@ -9,8 +9,8 @@
 
 namespace tutti {
 
-/// The way to which storing through the caches is the alternative comes first, what does not store second.
-inline constexpr int stores = 0, reads = 1, stores_through_caches = 2;
+/// Storing as one would comes first, what does not store second, storing through the caches last.
+inline constexpr int way_stores = 0, way_reads = 1, way_through_caches = 2;
 
 /// How many of them there are.
 inline int ways_of(memory::Store store) {
@@ -19,7 +19,7 @@ inline int ways_of(memory::Store store) {
 
 /// How the way stores where all would store like this.
 inline memory::Store store_of(int way, memory::Store store) {
-  return way == stores_through_caches ? memory::Store::cached : store;
+  return way == way_through_caches ? memory::Store::cached : store;
 }
 
 }  // namespace tutti

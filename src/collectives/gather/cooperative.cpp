@@ -4,7 +4,8 @@
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
 // finds out whether that pays, and reads everything if not (MeetOrRead); where the sender could store past the root's
-// caches it stores everything instead of meeting, past them or through them. Phase 3: all wait until the root and the senders have finished.
+// caches it stores everything instead of meeting, past them or through them. Phase 3: all wait until the root and the
+// senders have finished.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
 // Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
@@ -53,7 +54,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
                     : stored_alone(arguments, ranks) ? Help::none
                                                      : Help::after_own_block;
   const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
-  const std::uint64_t said = static_cast<std::uint64_t>(help) | (choice.through_caches() ? through_caches : 0);
+  const std::uint64_t said = static_cast<std::uint64_t>(help) | (helps && choice.through_caches() ? through_caches : 0);
   const ExposedBlocks mine =
       post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root, said);
   keep_own_block(communicator, arguments);
@@ -94,7 +95,8 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   co_await operation.has(posted, 0, root);
   const std::uint64_t said = posted.get() & sync::progress_max;
   const auto help = static_cast<Help>(said & ~through_caches);
-  const memory::Store store = (said & through_caches) != 0 ? memory::Store::cached : arguments.store;
+  const bool cached = root_reads && (said & through_caches) != 0;
+  const memory::Store store = cached ? memory::Store::cached : arguments.store;
   const RemoteBlock block =
       posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   const std::size_t bytes = std::min(arguments.bytes, block.bytes);
@@ -130,10 +132,10 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const double part = shares ? 1.0 - 0.75 / shape.ranks : 1.0;
       const double loaded = bytes * (shape.ranks - 1) * (1 - part);
       const double stored = shape.ranks == 2 ? 0.0 : bytes * part;
-      // Two ranks do not meet over a long block: this is what the writes take or, by one of the other ways, a little less.
+      // Of two ranks one copies a long block, by the fastest of three ways: what writes past the caches take, or less.
       const bool alone = shape.ranks == 2 && shape.bytes >= selection::streamed_to_peers_min &&
                          shape.reach == selection::Reach::mapped;
-      const double either = alone ? 0.93 * bytes : bytes * part - stored;
+      const double either = alone ? 0.9 * bytes : bytes * part - stored;
       return selection::Cost{.hops = alone ? 2.4 : 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.
                              .rounds = loaded > 0 ? 4.0 : 2.0,
@@ -141,7 +143,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
                              .written_bytes = stored,
                              .either_bytes = either,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
-                             .exposures = alone ? 1.0 : 2.0,
+                             .exposures = 2,
                              .startups = 1,
                              .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1),

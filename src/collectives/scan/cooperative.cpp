@@ -10,7 +10,8 @@
 // Cost: two flag hops; n bytes read by rank 1 or, divided, n/2 read and n/2 stored by each rank.
 // Requires: two ranks. Divided this is share, otherwise direct; the choice is ours.
 
-#include "base/copy.h"
+#include <algorithm>
+
 #include "collectives/collectives.h"
 #include "collectives/common/prefix.h"
 
@@ -21,8 +22,8 @@ namespace {
 /// What rank 1 says in its post, as the bytes of its regions: each makes both prefixes of its half.
 constexpr std::uint64_t divide = 1;
 
-/// What a core's own cache may hold.
-constexpr std::size_t own_cache_bytes = 256 * 1024;
+/// The other way is that each makes its own prefix.
+constexpr int way_divides = 0;
 
 Task body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -34,7 +35,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
       expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
   const Learned what = arguments.exclusive ? Learned::exscan : Learned::scan;
   Trial trial(self == 1 ? &communicator.ways(what, arguments.bytes()) : nullptr);
-  operation.own().post.regions.bytes = self == 1 && trial.way() == 0 ? divide : 0;
+  operation.own().post.regions.bytes = self == 1 && trial.way() == way_divides ? divide : 0;
   post(operation, buffers.source, buffers.destination);
 
   co_await operation.others_posted();
@@ -43,7 +44,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const RemoteBuffer destinations[2] = {{0, posted_destination(operation, 0, buffers.destination)},
                                         {1, posted_destination(operation, 1, buffers.destination)}};
   trial.begins();
-  const bool divided = self == 1 ? trial.way() == 0 : operation.slot(other).post.regions.bytes == divide;
+  const bool divided = self == 1 ? trial.way() == way_divides : operation.slot(other).post.regions.bytes == divide;
   if (divided) {
     prefix_range(communicator, combiner, share_of_rank(communicator, self, buffers),
                  {sources, destinations, 2, arguments.exclusive, {}}, memory::Store::cached);
@@ -71,14 +72,14 @@ const selection::Algorithm<ScanArguments> scan_cooperative{
     "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      // As by direct, or less; but while a core's own cache holds its buffer, storing half of it takes longer than making
-      // all of it, and the looks at that way cost more than they find.
-      const double part = shape.bytes > own_cache_bytes ? 0.97 : 1.2;
+      // As by direct, or a little less, where it may pay to divide; else the looks at that way cost more than they
+      // find.
+      const bool may_pay = shape.reach == selection::Reach::mapped && shape.bytes >= selection::divided_scan_min;
       return selection::Cost{.hops = 3.0,
                              .rounds = 2,
-                             .remote_bytes = part * bytes,
+                             .remote_bytes = (may_pay ? 0.97 : 1.2) * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
-                             .reduced_bytes = 1.9 * bytes,
+                             .reduced_bytes = (may_pay ? 1.9 : 2.0) * bytes,
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / usual_block_bytes),
                              .common = true};
