@@ -112,8 +112,8 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
-      // The root stores only where buffers are mapped. Of two ranks one copies all, whichever it is, of short blocks; of
-      // long ones this is less than what the meeting takes: who only stores is much slower where caches are shared.
+      // The root stores only where buffers are mapped. Of two ranks one copies all, whichever it is, of short blocks;
+      // of long ones this is less than what the meeting takes: who only stores is much slower where caches are shared.
       const bool mapped = shape.reach == selection::Reach::mapped;
       const double part = mapped && shape.ranks > 2 ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
