@@ -24,7 +24,7 @@ class Ways {
       if (tries_[way] <= tries_[last]) last = way;
     }
     if (tries_[first] < first_tries) return tries / count % 2 == 0 ? first : last;
-    const int best = fastest(count);
+    const int best = best_;
     std::uint64_t turn = 0;
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
@@ -37,9 +37,7 @@ class Ways {
 
   /// Whether the call that takes this way is to be timed, then took(), or only counted: reading the clock twice takes
   /// tens of nanoseconds. The first ones, those by slower ways, and one of five others.
-  bool wants_time(int way, int count) const {
-    return tries_[way] < first_tries || way != fastest(count) || calls_ % 5 == 0;
-  }
+  bool wants_time(int way) const { return tries_[way] < first_tries || way != best_ || calls_ % 5 == 0; }
   void untimed() { ++calls_; }
 
   /// A way has taken so long, in any unit. Calls that nobody can time do not count.
@@ -54,19 +52,24 @@ class Ways {
     else
       known += (std::min(now, 4 * known) - known) / 4;
     ++calls_;
+    int fastest = best_;
+    for (int other = 0; other < most; ++other)
+      if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
+    if (time_[fastest] < worth_a_change * time_[best_]) best_ = fastest;
   }
 
   /// It has been taken, and timed.
   bool knows(int way) const { return tries_[way] > 0; }
 
  private:
-  int fastest(int count) const { return static_cast<int>(std::min_element(time_, time_ + count) - time_); }
-
   static constexpr int first_tries = 3;
+  /// Of two that are as good as each other one is kept: after a change the cache lines are where the other way left them.
+  static constexpr double worth_a_change = 0.93;
 
   std::uint64_t calls_ = 0;
   double time_[most] = {};
   int tries_[most] = {};  ///< up to first_tries
+  int best_ = 0;          ///< the fastest, or so nearly that it was kept
 };
 
 /// One call that takes one of some ways, and is timed if that is wanted, by the rank that decides.
@@ -74,7 +77,7 @@ class Trial {
  public:
   /// ways: null on a rank that does not decide, or has nothing to decide; it takes way 0.
   explicit Trial(Ways* ways, int count = 2)
-      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_, count)) {}
+      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_)) {}
 
   int way() const { return way_; }
   /// All are there, and could go any way.

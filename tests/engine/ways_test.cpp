@@ -45,7 +45,7 @@ TEST(Ways, SizesThatTakeTurnsDoNotMislead) {
       const int way = ways.next(2);
       second += way;
       const std::uint64_t size = i % 2 == phase ? 1 : 2;
-      ways.wants_time(way, 2) ? ways.took(way, size * (way == 0 ? 300 : 100)) : ways.untimed();
+      ways.wants_time(way) ? ways.took(way, size * (way == 0 ? 300 : 100)) : ways.untimed();
     }
     EXPECT_GT(second, 3600);
   }
@@ -76,7 +76,7 @@ TEST(Ways, TimesTheFirstCallsThoseByTheSlowerWayAndSomeOthers) {
   int timed = 0;
   for (int i = 0; i < 1000; ++i) {
     const int way = ways.next(2);
-    const bool wants = ways.wants_time(way, 2);
+    const bool wants = ways.wants_time(way);
     EXPECT_TRUE(wants || (i >= 6 && way == 1));
     timed += wants;
     wants ? ways.took(way, way == 0 ? 200 : 100) : ways.untimed();
@@ -90,6 +90,19 @@ TEST(Ways, FollowsAChange) {
   second_taken(ways, 1000, 100, 200);
   second_taken(ways, 300, 300, 100);
   EXPECT_GT(second_taken(ways, 1000, 300, 100), 950);
+}
+
+TEST(Ways, OfTwoThatAreAsGoodKeepsOne) {
+  Ways ways;
+  int changes = 0, before = 0;
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const int way = ways.next(2);
+    changes += way != before;
+    before = way;
+    ways.took(way, 1000 + i * 7919 % 50);
+  }
+  // No more than to look at the other.
+  EXPECT_LT(changes, 2 * 4000 / 17 + 10);
 }
 
 TEST(Ways, OneLongInterruptionDoesNotLastLong) {
