@@ -242,11 +242,15 @@ std::size_t Collectives::block_piece(std::size_t bytes) const {
   return std::max(grain_bytes, piece & ~(grain_bytes - 1));
 }
 
+template <class Arguments>
+std::size_t Collectives::mean_bytes(const Blocks& blocks, const Arguments& arguments) const {
+  if (communicator_.rank() != arguments.root) return arguments.bytes;
+  return total_bytes(blocks, shape_.ranks) / static_cast<std::size_t>(shape_.ranks);
+}
+
 bool Collectives::scatter(const ScatterArguments& arguments) {
   if (!arguments.regular) {
-    const bool root = communicator_.rank() == arguments.root;
-    const auto ranks = static_cast<std::size_t>(shape_.ranks);
-    const std::size_t mean = root ? total_bytes(arguments.send, shape_.ranks) / ranks : arguments.bytes;
+    const std::size_t mean = mean_bytes(arguments.send, arguments);
     return run(scatterv_, arguments, irregular_block_bytes, {mean, mean});
   }
   const std::size_t piece = block_piece(arguments.bytes);
@@ -261,7 +265,10 @@ bool Collectives::scatter(const ScatterArguments& arguments) {
 }
 
 bool Collectives::gather(const GatherArguments& arguments) {
-  if (!arguments.regular) return run(gatherv_, arguments, irregular_block_bytes, {arguments.bytes, arguments.bytes});
+  if (!arguments.regular) {
+    const std::size_t mean = mean_bytes(arguments.receive, arguments);
+    return run(gatherv_, arguments, irregular_block_bytes, {mean, mean});
+  }
   const std::size_t piece = block_piece(arguments.bytes);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     GatherArguments part = arguments;

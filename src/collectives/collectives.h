@@ -120,6 +120,9 @@ class Collectives {
            bool begins_call = true);
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
+  /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.
+  template <class Arguments>
+  std::size_t mean_bytes(const Blocks& blocks, const Arguments& arguments) const;
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
   std::size_t block_piece(std::size_t bytes) const;
   /// Past all caches what does not fit in them, past those of its owner what is large in another rank's memory.

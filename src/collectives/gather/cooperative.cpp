@@ -6,13 +6,18 @@
 // finds out whether that pays, and reads everything if not (MeetOrRead); where the sender could store past the root's
 // caches it stores everything instead of meeting, past them or through them. Phase 3: all wait until the root and the
 // senders have finished.
+// Of Gatherv small blocks are letters to the root, and it reads alone, as by sequential-read, those of medium size and
+// those that it cannot load from: the sender decides that and says so in its post.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
-// Requires: equal blocks, at most TUTTI_FLAT_MAX ranks. The writes are those of CMA-aware, section IV.B.1; the root's
-// part is ours.
+// Requires: equal blocks or two ranks, at most TUTTI_FLAT_MAX. The writes are those of CMA-aware, section IV.B.1; the
+// root's part is ours.
+
+#include <optional>
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
+#include "collectives/common/letter.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/rooted.h"
@@ -26,6 +31,13 @@ enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
 
 /// And this, beside the help: that the sender is to store through the caches.
 constexpr std::uint64_t through_caches = 4;
+
+/// What a sender of Gatherv says in its post, if its block is no letter: that it writes its part, or none of it.
+constexpr std::uint64_t writes = 0;
+constexpr std::uint64_t to_be_read = Letters::Form{Letters::Place::none, Letters::Sizes::even}.progress();
+
+/// Blocks of Gatherv below this the root reads alone: to find each other takes longer than to copy half.
+constexpr std::size_t shared_min = std::size_t{16} * 1024;
 
 /// How a block is shared between its sender and the root. Reading from another core's memory is up to twice as fast as
 /// storing to it (where they share no cache); and the root may have to copy its own block before.
@@ -41,32 +53,87 @@ bool stored_alone(const GatherArguments& arguments, std::size_t ranks) {
   return ranks == 2 && arguments.store == memory::Store::streaming_to_peers;
 }
 
+std::uint64_t said_by(Communicator& communicator, std::uint64_t sequence, int rank) {
+  return communicator.slot(rank, sequence).post.flag.get() & sync::progress_max;
+}
+
+/// Takes the block of a sender that writes nothing, whose post was seen. False if it writes.
+bool taken_alone(Communicator& communicator, std::uint64_t sequence, const GatherArguments& arguments, int sender) {
+  if (said_by(communicator, sequence, sender) == writes) return false;
+  const auto index = static_cast<std::size_t>(sender);
+  std::byte* const block = arguments.receive.at(index);
+  const std::size_t room = arguments.receive.size(index);
+  if (Letters(communicator).open(sequence, sender, 0, block, room)) return true;
+  const RemoteBlock source = posted_block(communicator, sequence, sender, 0, Side::source);
+  if (const std::size_t bytes = fitting(communicator, source.bytes, room))
+    communicator.peer(sender).copy_from(source.region, source.offset, block, bytes, arguments.store);
+  communicator.slot(arguments.root, sequence).done.flag[0].set(sync::stamp(sequence));
+  communicator.published();
+  return true;
+}
+
+/// The root of a Gatherv with room for a small block. No coroutine: it waits for nothing but the sender's post.
+void take_small(Communicator& communicator, const GatherArguments& arguments) {
+  const std::uint64_t sequence = communicator.begin(ring_slots);
+  const int sender = rank_at(arguments.root, 1, communicator.size());
+  const auto index = static_cast<std::size_t>(sender);
+  std::byte* const block = arguments.receive.at(index);
+  const std::size_t room = arguments.receive.size(index);
+  const bool expects = room > 0;
+  keep_own_block(communicator, arguments);
+  if (expects) wait_for_post(communicator, sequence, sender, "Gather");
+  if (expects && taken_alone(communicator, sequence, arguments, sender)) {
+    communicator.seen_all(sequence);
+  } else {
+    // Nothing else is to come. Who has sent more, by mistake, waits for one of these.
+    if (expects) {
+      const RemoteBlock source = posted_block(communicator, sequence, sender, 0, Side::source);
+      const std::size_t bytes = fitting(communicator, source.bytes, room);
+      communicator.peer(sender).copy_from(source.region, source.offset, block, bytes, arguments.store);
+    }
+    Slot& mine = communicator.slot(arguments.root, sequence);
+    mine.post.regions.destination = mine.post.regions.bytes = 0;
+    mine.post.flag.set(sync::stamp(sequence));
+    mine.done.flag[0].set(sync::stamp(sequence));
+    communicator.published();
+  }
+  communicator.complete(sequence);
+}
+
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
+  const Blocks& blocks = arguments.receive;
+  // Two ranks have but one such block, or all are equal.
+  const std::size_t room = blocks.size(static_cast<std::size_t>(rank_at(arguments.root, 1, communicator.size())));
   // Blocks that are written into a copy are written whole.
-  const bool helps = communicator.node().reach(arguments.receive.base) != memory::Kind::cma &&
-                     written_in_place(communicator, arguments.receive, ranks, arguments.root);
-  MeetOrRead choice(communicator, Learned::gather, arguments.receive.size(0), arguments.store);
+  const bool helps = communicator.node().reach(blocks.base) != memory::Kind::cma &&
+                     written_in_place(communicator, blocks, ranks, arguments.root);
+  std::optional<MeetOrRead> choice;
+  if (helps) choice.emplace(communicator, Learned::gather, room, arguments.store);
   const Help help = !helps                           ? Help::none
-                    : !choice.meet()                 ? Help::with_all
+                    : !choice->meet()                ? Help::with_all
                     : !arguments.send                ? Help::at_once
                     : stored_alone(arguments, ranks) ? Help::none
                                                      : Help::after_own_block;
-  const Meeting meeting = meeting_of(arguments.receive.size(0), communicator.size(), help);
-  const std::uint64_t said = static_cast<std::uint64_t>(help) | (helps && choice.through_caches() ? through_caches : 0);
-  const ExposedBlocks mine =
-      post_blocks(operation, arguments.receive, ranks, Side::destination, false, arguments.root, said);
+  const Meeting meeting = meeting_of(room, communicator.size(), help);
+  const std::uint64_t said =
+      static_cast<std::uint64_t>(help) | (helps && choice->through_caches() ? through_caches : 0);
+  const ExposedBlocks mine = post_blocks(operation, blocks, ranks, Side::destination, false, arguments.root, said);
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
+    if (!arguments.regular && taken_alone(communicator, operation.sequence(), arguments, sender)) {
+      communicator.seen_all(operation.sequence());
+      co_return;
+    }
     const memory::Region region = posted_source(operation, sender);
-    const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, arguments.bytes);
+    const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, room);
     if (!helps || !region.loads_and_stores()) continue;
-    choice.begins();
+    choice->begins();
     if (help == Help::none) continue;
-    std::byte* const block = arguments.receive.at(static_cast<std::size_t>(sender));
+    std::byte* const block = blocks.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
       if (begin < bytes)
         communicator.peer(sender).copy_from(region, begin, block + begin, std::min(end, bytes) - begin,
@@ -78,8 +145,16 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
-  choice.ends();
-  collect_blocks(mine, arguments.receive, ranks, arguments.root);
+  if (choice) choice->ends();
+  collect_blocks(mine, blocks, ranks, arguments.root);
+}
+
+/// The root reads, or, from the ring, has it already.
+Task sender_that_waits(Operation& operation, const GatherArguments& arguments) {
+  const Blocks block = Blocks::regular(arguments.send, arguments.bytes);
+  const ExposedBlocks mine = post_blocks(operation, block, 1, Side::source, false, -1, to_be_read);
+  if (mine.exposure.in_the_ring) co_return;
+  co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
 }
 
 Task sender(Operation& operation, const GatherArguments& arguments) {
@@ -89,16 +164,16 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   const memory::Region reachable = communicator.node().reachable(source, arguments.bytes);
   const bool root_reads = reachable.loads_and_stores();
   operation.own().post.regions.bytes = arguments.bytes;
-  post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {});
+  post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {}, writes);
 
-  const sync::Flag& posted = operation.slot(root).post.flag;
-  co_await operation.has(posted, 0, root);
-  const std::uint64_t said = posted.get() & sync::progress_max;
+  co_await operation.has(operation.slot(root).post.flag, 0, root);
+  const std::uint64_t said = said_by(communicator, operation.sequence(), root);
   const auto help = static_cast<Help>(said & ~through_caches);
   const bool cached = root_reads && (said & through_caches) != 0;
   const memory::Store store = cached ? memory::Store::cached : arguments.store;
   const RemoteBlock block =
       posted_block(operation, root, static_cast<std::size_t>(communicator.rank()), Side::destination);
+  if (block.bytes == 0) co_return;
   const std::size_t bytes = std::min(arguments.bytes, block.bytes);
   const auto copy = [&communicator, &arguments, source, block, bytes, store](std::size_t begin, std::size_t end) {
     if (begin < bytes)
@@ -111,18 +186,36 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
 }
 
+/// Whether the sender of a Gatherv writes, in part or all. The root can read its block too.
+bool shared(Communicator& communicator, const GatherArguments& arguments) {
+  return arguments.bytes >= shared_min &&
+         communicator.node().reachable(arguments.send, arguments.bytes).loads_and_stores();
+}
+
 void run(Communicator& communicator, const GatherArguments& arguments) {
+  const bool is_root = communicator.rank() == arguments.root;
+  if (is_root && !arguments.regular) {
+    const int sender = rank_at(arguments.root, 1, communicator.size());
+    if (arguments.receive.size(static_cast<std::size_t>(sender)) < shared_min)
+      return take_small(communicator, arguments);
+  }
+  if (!is_root && !arguments.regular && Letters(communicator).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : sender(operation, arguments));
+  if (is_root)
+    operation.run(root(operation, arguments));
+  else if (arguments.regular || shared(communicator, arguments))
+    operation.run(sender(operation, arguments));
+  else
+    operation.run(sender_that_waits(operation, arguments));
 }
 
 }  // namespace
 
 extern const selection::Algorithm<GatherArguments> gather_cooperative;
 const selection::Algorithm<GatherArguments> gather_cooperative{
-    "cooperative", "equal blocks, at most TUTTI_FLAT_MAX ranks",
+    "cooperative", "equal blocks or two ranks, at most TUTTI_FLAT_MAX",
     [](const selection::Shape& shape) {
-      return shape.regular && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+      return (shape.regular || shape.ranks == 2) && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
@@ -136,9 +229,12 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
       const bool alone = shape.ranks == 2 && shape.bytes >= selection::streamed_to_peers_min &&
                          shape.reach == selection::Reach::mapped;
       const double either = alone ? 0.9 * bytes : bytes * part - stored;
+      // Then the root of a Gatherv reads alone.
+      const bool one_after_the_other = !shape.regular && shape.reach != selection::Reach::mapped;
       return selection::Cost{.hops = alone ? 2.4 : 3.0 + 0.4 * shape.ranks,
                              // The root waits for the senders' posts, they for it, and it for their end.
-                             .rounds = loaded > 0 ? 4.0 : 2.0,
+                             .rounds = loaded > 0 || one_after_the_other ? 4.0 : 2.0,
+                             .copied_bytes = one_after_the_other ? bytes : 0.0,
                              .remote_bytes = stored + either,
                              .written_bytes = stored,
                              .either_bytes = either,
