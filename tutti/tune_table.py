@@ -5,7 +5,7 @@ import json
 import math
 import statistics
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Container, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from tutti import __version__
 from tutti.files import write
@@ -13,9 +13,14 @@ from tutti.files import write
 SCHEMA = "tutti-table-1"
 HOST = "host"
 #: What is faster by less than this is not: below, two runs of the same differ.
-LEAST_GAIN = 0.03
-#: Starts of the benchmark that must have measured what replaces the model's choice.
-RUNS = 2
+LEAST_GAIN = 0.05
+#: Starts of the benchmark that must have measured what replaces the model's choice: what is always faster, and what is
+#: not.
+RUNS, RUNS_IN_DOUBT = 2, 3
+#: Candidates that were so near to the fastest one in some start may be the fastest in another.
+CLOSE = 1.3
+#: Starts that measure what is close, if there is time.
+VISITS = 5
 #: The library chooses by these names; they are measured under others.
 MEASURED_AS = {"reduce_scatter": "reduce_scatter_block"}
 
@@ -33,13 +38,13 @@ class Kind(NamedTuple):
 
 
 class Score(NamedTuple):
-    """Time of a candidate over that of the host in the same runs; spread: half its 95 % interval, relative; runs: how
-    many starts of the benchmark measured it."""
+    """How a candidate did, `us` its time. `runs`: how many starts of the benchmark measured it. `least` and `worst`:
+    its time over that of the fastest candidate of the same start, where it did best and where it did worst."""
 
-    ratio: float
-    spread: float
     us: float
     runs: int
+    least: float
+    worst: float
 
 
 class Decision(NamedTuple):
@@ -49,12 +54,21 @@ class Decision(NamedTuple):
     #: "throttled,k=4", "host"
     chosen: str
     by_model: str
+    #: How many times faster than what the model chooses, in the same starts.
+    gain: float
     scores: Dict[str, Score]
 
-    @property
-    def gain(self) -> float:
-        """How many times faster than what the model chooses."""
-        return self.scores[self.by_model].ratio / self.scores[self.chosen].ratio
+
+class Lag(NamedTuple):
+    """Time of a candidate over that of the fastest, in one start of the benchmark; `half`: half its 95 % interval,
+    relative."""
+
+    ratio: float
+    half: float
+
+
+#: By candidate and start.
+Lags = Dict[str, Dict[int, Lag]]
 
 
 def kind_of(cell: Cell) -> Kind:
@@ -67,44 +81,12 @@ def _half_width(low: float, high: float, middle: float) -> float:
     return (high - low) / 2 / middle if middle > 0 else 0.0
 
 
-def _score(cells: List[Cell]) -> Score:
-    """Of one candidate at one size, over all runs."""
-    ratios = [float(cell["tutti_us"]) / float(cell["host_us"]) for cell in cells]
-    spreads = [
-        _half_width(float(cell["tutti_low_us"]), float(cell["tutti_high_us"]), float(cell["tutti_us"]))
-        for cell in cells
-    ]
-    between = (max(ratios) - min(ratios)) / 2 / statistics.median(ratios)
-    within = statistics.median(spreads) / math.sqrt(len(spreads))
-    us = statistics.median(float(cell["tutti_us"]) for cell in cells)
-    return Score(statistics.median(ratios), max(within, between), us, len(cells))
-
-
-def _host_score(cells: List[Cell]) -> Score:
-    spreads = [
-        _half_width(float(cell["host_low_us"]), float(cell["host_high_us"]), float(cell["host_us"]))
-        for cell in cells
-    ]
-    us = statistics.median(float(cell["host_us"]) for cell in cells)
-    return Score(1.0, statistics.median(spreads), us, len({cell["run"] for cell in cells}))
-
-
-def _together(scores: List[Score]) -> Score:
-    """Several sizes for which there is one choice."""
-    return Score(
-        statistics.geometric_mean(score.ratio for score in scores),
-        max(score.spread for score in scores),
-        statistics.geometric_mean(score.us for score in scores),
-        min(score.runs for score in scores),
-    )
-
-
-def _by_model(cells: List[Cell], scores: Dict[str, Score]) -> str:
+def _by_model(cells: List[Cell], names: Container[str]) -> str:
     """The candidate that the library would take without a table."""
     own = next((cell for cell in cells if cell["asked"] == "auto"), None)
     same = [
         cell for cell in cells
-        if cell.get("predicted_us") is not None and cell["asked"] in scores
+        if cell.get("predicted_us") is not None and cell["asked"] in names
         and (own is None or cell["algorithm"] == own["algorithm"])
     ]  # fmt: skip
     if same:
@@ -112,69 +94,104 @@ def _by_model(cells: List[Cell], scores: Dict[str, Score]) -> str:
     return HOST
 
 
-def _scores_of(cells: List[Cell]) -> Dict[str, Score]:
-    """By candidate; what gave a wrong result, or was not measured at each size, is none."""
+class _Time(NamedTuple):
+    us: float
+    half: float
+
+
+def _times_of(cells: List[Cell]) -> Dict[str, Dict[Tuple[int, int], _Time]]:
+    """By candidate, and by start of the benchmark and size; what gave a wrong result, or was not measured at each size,
+    is none."""
     sizes = {int(cell["bytes"]) for cell in cells}
     wrong = {str(cell["asked"]) for cell in cells if not cell["checked"]}
-    by_name: Dict[str, Dict[int, List[Cell]]] = {}
+    found: Dict[str, Dict[Tuple[int, int], _Time]] = {}
     for cell in cells:
-        if cell["asked"] != "auto" and cell["asked"] not in wrong and float(cell["host_us"]) > 0:
-            by_name.setdefault(str(cell["asked"]), {}).setdefault(int(cell["bytes"]), []).append(cell)
-    scores = {
-        name: _together([_score(some) for some in of.values()])
-        for name, of in by_name.items()
-        if set(of) == sizes
-    }
-    by_size: Dict[int, List[Cell]] = {}
-    for cell in cells:
-        by_size.setdefault(int(cell["bytes"]), []).append(cell)
-    scores[HOST] = _together([_host_score(some) for some in by_size.values()])
-    return scores
-
-
-def beats(winner: Score, other: Score) -> bool:
-    """Whether a candidate is faster than another beyond what two runs of the same would differ."""
-    noise = max(LEAST_GAIN, math.hypot(winner.spread, other.spread))
-    return winner.ratio * (1 + noise) < other.ratio
-
-
-def _times(cells: List[Cell], name: str) -> Dict[Tuple[int, int], Tuple[float, float]]:
-    """Of a candidate, by start of the benchmark and size: us, and half its 95 % interval, relative."""
-    side = "host" if name == HOST else "tutti"
-    found = {}
-    for cell in cells:
-        if name in (HOST, cell["asked"]):
+        if float(cell["host_us"]) <= 0:
+            continue
+        for name, side in ((str(cell["asked"]), "tutti"), (HOST, "host")):
+            if name == "auto" or name in wrong:
+                continue
             us = float(cell[f"{side}_us"])
             half = _half_width(float(cell[f"{side}_low_us"]), float(cell[f"{side}_high_us"]), us)
-            found[int(cell["run"]), int(cell["bytes"])] = (us, half)
-    return found
+            # Where a time was below what can be measured, nothing can be compared to it.
+            found.setdefault(name, {})[int(cell["run"]), int(cell["bytes"])] = _Time(max(us, 1e-4), half)
+    return {name: times for name, times in found.items() if {size for _, size in times} == sizes}
 
 
-def advantage(cells: List[Cell], winner: str, other: str) -> Tuple[float, float]:
-    """How many times faster one candidate is than another in the same starts of the benchmark, and by what that
-    scatters: the machine may be faster in one start than in the next, for both."""
-    fast, slow = _times(cells, winner), _times(cells, other)
-    by_run: Dict[int, List[Tuple[float, float]]] = {}
-    for run, size in fast.keys() & slow.keys():
-        (us, half), (other_us, other_half) = fast[run, size], slow[run, size]
-        if us > 0:
-            by_run.setdefault(run, []).append((other_us / us, math.hypot(half, other_half)))
-    if not by_run:
-        return 1.0, 0.0
-    gains = [statistics.geometric_mean(gain for gain, _ in some) for some in by_run.values()]
-    gain = statistics.median(gains)
-    within = statistics.median(half for some in by_run.values() for _, half in some) / math.sqrt(len(gains))
-    return gain, max(within, (max(gains) - min(gains)) / 2 / gain)
+def _lags_of(times: Dict[str, Dict[Tuple[int, int], _Time]]) -> Lags:
+    """Candidates are compared within each start: the machine may be faster in one than in the next, for all. Several
+    sizes for which there is one choice count alike."""
+    fastest: Dict[Tuple[int, int], float] = {}
+    for by_place in times.values():
+        for place, time in by_place.items():
+            fastest[place] = min(time.us, fastest.get(place, math.inf))
+    lags: Lags = {}
+    for name, by_place in times.items():
+        by_run: Dict[int, List[Lag]] = {}
+        for place, time in by_place.items():
+            by_run.setdefault(place[0], []).append(Lag(time.us / fastest[place], time.half))
+        lags[name] = {
+            run: Lag(statistics.geometric_mean(lag.ratio for lag in some),
+                     statistics.median(lag.half for lag in some) / math.sqrt(len(some)))
+            for run, some in by_run.items()
+        }  # fmt: skip
+    return lags
 
 
-def _chosen(cells: List[Cell], scores: Dict[str, Score], model: str) -> str:
-    """What two starts at least have found faster than the model's choice, beyond chance; of several the fastest."""
-    gains = {model: 1.0}
-    for name, score in scores.items():
-        gain, spread = advantage(cells, name, model)
-        if min(score.runs, scores[model].runs) >= RUNS and gain * (1 - max(LEAST_GAIN, spread)) > 1:
-            gains[name] = gain
-    return max(gains, key=lambda name: gains[name])
+def _gain(lags: Lags, name: str, model: str) -> float:
+    """How many times faster one candidate is than another, where both were measured."""
+    runs = lags[name].keys() & lags[model].keys()
+    return (
+        statistics.geometric_mean(lags[model][run].ratio / lags[name][run].ratio for run in runs)
+        if runs
+        else 1.0
+    )
+
+
+def _replaces(lags: Lags, name: str, model: str) -> bool:
+    """Whether a candidate is better than the model's choice beyond chance: always faster, or, where the machine changes
+    and each is faster at times, faster on the whole and less slow where it is slower."""
+    pairs = [(lags[name][run], lags[model][run]) for run in lags[name].keys() & lags[model].keys()]
+    if len(pairs) < RUNS:
+        return False
+    if all(
+        mine.ratio * (1 + max(LEAST_GAIN, math.hypot(mine.half, its.half))) < its.ratio for mine, its in pairs
+    ):
+        return True
+    worst = max(mine.ratio * (1 + mine.half) for mine, _ in pairs)
+    worst_of_model = max(its.ratio * (1 - its.half) for _, its in pairs)
+    return (
+        len(pairs) >= RUNS_IN_DOUBT
+        and _gain(lags, name, model) > 1 + LEAST_GAIN
+        and worst * (1 + LEAST_GAIN) < worst_of_model
+    )
+
+
+def _chosen(lags: Lags, model: str) -> str:
+    """Of what is better than the model's choice that which is the least slow where it is slowest."""
+    better = [name for name in lags if name != model and _replaces(lags, name, model)]
+    return min(
+        better,
+        key=lambda name: (max(lag.ratio for lag in lags[name].values()), -_gain(lags, name, model)),
+        default=model,
+    )
+
+
+def _decision(class_bytes: int, cells: List[Cell]) -> Decision:
+    times = _times_of(cells)
+    lags = _lags_of(times)
+    model = _by_model(cells, lags)
+    chosen = _chosen(lags, model)
+    scores = {
+        name: Score(
+            statistics.median(time.us for time in times[name].values()),
+            len(by_run),
+            min(lag.ratio for lag in by_run.values()),
+            max(lag.ratio for lag in by_run.values()),
+        )
+        for name, by_run in lags.items()
+    }
+    return Decision(class_bytes, chosen, model, _gain(lags, chosen, model), scores)
 
 
 def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
@@ -185,34 +202,34 @@ def decide(cells: Iterable[Cell]) -> Dict[Kind, List[Decision]]:
         groups.setdefault((kind_of(cell), int(cell["class_bytes"])), []).append(cell)
     found: Dict[Kind, List[Decision]] = {}
     for (kind, class_bytes), some in sorted(groups.items()):
-        scores = _scores_of(some)
-        model = _by_model(some, scores)
-        found.setdefault(kind, []).append(Decision(class_bytes, _chosen(some, scores, model), model, scores))
+        found.setdefault(kind, []).append(_decision(class_bytes, some))
     return found
+
+
+def rivals_of(decision: Decision) -> List[str]:
+    """The candidates that are still worth measuring: those that were close in some start, and the model's choice."""
+    return [
+        name
+        for name, score in decision.scores.items()
+        if name != HOST and (name == decision.by_model or score.least <= CLOSE)
+    ]
 
 
 def promise(decision: Decision) -> float:
     """How many times faster than the model's choice the best may be; 1 if more measuring could not change the choice.
 
-    It could where the best has not been confirmed yet, or others lie within its spread.
+    It could where others are close that have not been seen often enough, or the best has not been confirmed yet.
     """
-    best = min(decision.scores.values(), key=lambda score: score.ratio)
     model = decision.scores[decision.by_model]
-    if beats(best, model) and min(best.runs, model.runs) < RUNS:
-        return model.ratio / best.ratio
-    rivals = [score for score in decision.scores.values() if score is not best and not beats(best, score)]
-    widest = max((math.hypot(best.spread, score.spread) for score in rivals), default=0.0)
-    return 1 + widest if widest > LEAST_GAIN else 1.0
-
-
-def rivals_of(decision: Decision) -> List[str]:
-    """The candidates that are still worth measuring: the best, those within its spread, and the model's choice."""
-    best = min(decision.scores.values(), key=lambda score: score.ratio)
-    return [
-        name
-        for name, score in decision.scores.items()
-        if name != HOST and (name == decision.by_model or not beats(best, score))
+    close = [
+        score for name, score in decision.scores.items() if score.least <= CLOSE and name != decision.by_model
     ]
+    if not close:
+        return 1.0
+    alone = len(close) == 1 and model.least > CLOSE
+    if min(score.runs for score in [*close, model]) >= (RUNS if alone else VISITS):
+        return 1.0
+    return max(model.worst, 1 + LEAST_GAIN)
 
 
 def _entry(kind: Kind, first: int, last: int, decisions: List[Decision]) -> Dict[str, Any]:

@@ -93,6 +93,27 @@ def test_runs_that_contradict_each_other_replace_nothing():
     assert only(decide(cells + again))[0].chosen == "xhc"
 
 
+def states(*times):
+    """Starts of the benchmark in which the model's xhc, eager and tree take these times."""
+    return [
+        cell(name, us, run=run, predicted=order)
+        for run, some in enumerate(times)
+        for order, (name, us) in enumerate(zip(("xhc", "eager", "tree"), some))
+    ]
+
+
+def test_where_each_is_faster_at_times_the_one_that_is_never_slow_is_chosen():
+    cells = states((5.0, 4.0, 4.4), (9.0, 12.0, 9.4), (5.0, 4.0, 4.4))
+    assert only(decide(cells))[0].chosen == "tree"
+    cells = states((4.0, 5.0, 9.0), (9.0, 9.4, 6.0), (4.0, 5.0, 9.0))
+    assert only(decide(cells))[0].chosen == "xhc", "on the whole the model's choice is the fastest"
+
+
+def test_what_wins_little_and_loses_much_does_not_replace_the_models_choice():
+    cells = states((5.0, 4.0, 9.0), (5.0, 4.0, 9.0), (5.0, 7.0, 9.0))
+    assert only(decide(cells))[0].chosen == "xhc"
+
+
 def test_a_machine_that_is_slower_in_one_run_hides_no_winner():
     cells = [cell("xhc", 5.0, predicted=1), cell("eager", 4.0, predicted=2)]
     again = [cell("xhc", 15.0, predicted=1, run=2), cell("eager", 12.0, predicted=2, run=2)]
@@ -129,6 +150,11 @@ def test_sizes_for_which_there_is_one_choice_are_decided_together():
 def test_only_what_is_close_is_measured_again():
     clear = only(decide(twice([cell("xhc", 5.0, predicted=1), cell("eager", 2.0, predicted=2)])))[0]
     assert promise(clear) == 1
+    often = only(decide(states(*[(5.0, 5.1, 9.0)] * 5)))[0]
+    assert promise(often) == 1, "it has been seen often enough"
+    once_close = only(decide(states((5.0, 5.1, 9.0), (5.0, 9.0, 19.0))))[0]
+    assert promise(once_close) > 1
+    assert rivals_of(once_close) == ["xhc", "eager"]
     close = only(
         decide(
             twice(
