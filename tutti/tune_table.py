@@ -38,8 +38,9 @@ class Kind(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How a candidate did, `us` its time. `runs`: how many starts of the benchmark measured it. `least` and `worst`:
-    its time over that of the fastest candidate of the same start, where it did best and where it did worst."""
+    """How a candidate did, `us` its time, the geometric mean of all. `runs`: how many starts of the benchmark measured
+    it. `least` and `worst`: its time over that of the fastest candidate of the same start, where it did best and where
+    it did worst."""
 
     us: float
     runs: int
@@ -113,7 +114,7 @@ def _times_of(cells: List[Cell]) -> Dict[str, Dict[Tuple[int, int], _Time]]:
                 continue
             us = float(cell[f"{side}_us"])
             half = _half_width(float(cell[f"{side}_low_us"]), float(cell[f"{side}_high_us"]), us)
-            # Where a time was below what can be measured, nothing can be compared to it.
+            # Not 0, which no time can be compared to.
             found.setdefault(name, {})[int(cell["run"]), int(cell["bytes"])] = _Time(max(us, 1e-4), half)
     return {name: times for name, times in found.items() if {size for _, size in times} == sizes}
 
@@ -184,7 +185,7 @@ def _decision(class_bytes: int, cells: List[Cell]) -> Decision:
     chosen = _chosen(lags, model)
     scores = {
         name: Score(
-            statistics.median(time.us for time in times[name].values()),
+            statistics.geometric_mean(time.us for time in times[name].values()),
             len(by_run),
             min(lag.ratio for lag in by_run.values()),
             max(lag.ratio for lag in by_run.values()),

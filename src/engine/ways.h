@@ -24,7 +24,7 @@ class Ways {
       if (tries_[way] <= tries_[last]) last = way;
     }
     if (tries_[first] < first_tries) return tries / count % 2 == 0 ? first : last;
-    const int best = best_;
+    const int best = best_of(count);
     std::uint64_t turn = 0;
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
@@ -37,7 +37,9 @@ class Ways {
 
   /// Whether the call that takes this way is to be timed, then took(), or only counted: reading the clock twice takes
   /// tens of nanoseconds. The first ones, those by slower ways, and one of five others.
-  bool wants_time(int way) const { return tries_[way] < first_tries || way != best_ || calls_ % 5 == 0; }
+  bool wants_time(int way, int count) const {
+    return tries_[way] < first_tries || way != best_of(count) || calls_ % 5 == 0;
+  }
   void untimed() { ++calls_; }
 
   /// A way has taken so long, in any unit. Calls that nobody can time do not count.
@@ -62,6 +64,12 @@ class Ways {
   bool knows(int way) const { return tries_[way] > 0; }
 
  private:
+  /// Calls of one size may have more ways than others: what stores into a block may have three, what stores a bit less
+  /// only two.
+  int best_of(int count) const {
+    return best_ < count ? best_ : static_cast<int>(std::min_element(time_, time_ + count) - time_);
+  }
+
   static constexpr int first_tries = 3;
   /// Of two that are as good as each other one is kept: after a change the cache lines are where the other way left them.
   static constexpr double worth_a_change = 0.93;
@@ -77,7 +85,7 @@ class Trial {
  public:
   /// ways: null on a rank that does not decide, or has nothing to decide; it takes way 0.
   explicit Trial(Ways* ways, int count = 2)
-      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_)) {}
+      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_, count)) {}
 
   int way() const { return way_; }
   /// All are there, and could go any way.

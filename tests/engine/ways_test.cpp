@@ -45,7 +45,7 @@ TEST(Ways, SizesThatTakeTurnsDoNotMislead) {
       const int way = ways.next(2);
       second += way;
       const std::uint64_t size = i % 2 == phase ? 1 : 2;
-      ways.wants_time(way) ? ways.took(way, size * (way == 0 ? 300 : 100)) : ways.untimed();
+      ways.wants_time(way, 2) ? ways.took(way, size * (way == 0 ? 300 : 100)) : ways.untimed();
     }
     EXPECT_GT(second, 3600);
   }
@@ -76,7 +76,7 @@ TEST(Ways, TimesTheFirstCallsThoseByTheSlowerWayAndSomeOthers) {
   int timed = 0;
   for (int i = 0; i < 1000; ++i) {
     const int way = ways.next(2);
-    const bool wants = ways.wants_time(way);
+    const bool wants = ways.wants_time(way, 2);
     EXPECT_TRUE(wants || (i >= 6 && way == 1));
     timed += wants;
     wants ? ways.took(way, way == 0 ? 200 : 100) : ways.untimed();
@@ -103,6 +103,17 @@ TEST(Ways, OfTwoThatAreAsGoodKeepsOne) {
   }
   // No more than to look at the other.
   EXPECT_LT(changes, 2 * 4000 / 17 + 10);
+}
+
+TEST(Ways, ACallThatHasFewerTakesOneOfThem) {
+  Ways ways;
+  const std::vector<std::uint64_t> times{300, 200, 100};
+  for (int i = 0; i < 1000; ++i) {
+    const int count = i % 3 == 0 ? 2 : 3;
+    const int way = ways.next(count);
+    ASSERT_LT(way, count);
+    ways.took(way, times[static_cast<std::size_t>(way)]);
+  }
 }
 
 TEST(Ways, OneLongInterruptionDoesNotLastLong) {

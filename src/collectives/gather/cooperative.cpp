@@ -157,11 +157,11 @@ Task sender_that_waits(Operation& operation, const GatherArguments& arguments) {
   co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
 }
 
-Task sender(Operation& operation, const GatherArguments& arguments) {
+/// reachable: how peers reach its block. Of Gatherv only one that the root could read too comes here.
+Task sender(Operation& operation, const GatherArguments& arguments, memory::Region reachable) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
   auto* source = const_cast<std::byte*>(arguments.send);
-  const memory::Region reachable = communicator.node().reachable(source, arguments.bytes);
   const bool root_reads = reachable.loads_and_stores();
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {}, writes);
@@ -186,12 +186,6 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   co_await Meeting::meet(operation, meeting, root, distance_of(communicator.rank(), root, communicator.size()), copy);
 }
 
-/// Whether the sender of a Gatherv writes, in part or all. The root can read its block too.
-bool shared(Communicator& communicator, const GatherArguments& arguments) {
-  return arguments.bytes >= shared_min &&
-         communicator.node().reachable(arguments.send, arguments.bytes).loads_and_stores();
-}
-
 void run(Communicator& communicator, const GatherArguments& arguments) {
   const bool is_root = communicator.rank() == arguments.root;
   if (is_root && !arguments.regular) {
@@ -201,10 +195,12 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
   }
   if (!is_root && !arguments.regular && Letters(communicator).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
-  if (is_root)
-    operation.run(root(operation, arguments));
-  else if (arguments.regular || shared(communicator, arguments))
-    operation.run(sender(operation, arguments));
+  if (is_root) return operation.run(root(operation, arguments));
+  memory::Region reachable;
+  if (arguments.regular || arguments.bytes >= shared_min)
+    reachable = communicator.node().reachable(arguments.send, arguments.bytes);
+  if (arguments.regular || reachable.loads_and_stores())
+    operation.run(sender(operation, arguments, reachable));
   else
     operation.run(sender_that_waits(operation, arguments));
 }
