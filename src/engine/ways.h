@@ -14,7 +14,8 @@ class Ways {
   static constexpr int most = 3;
 
   /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
-  /// the less often, the more that costs. Programs repeat themselves, often in twos: no order here and no period does.
+  /// the less often, the more that costs, and the longer nothing has changed. Programs repeat themselves, often in twos:
+  /// no order here and no period does.
   int next(int count) const {
     int tries = 0;
     int first = 0, last = 0;  // of those that were tried least
@@ -25,12 +26,11 @@ class Ways {
     }
     if (tries_[first] < first_tries) return tries / count % 2 == 0 ? first : last;
     const int best = best_of(count);
-    std::uint64_t turn = 0;
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
       const double times = time_[way] / time_[best];
-      if (calls_ % (times < 1.5 ? 17 : times < 3 ? 65 : 257) == turn) return way;
-      turn += 8;
+      const std::uint64_t period = times < 1.5 ? 17 : times < 3 ? 65 : 257;
+      if (calls_ - looked_[way] >= std::min(longest_period, period << patience_ | 1)) return way;
     }
     return best;
   }
@@ -47,17 +47,29 @@ class Ways {
     double& known = time_[way];
     const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
     // What a first call finds in no cache is not the way's, and neither is an interruption.
-    if (tries_[way] < first_tries)
+    const bool first = tries_[way] < first_tries;
+    if (first)
       known = tries_[way]++ == 0 ? now : std::min(now, known);
     else if (now < known)
       known += (now - known) / 2;
     else
       known += (std::min(now, 4 * known) - known) / 4;
-    ++calls_;
+    looked_[way] = ++calls_;
     int fastest = best_;
     for (int other = 0; other < most; ++other)
       if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
-    if (time_[fastest] < worth_a_change * time_[best_]) best_ = fastest;
+    const bool changes = time_[fastest] < worth_a_change * time_[best_];
+    if (changes) best_ = fastest;
+    const double times = time_[best_] / usual_;
+    if (first || changes || times > 2 || times < 0.5) {
+      // Others may have become faster too, and are to be looked at as soon as they were before.
+      for (int other = 0; other < most; ++other)
+        if (!first && !changes && times < 0.5 && other != best_) time_[other] *= times;
+      usual_ = time_[best_];
+      patience_ = 0;
+    } else if (way != best_ && patience_ < patience_max) {
+      ++patience_;
+    }
   }
 
   /// It has been taken, and timed.
@@ -73,11 +85,17 @@ class Ways {
   static constexpr int first_tries = 3;
   /// Of two that are as good as each other one is kept: after a change the cache lines are where the other way left them.
   static constexpr double worth_a_change = 0.93;
+  /// The periods between looks double so often.
+  static constexpr int patience_max = 4;
+  static constexpr std::uint64_t longest_period = 513;
 
   std::uint64_t calls_ = 0;
   double time_[most] = {};
-  int tries_[most] = {};  ///< up to first_tries
-  int best_ = 0;          ///< the fastest, or so nearly that it was kept
+  int tries_[most] = {};             ///< up to first_tries
+  int best_ = 0;                     ///< the fastest, or so nearly that it was kept
+  std::uint64_t looked_[most] = {};  ///< calls before a way was timed last
+  double usual_ = 0;  ///< time of the best one when it became that, or began to take twice or half as long
+  int patience_ = 0;  ///< looks since then that have changed nothing, up to patience_max
 };
 
 /// One call that takes one of some ways, and is timed if that is wanted, by the rank that decides.
