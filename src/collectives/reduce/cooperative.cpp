@@ -3,13 +3,15 @@
 // Phase 1: both expose their send buffers, the root its receive buffer too, and says how many bytes there are. Phase 2:
 // the other rank reduces from the front, the root from the back, until they meet; the root finds out whether that pays,
 // and reduces everything if not (MeetOrRead). Phase 3: both wait until the other has finished.
-// Cost: two flag hops and those of the meeting; n bytes read by both together from each buffer, 3n/16 to 10n/16 of the
+// Of small messages the root reduces alone: only the other rank exposes its buffer, and waits until it was read.
+// Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to 10n/16 of the
 // result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
 // Requires: two ranks. Single copy, XHC section III.C; the meeting is ours: storing to the root's memory takes as long
 // as reading it where the cores share a cache, and twice as long or more where they do not.
 
 #include <optional>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
@@ -19,8 +21,14 @@ namespace tutti {
 
 namespace {
 
-constexpr Meeting::Shares shares{.front = 3, .back = 10};
-constexpr Meeting::Shares all_by_root{.front = 0, .back = 0};
+/// Halves of what is too short to meet in; from there on the root reads faster than the other rank stores.
+constexpr Meeting::Shares shares_of(std::size_t bytes) {
+  if (bytes <= std::size_t{64} * 1024) return {.front = 4, .back = 12};
+  return {.front = 3, .back = 10};
+}
+
+/// Below this the root reduces alone: to find each other, and what is faster, takes longer than to reduce half.
+constexpr std::size_t shared_min = std::size_t{16} * 1024;
 
 /// What the root says in its post: the other rank stores its part through the caches; there is no such part.
 constexpr std::uint64_t through_caches = 1;
@@ -60,8 +68,15 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, store);
   };
   // By the root's bytes on both ranks.
-  const Meeting meeting(is_root ? buffers.count * element : theirs, 2, meet ? shares : all_by_root);
-  if (is_root) {
+  const std::size_t bytes = is_root ? buffers.count * element : theirs;
+  const Meeting meeting(bytes, 2, shares_of(bytes));
+  if (!meet && is_root) {
+    reduce(0, bytes);
+    operation.publish(operation.own().done.flag[0]);
+    choice->ends();
+  } else if (!meet) {
+    co_await operation.has(operation.slot(other).done.flag[0], 0, other);
+  } else if (is_root) {
     meeting.help(operation, other, 1, reduce);
     co_await operation.has(operation.slot(other).done.flag[0], meeting.awaited(operation, 1), other);
     choice->ends();
@@ -72,8 +87,37 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   collect_result(buffers);
 }
 
+/// No coroutine: each waits for the other once.
+void reduce_alone(Operation& operation, const ReduceArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const int other = 1 - self;
+  if (self == arguments.root) {
+    operation.wait(operation.slot(other).post.flag, 0, other);
+    RemoteBuffer sources[2];
+    sources[self] = {self, own_memory(arguments.send)};
+    sources[other] = {other, posted_source(operation, other)};
+    const RemoteBuffer destination{self, own_memory(arguments.receive)};
+    reduce_range(communicator, *arguments.combiner, {0, arguments.count}, sources, 2, &destination, 1, arguments.store);
+    operation.publish(operation.own().done.flag[0]);
+  } else {
+    auto* const send = const_cast<std::byte*>(arguments.send);
+    const Exposure source = expose(operation, send, arguments.bytes(), Side::source);
+    if (source.copied) copy_bytes(source.local, send, arguments.bytes());
+    post(operation, source, {});
+    if (source.in_the_ring) return;
+    operation.wait(operation.slot(other).done.flag[0], 0, other);
+    communicator.check(other, operation.sequence());
+  }
+  communicator.seen_all(operation.sequence());
+}
+
 void run(Communicator& communicator, const ReduceArguments& arguments) {
   Operation operation(communicator, "Reduce");
+  if (arguments.bytes() < shared_min) {
+    reduce_alone(operation, arguments);
+    return operation.complete();
+  }
   operation.run(body(operation, arguments));
 }
 
