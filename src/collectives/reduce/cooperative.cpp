@@ -4,8 +4,8 @@
 // the other rank reduces from the front, the root from the back, until they meet; the root finds out whether that pays,
 // and reduces everything if not (MeetOrRead). Phase 3: both wait until the other has finished.
 // Of small messages the root reduces alone: only the other rank exposes its buffer, and waits until it was read.
-// Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to 10n/16 of the
-// result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
+// Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to
+// 3n/4 of the result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
 // Requires: two ranks. Single copy, XHC section III.C; the meeting is ours: storing to the root's memory takes as long
 // as reading it where the cores share a cache, and twice as long or more where they do not.
 
@@ -128,12 +128,22 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
     "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      const double staged = shape.reach == selection::Reach::staged ? bytes : 0.0;
+      if (shape.bytes < shared_min)
+        return selection::Cost{.hops = 3.0,
+                               .rounds = 2,
+                               .remote_bytes = bytes,
+                               .slot_bytes = staged,
+                               .reduced_bytes = bytes,
+                               .exposures = 1,
+                               .startups = 1,
+                               .concurrency = 1};
       // The root's part: it reads the other's half and more, the other rank reads and stores the rest.
       constexpr double part = 0.6;
       return selection::Cost{.hops = 4.4,
                              .rounds = 4,
                              .remote_bytes = bytes * (1 - part) * 2,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .slot_bytes = 2 * staged,
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 3.0 + bytes / usual_block_bytes,
