@@ -87,7 +87,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
     "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 4.4,
+      return selection::Cost{.hops = 3.75,
                              .rounds = 2,
                              // As by direct or by share, whichever is faster, and the looks at the other way.
                              .remote_bytes = 0.97 * bytes,

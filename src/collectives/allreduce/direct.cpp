@@ -67,7 +67,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 4.2 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 4.4 + 0.2 * shape.ranks,
                              .rounds = 2,
                              // From its own buffer to its own buffer; what comes from another core is reduced faster
                              // than it comes.
