@@ -105,6 +105,19 @@ TEST(Ways, OfTwoThatAreAsGoodKeepsOne) {
   EXPECT_LT(changes, 2 * 4000 / 17 + 10);
 }
 
+TEST(Ways, AWayThatTakesMuchLongerIsNotTriedAgainSoon) {
+  Ways ways;
+  const std::vector<std::uint64_t> times{100, 110, 500};
+  std::vector<int> taken(3);
+  for (int i = 0; i < 40; ++i) {
+    const int way = ways.next(3);
+    ++taken[static_cast<std::size_t>(way)];
+    ways.took(way, times[static_cast<std::size_t>(way)]);
+  }
+  EXPECT_GE(taken[1], 3);
+  EXPECT_EQ(taken[2], 1);
+}
+
 TEST(Ways, LooksLessOftenTheLongerNothingChanges) {
   Ways ways;
   const int early = second_taken(ways, 300, 100, 120);
