@@ -61,22 +61,29 @@ class Ways {
       if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
     const bool changes = time_[fastest] < worth_a_change * time_[best_];
     if (changes) best_ = fastest;
+    if (first || changes) return starts_again();
     const double times = time_[best_] / usual_;
-    if (first || changes || times > 2 || times < 0.5) {
-      // Others may have become faster too, and are to be looked at as soon as they were before.
+    if (times < 0.5) {
+      // The others may have become faster too, and are to be looked at as soon as if they had.
       for (int other = 0; other < most; ++other)
-        if (!first && !changes && times < 0.5 && other != best_) time_[other] *= times;
-      usual_ = time_[best_];
-      patience_ = 0;
-    } else if (way != best_ && patience_ < patience_max) {
-      ++patience_;
+        if (other != best_) time_[other] *= times;
     }
+    if (times < 0.5 || times > 2)
+      starts_again();
+    else if (way != best_ && patience_ < patience_max)
+      ++patience_;
   }
 
   /// It has been taken, and timed.
   bool knows(int way) const { return tries_[way] > 0; }
 
  private:
+  /// What comes now is the usual, and the others are looked at often.
+  void starts_again() {
+    usual_ = time_[best_];
+    patience_ = 0;
+  }
+
   /// Calls of one size may have more ways than others: what stores into a block may have three, what stores a bit less
   /// only two.
   int best_of(int count) const {

@@ -21,7 +21,8 @@ namespace tutti {
 
 namespace {
 
-/// Halves of what is too short to meet in; from there on the root reads faster than the other rank stores.
+/// Of short messages as much on either side: 16 KiB leave no room to meet in. Of longer ones more to the root, which reads
+/// faster than the other rank stores.
 constexpr Meeting::Shares shares_of(std::size_t bytes) {
   if (bytes <= std::size_t{64} * 1024) return {.front = 4, .back = 12};
   return {.front = 3, .back = 10};
