@@ -1,5 +1,7 @@
 #include "engine/task.h"
 
+#include <algorithm>
+
 namespace tutti {
 
 void* Operation::allocate_frame(std::size_t bytes) {
@@ -10,6 +12,10 @@ void* Operation::allocate_frame(std::size_t bytes) {
     return frame;
   }
   return more_frames_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+}
+
+bool Operation::can_progress() const {
+  return std::any_of(parked_.begin(), parked_.end(), [](const Parked& role) { return role.came(role.awaiter); });
 }
 
 bool Operation::progress() {
@@ -40,7 +46,7 @@ void Operation::both(Task first, Task second) {
     if (progress()) continue;
     const int peer = parked_.empty() ? communicator_.rank() : *parked_.front().peer;
     sync::WaitReason reason{collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
-    sync::wait(*communicator_.node().waiter, reason, [this] { return progress(); });
+    sync::wait(*communicator_.node().waiter, reason, [this] { return can_progress(); });
   }
   --roles_;
   first.rethrow();

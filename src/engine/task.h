@@ -183,6 +183,8 @@ class Operation {
     parked_.push_back(
         {handle, &awaiter, [](void* waiting) { return static_cast<Awaiter*>(waiting)->came(); }, &awaiter.peer});
   }
+  /// Whether a parked role has what it waits for.
+  bool can_progress() const;
   /// Resumes every parked role that has what it waits for; true if there was one.
   bool progress();
 

@@ -68,7 +68,7 @@ class Waiter {
   bool sleepers_possible = false;  ///< publishers must call `wake`
 };
 
-/// Waits until poll() is true.
+/// Waits until poll() is true, and then stays true: whoever goes to sleep asks once more before.
 template <class Poll>
 inline void wait(Waiter& waiter, const WaitReason& reason, Poll&& poll) {
   // A peer that comes at once is seen at once: a pause costs tens of nanoseconds, as much as half a flag hop.

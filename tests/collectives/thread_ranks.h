@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,25 @@
 #include "topology/machine.h"
 
 namespace tutti::test {
+
+/// Yields as the default policy does, and sees to it that what has come stays: policies may ask more than once.
+class YieldingWaiter : public sync::Waiter {
+ public:
+  YieldingWaiter() {
+    sync::WaitOptions options;
+    options.mode = sync::WaitOptions::Mode::yield;
+    policy_ = sync::make_waiter(options);
+    spin = 10;
+  }
+  void idle(sync::WaitState& state) override {
+    if ((*state.ready)() && !(*state.ready)()) throw std::logic_error("a poll that was true is false");
+    policy_->idle(state);
+  }
+  void wake(const int* peers, int count) override { policy_->wake(peers, count); }
+
+ private:
+  std::unique_ptr<sync::Waiter> policy_;
+};
 
 /// How ranks reach each other's buffers in a test.
 enum class Reach { direct, xpmem, cma, staged };
@@ -74,10 +94,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->window_shared = world.reach == Reach::direct;
     node->cma = world.reach == Reach::cma;
     node->placement = topology::place(*machine, unknown);
-    sync::WaitOptions options;
-    options.mode = sync::WaitOptions::Mode::yield;
-    options.spin = 10;
-    node->waiter = sync::make_waiter(options);
+    node->waiter = std::make_unique<YieldingWaiter>();
     peers[i] = {getpid(), node->arena->base(), nullptr, nullptr};
     if (world.reach == Reach::xpmem) {
       tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
