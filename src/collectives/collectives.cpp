@@ -186,7 +186,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
     algorithm->run(communicator_, part);
     return true;
   }
-  const std::size_t segment = communicator_.node().settings.segment;
+  const std::size_t segment = segment_bytes(communicator_.node().settings);
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
     part.buffer = arguments.buffer + at;
     part.bytes = std::min(segment, arguments.bytes - at);
@@ -208,7 +208,8 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
     algorithm->run(communicator_, part);
     return true;
   }
-  const std::size_t segment = std::max<std::size_t>(1, communicator_.node().settings.segment / combiner.element_bytes);
+  const std::size_t segment =
+      std::max<std::size_t>(1, segment_bytes(communicator_.node().settings) / combiner.element_bytes);
   for (std::size_t at = 0; at < arguments.count; at += segment) {
     part.send = arguments.send + at * combiner.element_bytes;
     if (arguments.receive) part.receive = arguments.receive + at * combiner.element_bytes;

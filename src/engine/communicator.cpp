@@ -57,6 +57,7 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
       own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
       slot_bytes_(slot_bytes_of(node.settings, size_)),
       sources_(static_cast<std::size_t>(size_)),
+      destinations_(static_cast<std::size_t>(size_)),
       placement_(topology::subset(node.placement, node_ranks_)) {
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
@@ -138,6 +139,7 @@ void Communicator::disagree(int rank, std::uint64_t sequence) {
 }
 
 void Communicator::leave(std::uint64_t sequence) {
+  truncated = false;  // the error of this call is another
   shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::operation].set(sync::stamp(sequence));
   const bool begun = slot(rank_, sequence).post.signature.get() == signature(sequence);
   complete(sequence);

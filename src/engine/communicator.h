@@ -2,6 +2,7 @@
 // itself.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -78,6 +79,11 @@ inline constexpr int levels_max = 14;
 /// Progress of the flags is counted in grains, so that it fits beside the sequence number.
 inline constexpr std::size_t grain_bytes = 4096;
 inline constexpr std::size_t operation_bytes_max = grain_bytes * sync::progress_max / 2;
+
+/// TUTTI_SEGMENT, or the nearest to it that an operation can carry.
+inline std::size_t segment_bytes(const Settings& settings) {
+  return std::clamp<std::size_t>(settings.segment, 1, operation_bytes_max);
+}
 
 /// Grains whose end is at or before byte `end` of `total`; the last grain may be short.
 constexpr std::uint64_t grains_complete(std::size_t end, std::size_t total) {
@@ -244,6 +250,8 @@ class Communicator final : public sync::Party {
   }
   /// One pointer a member, for the sources of a reduction.
   const void** sources() { return sources_.data(); }
+  /// And one for its results.
+  std::byte** destinations() { return destinations_.data(); }
   /// What this rank has learned about messages of about so many bytes.
   Ways& ways(Learned what, std::size_t bytes) {
     auto& of_sizes = ways_[static_cast<std::size_t>(what)];
@@ -315,6 +323,7 @@ class Communicator final : public sync::Party {
   std::vector<std::byte> scratch_;
   std::array<std::vector<Ways>, static_cast<std::size_t>(Learned::count)> ways_;  ///< by bits of the size
   std::vector<const void*> sources_;
+  std::vector<std::byte*> destinations_;
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;

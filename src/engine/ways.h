@@ -48,7 +48,7 @@ class Ways {
     double& known = time_[way];
     const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
     // What a first call finds in no cache is not the way's, and neither is an interruption.
-    const bool first = tries_[way] < first_tries;
+    const bool first = tries_of(way) < first_tries;
     if (first)
       known = tries_[way]++ == 0 ? now : std::min(now, known);
     else if (now < known)

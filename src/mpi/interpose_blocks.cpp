@@ -49,7 +49,8 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
   if (too_long) own.widen(send.bytes(own_index));
 
   ScatterArguments arguments;
-  arguments.bytes = in_place ? send.bytes(own_index) : own.bytes(0);
+  // Not the root's room, which may be more than it has to send.
+  arguments.bytes = is_root ? send.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) send.leave_out(own_index);
   code = send.pack();

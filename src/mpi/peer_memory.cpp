@@ -93,10 +93,12 @@ bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint6
   std::uint64_t seen = 0;
   try {
     peer.copy_from({memory::Kind::cma, address}, 0, &seen, sizeof seen);
-    if (seen == magic_value) peer.copy_to({memory::Kind::cma, address}, 0, &own_word, sizeof seen);
+    if (seen != magic_value) return false;
+    peer.copy_to({memory::Kind::cma, address}, 0, &own_word, sizeof seen);
+    return true;
   } catch (const std::exception&) {
+    return false;
   }
-  return seen == magic_value;
 }
 
 /// Maps what was opened. The ways that work with every peer. Takes the descriptors.

@@ -196,6 +196,20 @@ void multiply(void*, void* destination, const void* const* sources, std::size_t 
   }
 }
 
+TEST(Segments, OfAnySizeThatSomebodySetsWork) {
+  for (const std::size_t segment : {std::size_t{0}, std::size_t{1} << 60}) {
+    World world = world_of(3, Reach::direct, "flat", "");
+    world.settings.segment = segment;
+    world.settings.eager_max = 64;
+    run_ranks(world, [](int rank, Collectives& collectives) {
+      const std::vector<std::byte> sent = pattern(3000, 0);
+      std::vector<std::byte> buffer = rank == 0 ? sent : std::vector<std::byte>(sent.size());
+      ASSERT_TRUE(collectives.bcast({buffer.data(), buffer.size(), 0}));
+      ASSERT_EQ(buffer, sent);
+    });
+  }
+}
+
 TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
   for (const int ranks : rank_counts())
     run_ranks(world_of(ranks, Reach::direct, "l3+numa+socket", ""), [&](int rank, Collectives& collectives) {

@@ -1,10 +1,11 @@
-/* without_cma PROGRAM ARGUMENTS...: runs a program that may not use process_vm_readv and process_vm_writev, as in many
- * containers: a seccomp filter answers EPERM. */
+/* without_cma [--writes] PROGRAM ARGUMENTS...: runs a program that may not use process_vm_readv and process_vm_writev, as
+ * in many containers, or only not the second: a seccomp filter answers EPERM. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,16 +14,19 @@
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 int main(int argc, char** argv) {
+  const int writes_only = argc > 1 && strcmp(argv[1], "--writes") == 0;
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, writes_only ? SYS_process_vm_writev : SYS_process_vm_readv, 2, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 1, 0),
       ALLOW,
       DENY,
   };
   struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  argv += writes_only;
+  argc -= writes_only;
   if (argc < 2) {
-    fprintf(stderr, "usage: without_cma PROGRAM ARGUMENTS...\n");
+    fprintf(stderr, "usage: without_cma [--writes] PROGRAM ARGUMENTS...\n");
     return 2;
   }
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
