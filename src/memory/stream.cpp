@@ -44,7 +44,7 @@ const bool has_avx = __builtin_cpu_supports("avx") != 0;
 
 }  // namespace
 
-void stream_copy(void* destination, const void* source, std::size_t bytes) {
+void stream_part(void* destination, const void* source, std::size_t bytes) {
   auto* to = static_cast<char*>(destination);
   const auto* from = static_cast<const char*>(source);
   const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
@@ -62,16 +62,26 @@ void stream_copy(void* destination, const void* source, std::size_t bytes) {
   from += lines * line;
   bytes -= lines * line;
   std::memcpy(to, from, bytes);
-  // Streaming stores are not ordered with the flag that follows unless they are told to be.
+}
+
+// Streaming stores are not ordered with the flag that follows unless they are told to be.
+void stream_fence() {
   _mm_sfence();
 }
 
 #else
 
-void stream_copy(void* destination, const void* source, std::size_t bytes) {
+void stream_part(void* destination, const void* source, std::size_t bytes) {
   std::memcpy(destination, source, bytes);
 }
 
+void stream_fence() {}
+
 #endif
+
+void stream_copy(void* destination, const void* source, std::size_t bytes) {
+  stream_part(destination, source, bytes);
+  stream_fence();
+}
 
 }  // namespace tutti::memory

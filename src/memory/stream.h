@@ -14,4 +14,8 @@ enum class Store { cached, streaming_to_peers, streaming };
 /// Where the processor has no such stores this is memcpy.
 void stream_copy(void* destination, const void* source, std::size_t bytes);
 
+/// One of many such copies: what it stores is visible only to whoever sees a flag set after stream_fence().
+void stream_part(void* destination, const void* source, std::size_t bytes);
+void stream_fence();
+
 }  // namespace tutti::memory

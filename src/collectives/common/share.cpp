@@ -4,6 +4,18 @@
 
 namespace tutti {
 
+namespace {
+
+/// Elements of a result to be made before they are stored past the caches, to `destination` first: few, so that what is
+/// loaded for the next ones and what is stored of these goes on at the same time; up to the end of a cache line.
+std::size_t streamed_elements(const std::byte* destination, std::size_t element) {
+  constexpr std::size_t piece = 2048;
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(destination) % cache_line_bytes;
+  return std::max<std::size_t>(1, (piece - over) / element);
+}
+
+}  // namespace
+
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot) {
   const std::size_t bytes = count * combiner.element_bytes;
@@ -36,39 +48,58 @@ void reduce_range(Communicator& communicator, const Combiner& combiner, Range ra
   const auto scratch = [&](std::size_t i) {
     return communicator.scratch((source_count + 1) * block * element) + i * block * element;
   };
-  const void** pointers = communicator.sources();
+  const void** from = communicator.sources();
+  std::byte** to = communicator.destinations();
   // Results are made at the own buffer if that is among the destinations.
-  std::size_t first_destination = 0;
+  std::size_t first = 0;
   for (std::size_t i = 0; i < destination_count; ++i)
-    if (destinations[i].rank == communicator.rank()) first_destination = i;
+    if (destinations[i].rank == communicator.rank()) first = i;
+  const auto how = [&](std::size_t i) { return store_at(communicator, destinations[i], store); };
+  const auto place = [](const RemoteBuffer& buffer, std::size_t offset) {
+    return offset + static_cast<std::size_t>(buffer.shift);
+  };
+  bool to_be_ordered = false;
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
     const std::size_t offset = at * element;
     const std::size_t bytes = elements * element;
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
-      const std::size_t from = offset + static_cast<std::size_t>(sources[i].shift);
-      if (const std::byte* pointer = peer.pointer(sources[i].region, from, bytes)) {
-        pointers[i] = pointer;
-      } else {
-        peer.copy_from(sources[i].region, from, scratch(i), bytes);
-        pointers[i] = scratch(i);
-      }
+      from[i] = peer.pointer(sources[i].region, place(sources[i], offset), bytes);
+      if (from[i]) continue;
+      peer.copy_from(sources[i].region, place(sources[i], offset), scratch(i), bytes);
+      from[i] = scratch(i);
     }
-    const auto to = [&](const RemoteBuffer& destination) {
-      return offset + static_cast<std::size_t>(destination.shift);
-    };
-    const RemoteBuffer& first = destinations[first_destination];
-    std::byte* result = communicator.peer(first.rank).pointer(first.region, to(first), bytes);
-    const bool elsewhere = result == nullptr || store_at(communicator, first, store) != memory::Store::cached;
-    if (elsewhere) result = scratch(source_count);
-    combiner(result, pointers, source_count, elements);
-    for (std::size_t i = 0; i < destination_count; ++i)
-      if (elsewhere || i != first_destination)
-        communicator.peer(destinations[i].rank)
-            .copy_to(destinations[i].region, to(destinations[i]), result, bytes,
-                     store_at(communicator, destinations[i], store));
+    const std::byte* streamed = nullptr;
+    bool all_mapped = true;
+    for (std::size_t i = 0; i < destination_count; ++i) {
+      to[i] = communicator.peer(destinations[i].rank)
+                  .pointer(destinations[i].region, place(destinations[i], offset), bytes);
+      all_mapped = all_mapped && to[i];
+      if (how(i) != memory::Store::cached) streamed = to[i];
+    }
+    const bool elsewhere = !to[first] || how(first) != memory::Store::cached;
+    const bool in_pieces = streamed && all_mapped && combiner.kernel;
+    for (std::size_t done = 0; done < elements;) {
+      const std::size_t part =
+          in_pieces ? std::min(elements - done, streamed_elements(streamed + done * element, element)) : elements;
+      std::byte* const result = elsewhere ? scratch(source_count) : to[first] + done * element;
+      combiner(result, from, source_count, part);
+      for (std::size_t i = 0; i < destination_count; ++i) {
+        if (i == first && !elsewhere) continue;
+        if (in_pieces && how(i) != memory::Store::cached)
+          memory::stream_part(to[i] + done * element, result, part * element);
+        else
+          communicator.peer(destinations[i].rank)
+              .copy_to(destinations[i].region, place(destinations[i], offset + done * element), result, part * element,
+                       how(i));
+      }
+      for (std::size_t i = 0; i < source_count; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
+      done += part;
+    }
+    to_be_ordered = to_be_ordered || in_pieces;
   }
+  if (to_be_ordered) memory::stream_fence();
 }
 
 }  // namespace tutti
