@@ -11,7 +11,7 @@ namespace tutti {
 
 class Ways {
  public:
-  static constexpr int most = 3;
+  static constexpr int most = 4;
 
   /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
   /// the less often, the more that costs, and the longer nothing has changed. Programs repeat themselves, often in twos:

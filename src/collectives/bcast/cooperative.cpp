@@ -2,8 +2,8 @@
 //
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
-// Of two ranks the reader finds out whether that pays, and reads everything if not (MeetOrRead). Phase 3: all wait
-// until the root and the readers have finished.
+// Of two ranks the reader finds out whether that pays, and reads everything or has the root store everything if not
+// (MeetOrRead). Phase 3: all wait until the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's
 // post, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
@@ -21,11 +21,13 @@ namespace {
 /// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
+constexpr Meeting::Shares all_stored{.front = 0, .back = 0};
 
 /// What a reader says in its post: it copies everything itself, and the root must not store; the root stores its part
-/// through the caches.
+/// through the caches; or all, of two ranks.
 constexpr std::uint64_t copies_all = 1;
 constexpr std::uint64_t through_caches = 2;
+constexpr std::uint64_t copies_nothing = 4;
 /// What the root says in its post: its buffer can be read as it is.
 constexpr std::uint64_t all_is_ready = 1;
 
@@ -43,7 +45,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   post(operation, mine, {}, mine.copied ? 0 : all_is_ready);
   if (mine.copied) copy_in(operation, arguments, mine);
 
-  const Meeting meeting(arguments.bytes, communicator.size(), shares);
+  Meeting meeting(arguments.bytes, communicator.size(), shares);
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     const sync::Flag& posted = operation.slot(reader).post.flag;
@@ -51,6 +53,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const memory::Region region = posted_destination(operation, reader);
     const std::uint64_t said = posted.get();
     if (!region.loads_and_stores() || (said & copies_all) != 0) continue;
+    if ((said & copies_nothing) != 0) meeting = Meeting(arguments.bytes, communicator.size(), all_stored);
     const memory::Store store = (said & through_caches) != 0 ? memory::Store::cached : arguments.store;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
       communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, store);
@@ -72,17 +75,20 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   // The root stores only where it can do so directly; anything else is read by its owner.
   const bool root_can_store = reachable.loads_and_stores();
   // The root cannot tell how long it takes: the reader finishes after it where they meet, and before it where not.
-  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes, arguments.store);
+  MeetOrRead choice(communicator, Learned::bcast, arguments.bytes, arguments.store, true);
   const bool helped = root_can_store && choice.meet();
   post(operation, {}, root_can_store ? Exposure{reachable, arguments.buffer, false, false} : Exposure{},
        !helped                   ? copies_all
        : choice.through_caches() ? through_caches
+       : choice.store_all()      ? copies_nothing
                                  : 0);
 
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
   if (root_can_store) choice.begins();
-  const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), shares) : Meeting(arguments.bytes);
+  const Meeting meeting = helped
+                              ? Meeting(arguments.bytes, communicator.size(), choice.store_all() ? all_stored : shares)
+                              : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
   // What need not be copied is ready with the post: one line to look at, not two.
   const bool copied_in = (posted.get() & all_is_ready) == 0;

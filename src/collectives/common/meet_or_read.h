@@ -1,7 +1,8 @@
 // Of two ranks of which one has the bytes and the other wants them: whether they meet in the middle (meeting.h), or the
 // one that wants them reads everything; and if they meet, whether what is stored goes past the caches (store_ways.h).
 // While the bytes are in a core's private caches, storing into that core's memory may take several times as long as
-// reading from it, so that half of the work takes longer than the whole.
+// reading from it, so that half of the work takes longer than the whole. Stored past its caches, all of it may take less
+// time than both halves, of which the one that is read holds up the other, where the two share no cache.
 //
 // One of the two decides, says so in its post, and times what comes of it, from when both are there until it
 // has finished (Ways).
@@ -15,11 +16,15 @@ namespace tutti {
 class MeetOrRead {
  public:
   /// For this call at the rank that decides. With other than two ranks they meet. store: of what is stored into another
-  /// rank's memory, if that may be done otherwise.
-  MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes, memory::Store store = memory::Store::cached)
-      : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr, ways_of(store)) {}
+  /// rank's memory, if that may be done otherwise. may_store_all: then there is no need to meet.
+  MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes, memory::Store store = memory::Store::cached,
+             bool may_store_all = false)
+      : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr,
+               ways_of(store) + (may_store_all && store == memory::Store::streaming_to_peers ? 1 : 0)) {}
 
   bool meet() const { return trial_.way() != way_reads; }
+  /// They meet at the front: everything is stored.
+  bool store_all() const { return trial_.way() == way_stores_all; }
   /// They meet, and what is stored goes through the caches, whatever was asked for.
   bool through_caches() const { return trial_.way() == way_through_caches; }
   /// Both are there, and could do either.
