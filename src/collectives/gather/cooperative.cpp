@@ -121,6 +121,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
       static_cast<std::uint64_t>(help) | (helps && choice->through_caches() ? through_caches : 0);
   const ExposedBlocks mine = post_blocks(operation, blocks, ranks, Side::destination, false, arguments.root, said);
   keep_own_block(communicator, arguments);
+  bool all_read = false;  // of two ranks
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
@@ -139,9 +140,11 @@ Task root(Operation& operation, const GatherArguments& arguments) {
         communicator.peer(sender).copy_from(region, begin, block + begin, std::min(end, bytes) - begin,
                                             arguments.store);
     });
+    all_read = help == Help::with_all;
   }
   communicator.seen_all(operation.sequence());
-  for (int i = 1; i < communicator.size(); ++i) {
+  // Of a sender that has written nothing there is no word to wait for.
+  for (int i = 1; i < communicator.size() && !all_read; ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
