@@ -38,8 +38,8 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const Post& post = operation.slot(writer).post;
     co_await operation.has(post.flag, 1, writer);
     if (letters.open(sequence, writer, 0, blocks.at(index), bytes)) continue;
-    fitting(communicator, post.regions.bytes, bytes);
-    if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), bytes);
+    const std::size_t came = fitting(communicator, post.regions.bytes, bytes);
+    if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), came);
   }
   if (saw_all) communicator.seen_all(sequence);
 }

@@ -118,6 +118,8 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
       const double part = mapped && shape.ranks > 2 ? 1.0 - 0.25 / shape.ranks : 1.0;
       const double stored = bytes * (shape.ranks - 1) * (1 - part);
       const double either = mapped && shape.ranks == 2 ? bytes : 0.0;
+      // The last part of a very long block both copy, whoever has finished first.
+      const double own = either > 0 && shape.bytes > std::size_t{512} * 1024 ? 0.96 * bytes : bytes;
       return selection::Cost{.hops = 3.0 + 0.4 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
                              .rounds = stored > 0 ? 4.0 : 2.0,
@@ -130,7 +132,7 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .workers = static_cast<double>(shape.ranks - 1),
                              .held_bytes = bytes * (shape.ranks + 1),
-                             .beside = {.copied_bytes = bytes, .remote_bytes = stored, .written_bytes = stored}};
+                             .beside = {.copied_bytes = own, .remote_bytes = stored, .written_bytes = stored}};
     },
     run};
 
