@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "mpi/large_elements.h"
+
 namespace tutti::mpi {
 
 namespace {
@@ -158,33 +160,10 @@ bool is_plain(MPI_Datatype datatype, int depth) {
 /// Pieces small enough for the int arguments of MPI_Pack.
 constexpr std::size_t piece_bytes = std::size_t{1} << 29;
 
-/// One element may be larger than that. It takes the forms with MPI_Count, which not all hosts have.
-constexpr bool needs_large_pack(std::size_t element_bytes) {
+/// One element may be larger than that.
+constexpr bool is_large(std::size_t element_bytes) {
   return element_bytes > std::numeric_limits<int>::max();
 }
-#if TUTTI_HAS_LARGE_COUNTS
-bool has_large_pack() {
-  return host.Pack_c && host.Unpack_c;
-}
-int large_pack(const void* from, MPI_Datatype datatype, std::byte* to, std::size_t bytes, MPI_Comm communicator) {
-  MPI_Count position = 0;
-  return host.Pack_c(from, 1, datatype, to, static_cast<MPI_Count>(bytes), &position, communicator);
-}
-int large_unpack(const std::byte* from, std::size_t bytes, void* to, MPI_Datatype datatype, MPI_Comm communicator) {
-  MPI_Count position = 0;
-  return host.Unpack_c(from, static_cast<MPI_Count>(bytes), &position, to, 1, datatype, communicator);
-}
-#else
-bool has_large_pack() {
-  return false;
-}
-int large_pack(const void*, MPI_Datatype, std::byte*, std::size_t, MPI_Comm) {
-  return MPI_ERR_TYPE;
-}
-int large_unpack(const std::byte*, std::size_t, void*, MPI_Datatype, MPI_Comm) {
-  return MPI_ERR_TYPE;
-}
-#endif
 
 }  // namespace
 
@@ -219,7 +198,6 @@ const TypeInfo* type_info(MPI_Datatype datatype) {
   info = {};
   info.bytes = static_cast<std::size_t>(size);
   info.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
-  if (!info.contiguous && needs_large_pack(info.bytes) && !has_large_pack()) return nullptr;
   return &info;
 }
 
@@ -233,10 +211,9 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
     const char* const from = static_cast<const char*>(buffer) + static_cast<MPI_Aint>(at) * extent;
     std::byte* const to = bytes + at * info.bytes;
     int position = 0;
-    const int code = needs_large_pack(info.bytes)
-                         ? large_pack(from, datatype, to, info.bytes, communicator)
-                         : host.Pack(from, static_cast<int>(elements), datatype, to,
-                                     static_cast<int>(elements * info.bytes), &position, communicator);
+    const int code = is_large(info.bytes) ? pack_large(from, datatype, to, info.bytes, communicator)
+                                          : host.Pack(from, static_cast<int>(elements), datatype, to,
+                                                      static_cast<int>(elements * info.bytes), &position, communicator);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;
@@ -252,10 +229,9 @@ int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype
     const std::byte* const from = bytes + at * info.bytes;
     char* const to = static_cast<char*>(buffer) + static_cast<MPI_Aint>(at) * extent;
     int position = 0;
-    const int code = needs_large_pack(info.bytes)
-                         ? large_unpack(from, info.bytes, to, datatype, communicator)
-                         : host.Unpack(from, static_cast<int>(elements * info.bytes), &position, to,
-                                       static_cast<int>(elements), datatype, communicator);
+    const int code = is_large(info.bytes) ? unpack_large(from, info.bytes, to, datatype, communicator)
+                                          : host.Unpack(from, static_cast<int>(elements * info.bytes), &position, to,
+                                                        static_cast<int>(elements), datatype, communicator);
     if (code != MPI_SUCCESS) return code;
   }
   return MPI_SUCCESS;

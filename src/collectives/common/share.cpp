@@ -6,8 +6,8 @@ namespace tutti {
 
 namespace {
 
-/// Elements of a result to be made before they are stored past the caches, to `destination` first: few, so that what is
-/// loaded for the next ones and what is stored of these goes on at the same time; up to the end of a cache line.
+/// How many elements of a result to make before they are stored past the caches, from `destination` on: few, so that
+/// what is loaded for the next ones and what is stored of these goes on at the same time; up to the end of a cache line.
 std::size_t streamed_elements(const std::byte* destination, std::size_t element) {
   constexpr std::size_t piece = 2048;
   const std::size_t over = reinterpret_cast<std::uintptr_t>(destination) % cache_line_bytes;
