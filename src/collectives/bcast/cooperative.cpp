@@ -80,14 +80,14 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   post(operation, {}, root_can_store ? Exposure{reachable, arguments.buffer, false, false} : Exposure{},
        !helped                   ? copies_all
        : choice.through_caches() ? through_caches
-       : choice.store_all()      ? copies_nothing
+       : choice.apart()          ? copies_nothing
                                  : 0);
 
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
   if (root_can_store) choice.begins();
   const Meeting meeting = helped
-                              ? Meeting(arguments.bytes, communicator.size(), choice.store_all() ? all_stored : shares)
+                              ? Meeting(arguments.bytes, communicator.size(), choice.apart() ? all_stored : shares)
                               : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
   // What need not be copied is ready with the post: one line to look at, not two.

@@ -16,15 +16,15 @@ namespace tutti {
 class MeetOrRead {
  public:
   /// For this call at the rank that decides. With other than two ranks they meet. store: of what is stored into another
-  /// rank's memory, if that may be done otherwise. may_store_all: then there is no need to meet.
+  /// rank's memory, if that may be done otherwise. may_be_apart: there is a way of storing so without a meeting.
   MeetOrRead(Communicator& communicator, Learned what, std::size_t bytes, memory::Store store = memory::Store::cached,
-             bool may_store_all = false)
+             bool may_be_apart = false)
       : trial_(communicator.size() == 2 ? &communicator.ways(what, bytes) : nullptr,
-               ways_of(store) + (may_store_all && store == memory::Store::streaming_to_peers ? 1 : 0)) {}
+               ways_of(store) + (may_be_apart && store == memory::Store::streaming_to_peers ? 1 : 0)) {}
 
   bool meet() const { return trial_.way() != way_reads; }
-  /// They meet at the front: everything is stored.
-  bool store_all() const { return trial_.way() == way_stores_all; }
+  /// Who does what is settled: they meet where their shares do.
+  bool apart() const { return trial_.way() == way_apart; }
   /// They meet, and what is stored goes through the caches, whatever was asked for.
   bool through_caches() const { return trial_.way() == way_through_caches; }
   /// Both are there, and could do either.

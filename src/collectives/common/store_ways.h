@@ -9,9 +9,9 @@
 
 namespace tutti {
 
-/// Storing as one would comes first, what does not store second, storing through the caches third. Where one rank has
-/// the bytes and the other wants them, the one that has them may also store them all, past the caches.
-inline constexpr int way_stores = 0, way_reads = 1, way_through_caches = 2, way_stores_all = 3;
+/// Storing as one would comes first, what does not store second, storing through the caches third. Where these have two
+/// ranks meet (meeting.h), they may also share the work without looking at each other, and store past the caches.
+inline constexpr int way_stores = 0, way_reads = 1, way_through_caches = 2, way_apart = 3;
 
 /// How many of them there are.
 inline int ways_of(memory::Store store) {

@@ -1,8 +1,9 @@
 // Reduce of two ranks that reduce from both ends, straight into the root's buffer.
 //
 // Phase 1: both expose their send buffers, the root its receive buffer too, and says how many bytes there are. Phase 2:
-// the other rank reduces from the front, the root from the back, until they meet; the root finds out whether that pays,
-// and reduces everything if not (MeetOrRead). Phase 3: both wait until the other has finished.
+// the other rank reduces from the front, the root from the back, until they meet; the other rank finds out whether that
+// pays, and if not the root reduces everything, or each one half (MeetOrRead). Phase 3: both wait until the other has
+// finished.
 // Of small messages the root reduces alone: only the other rank exposes its buffer, and waits until it was read.
 // Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to
 // 3n/4 of the result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
@@ -27,13 +28,16 @@ constexpr Meeting::Shares shares_of(std::size_t bytes) {
   if (bytes <= std::size_t{64} * 1024) return {.front = 4, .back = 12};
   return {.front = 3, .back = 10};
 }
+/// Without a meeting, as by share.
+constexpr Meeting::Shares halves{.front = 8, .back = 8};
 
 /// Below this the root reduces alone: to find each other, and what is faster, takes longer than to reduce half.
 constexpr std::size_t shared_min = std::size_t{16} * 1024;
 
-/// What the root says in its post: the other rank stores its part through the caches; there is no such part.
+/// What the other rank says in its post: it stores its part through the caches; it has none; it has one half.
 constexpr std::uint64_t through_caches = 1;
 constexpr std::uint64_t root_reduces_all = 2;
+constexpr std::uint64_t by_halves = 4;
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -43,17 +47,19 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
                                                     arguments.count, *arguments.combiner, false);
   const std::size_t element = buffers.combiner->element_bytes;
+  // The root cannot tell how long it takes: the other rank finishes after it where it reduces everything.
   std::optional<MeetOrRead> choice;
-  if (is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element, arguments.store);
+  if (!is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element, arguments.store, true);
   operation.own().post.regions.bytes = buffers.count * element;
   const std::uint64_t chosen = !choice                    ? 0
                                : !choice->meet()          ? root_reduces_all
                                : choice->through_caches() ? through_caches
+                               : choice->apart()          ? by_halves
                                                           : 0;
   post(operation, buffers.source, buffers.destination, chosen);
   co_await operation.others_posted();
   if (choice) choice->begins();
-  const std::uint64_t said = is_root ? chosen : operation.slot(other).post.flag.get() & sync::progress_max;
+  const std::uint64_t said = choice ? chosen : operation.slot(other).post.flag.get() & sync::progress_max;
   const bool meet = said != root_reduces_all;
   const memory::Store store = said == through_caches ? memory::Store::cached : arguments.store;
   const std::size_t theirs = operation.slot(other).post.regions.bytes;
@@ -70,21 +76,20 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   };
   // By the root's bytes on both ranks.
   const std::size_t bytes = is_root ? buffers.count * element : theirs;
-  const Meeting meeting(bytes, 2, shares_of(bytes));
+  const Meeting meeting(bytes, 2, said == by_halves ? halves : shares_of(bytes));
   if (!meet && is_root) {
     reduce(0, bytes);
     operation.publish(operation.own().done.flag[0]);
-    choice->ends();
   } else if (!meet) {
     co_await operation.has(operation.slot(other).done.flag[0], 0, other);
   } else if (is_root) {
     meeting.help(operation, other, 1, reduce);
     co_await operation.has(operation.slot(other).done.flag[0], meeting.awaited(operation, 1), other);
-    choice->ends();
   } else {
     reduce(0, meeting.front());
     co_await Meeting::meet(operation, meeting, other, 1, reduce);
   }
+  if (choice) choice->ends();
   collect_result(buffers);
 }
 
