@@ -95,7 +95,7 @@ class Operation {
   void wait(const sync::Flag& flag, std::uint64_t progress, int peer) {
     const sync::Stamp target = stamp(progress);
     if (flag.has(target)) return;
-    sync::WaitReason reason{collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
+    sync::WaitReason reason = reason_to_wait(peer);
     sync::wait(*communicator_.node().waiter, reason, [&] { return flag.has(target); });
   }
 
@@ -116,6 +116,27 @@ class Operation {
     void await_resume() const { operation.communicator_.check(peer, operation.sequence_); }
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
+
+  /// The same for one of two flags of a peer, at progress 0.
+  struct HasEither {
+    Operation& operation;
+    const sync::Flag& first;
+    const sync::Flag& second;
+    int peer;
+    bool came() const { return first.has(operation.stamp()) || second.has(operation.stamp()); }
+    bool await_ready() const {
+      if (came()) return true;
+      if (operation.roles_ > 1) return false;
+      sync::WaitReason reason = operation.reason_to_wait(peer);
+      sync::wait(*operation.communicator_.node().waiter, reason, [this] { return came(); });
+      return true;
+    }
+    void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
+    void await_resume() const { operation.communicator_.check(peer, operation.sequence_); }
+  };
+  HasEither has_either(const sync::Flag& first, const sync::Flag& second, int peer) {
+    return {*this, first, second, peer};
+  }
 
   /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
   struct OthersHave {
@@ -172,6 +193,10 @@ class Operation {
   }
 
  private:
+  sync::WaitReason reason_to_wait(int peer) const {
+    return {collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
+  }
+
   struct Parked {
     std::coroutine_handle<> handle;
     void* awaiter;  ///< lives in the frame of the coroutine that waits

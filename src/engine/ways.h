@@ -127,13 +127,16 @@ class Trial {
     begun_ = true;
     if (times_) begin_ = ticks();
   }
+  /// From begins() to ends().
+  bool is_timed() const { return times_; }
+  /// This rank has finished, and another will when it hears of that: then its answer comes twice as long from now.
+  void ends_at_other() { answer_begin_ = ticks(); }
   /// All have finished. Nothing is learned where they had no choice and it did not begin.
   void ends() const {
     if (!ways_ || !begun_) return;
-    if (times_)
-      ways_->took(way_, ticks() - begin_);
-    else
-      ways_->untimed();
+    if (!times_) return ways_->untimed();
+    const std::uint64_t now = ticks();
+    ways_->took(way_, now - begin_ - (answer_begin_ != 0 ? (now - answer_begin_) / 2 : 0));
   }
 
  private:
@@ -142,6 +145,7 @@ class Trial {
   bool times_;
   bool begun_ = false;
   std::uint64_t begin_ = 0;
+  std::uint64_t answer_begin_ = 0;  ///< 0: none is waited for
 };
 
 }  // namespace tutti

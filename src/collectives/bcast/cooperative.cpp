@@ -86,9 +86,8 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
   if (root_can_store) choice.begins();
-  const Meeting meeting = helped
-                              ? Meeting(arguments.bytes, communicator.size(), choice.apart() ? all_stored : shares)
-                              : Meeting(arguments.bytes);
+  const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), choice.apart() ? all_stored : shares)
+                                 : Meeting(arguments.bytes);
   const memory::Region source = posted_source(operation, root);
   // What need not be copied is ready with the post: one line to look at, not two.
   const bool copied_in = (posted.get() & all_is_ready) == 0;

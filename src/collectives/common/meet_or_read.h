@@ -29,6 +29,12 @@ class MeetOrRead {
   bool through_caches() const { return trial_.way() == way_through_caches; }
   /// Both are there, and could do either.
   void begins() { trial_.begins(); }
+  /// This rank reads everything, and the other one waits until it has: where this is timed, until it answers.
+  bool wants_answer() {
+    if (meet() || !trial_.is_timed()) return false;
+    trial_.ends_at_other();
+    return true;
+  }
   /// All that this rank waits for has happened.
   void ends() const { trial_.ends(); }
 

@@ -3,17 +3,15 @@
 // Phase 1: the root exposes where the blocks belong and says what it copies itself; every sender exposes its buffer.
 // Phase 2: each sender writes its block into the root's buffer from the front; the root copies its own block, then
 // reads the back part of each block whose buffer it can load from, until it meets the sender. Of two ranks the root
-// finds out whether that pays, and reads everything if not (MeetOrRead); where the sender could store past the root's
-// caches it stores everything instead of meeting, past them or through them. Phase 3: all wait until the root and the
-// senders have finished.
+// finds out whether that pays, and if not reads everything, without a word before it has (MeetOrRead); where the sender
+// could store past the root's caches it stores everything instead of meeting, past them or through them. Phase 3: all
+// wait until the root and the senders have finished.
 // Of Gatherv small blocks are letters to the root, and it reads alone, as by sequential-read, those of medium size and
 // those that it cannot load from: the sender decides that and says so in its post.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
 // Requires: equal blocks or two ranks, at most TUTTI_FLAT_MAX. The writes are those of CMA-aware, section IV.B.1; the
 // root's part is ours.
-
-#include <optional>
 
 #include "collectives/collectives.h"
 #include "collectives/common/blocks.h"
@@ -27,10 +25,13 @@ namespace tutti {
 namespace {
 
 /// What the root does to the blocks, which it tells the senders in its post.
-enum class Help : std::uint64_t { none, after_own_block, at_once, with_all };
+enum class Help : std::uint64_t { none, after_own_block, at_once };
 
 /// And this, beside the help: that the sender is to store through the caches.
 constexpr std::uint64_t through_caches = 4;
+
+/// Of a sender's done flags: it knows that the root has read everything.
+constexpr int answer = 1;
 
 /// What a sender of Gatherv says in its post, if its block is no letter: that it writes its part, or none of it.
 constexpr std::uint64_t writes = 0;
@@ -43,7 +44,6 @@ constexpr std::size_t shared_min = std::size_t{16} * 1024;
 /// storing to it (where they share no cache); and the root may have to copy its own block before.
 Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
   if (help == Help::none) return Meeting(bytes);
-  if (help == Help::with_all) return Meeting(bytes, ranks, {.front = 0, .back = 0});
   return help == Help::at_once ? Meeting(bytes, ranks, {.front = 4, .back = 8})
                                : Meeting(bytes, ranks, {.front = 6, .back = 14});
 }
@@ -105,23 +105,40 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const Blocks& blocks = arguments.receive;
   // Two ranks have but one such block, or all are equal.
-  const std::size_t room = blocks.size(static_cast<std::size_t>(rank_at(arguments.root, 1, communicator.size())));
+  const int next = rank_at(arguments.root, 1, communicator.size());
+  const std::size_t room = blocks.size(static_cast<std::size_t>(next));
   // Blocks that are written into a copy are written whole.
-  const bool helps = communicator.node().reach(blocks.base) != memory::Kind::cma &&
-                     written_in_place(communicator, blocks, ranks, arguments.root);
-  std::optional<MeetOrRead> choice;
-  if (helps) choice.emplace(communicator, Learned::gather, room, arguments.store);
-  const Help help = !helps                           ? Help::none
-                    : !choice->meet()                ? Help::with_all
+  bool helps = communicator.node().reach(blocks.base) != memory::Kind::cma &&
+               written_in_place(communicator, blocks, ranks, arguments.root);
+  MeetOrRead choice(communicator, Learned::gather, room, arguments.store);
+  const bool alone = helps && !choice.meet();
+  if (alone) {
+    keep_own_block(communicator, arguments);
+    co_await operation.has(operation.slot(next).post.flag, 0, next);
+    if (arguments.regular || said_by(communicator, operation.sequence(), next) == writes) {
+      const memory::Region region = posted_source(operation, next);
+      if (region.loads_and_stores()) {
+        choice.begins();
+        const std::size_t bytes = fitting(communicator, operation.slot(next).post.regions.bytes, room);
+        communicator.peer(next).copy_from(region, 0, blocks.at(static_cast<std::size_t>(next)), bytes, arguments.store);
+        operation.publish(operation.own().done.flag[0]);
+        communicator.seen_all(operation.sequence());
+        if (choice.wants_answer()) co_await operation.has(operation.slot(next).done.flag[answer], 0, next);
+        choice.ends();
+        co_return;
+      }
+      // Only the sender can copy, and is told so now.
+      helps = false;
+    }
+  }
+  const Help help = !helps || alone                  ? Help::none
                     : !arguments.send                ? Help::at_once
                     : stored_alone(arguments, ranks) ? Help::none
                                                      : Help::after_own_block;
   const Meeting meeting = meeting_of(room, communicator.size(), help);
-  const std::uint64_t said =
-      static_cast<std::uint64_t>(help) | (helps && choice->through_caches() ? through_caches : 0);
+  const std::uint64_t said = static_cast<std::uint64_t>(help) | (helps && choice.through_caches() ? through_caches : 0);
   const ExposedBlocks mine = post_blocks(operation, blocks, ranks, Side::destination, false, arguments.root, said);
-  keep_own_block(communicator, arguments);
-  bool all_read = false;  // of two ranks
+  if (!alone) keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).post.flag, 0, sender);
@@ -132,7 +149,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const memory::Region region = posted_source(operation, sender);
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, room);
     if (!helps || !region.loads_and_stores()) continue;
-    choice->begins();
+    choice.begins();
     if (help == Help::none) continue;
     std::byte* const block = blocks.at(static_cast<std::size_t>(sender));
     meeting.help(operation, sender, i, [&](std::size_t begin, std::size_t end) {
@@ -140,15 +157,13 @@ Task root(Operation& operation, const GatherArguments& arguments) {
         communicator.peer(sender).copy_from(region, begin, block + begin, std::min(end, bytes) - begin,
                                             arguments.store);
     });
-    all_read = help == Help::with_all;
   }
   communicator.seen_all(operation.sequence());
-  // Of a sender that has written nothing there is no word to wait for.
-  for (int i = 1; i < communicator.size() && !all_read; ++i) {
+  for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(sender).done.flag[0], meeting.awaited(operation, i), sender);
   }
-  if (choice) choice->ends();
+  choice.ends();
   collect_blocks(mine, blocks, ranks, arguments.root);
 }
 
@@ -169,7 +184,13 @@ Task sender(Operation& operation, const GatherArguments& arguments, memory::Regi
   operation.own().post.regions.bytes = arguments.bytes;
   post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {}, writes);
 
-  co_await operation.has(operation.slot(root).post.flag, 0, root);
+  const Slot& roots = operation.slot(root);
+  const sync::Flag& posted = roots.post.flag;
+  co_await operation.has_either(posted, communicator.size() == 2 ? roots.done.flag[0] : posted, root);
+  if (!posted.has(operation.stamp())) {  // the root has read everything
+    operation.publish(operation.own().done.flag[answer]);
+    co_return;
+  }
   const std::uint64_t said = said_by(communicator, operation.sequence(), root);
   const auto help = static_cast<Help>(said & ~through_caches);
   const bool cached = root_reads && (said & through_caches) != 0;
