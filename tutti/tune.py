@@ -10,7 +10,7 @@ import re
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 from tutti.bench import _lines, _program, parse_line
 from tutti.bench_words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
@@ -40,8 +40,9 @@ TUNABLE = (
     "barrier", "bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter_block",
     "scan", "exscan", "scatterv", "gatherv", "allgatherv", "alltoallv",
 )  # fmt: skip
-#: Part of the time for the first pass; the rest is for what is close.
-FIRST_PART = 0.5
+#: Part of the time for the first pass; the rest is for what is close. Many short looks tell more than a few long ones:
+#: how much one start of the benchmark differs from the next is more than what its intervals say.
+FIRST_PART = 0.3
 #: Seconds for one cell of the benchmark and two contenders.
 LEAST_SECONDS, MOST_SECONDS = 0.01, 0.5
 #: A start of the benchmark that takes so many times what was planned is ended.
@@ -165,7 +166,7 @@ class Start:
     name: str
     words: List[str]
     bounds: Tuple[int, int]
-    seconds: float
+    seconds: float = LEAST_SECONDS
     within: float = 0.0
 
     def sizes(self) -> int:
@@ -216,21 +217,26 @@ class Tuning:
         """Everything, briefly."""
         bounds = (self.options.minimum_bytes, self.options.maximum_bytes)
         plan = [
-            Start(ranks, name, self.candidates(ranks, name), bounds, LEAST_SECONDS, self.options.within)
+            Start(ranks, name, self.candidates(ranks, name), bounds, within=self.options.within)
             for ranks in self.options.ranks
             for name in self.options.collectives
             if ["first", ranks, name] not in self.state.done
         ]
-        until = self.budget * FIRST_PART
-        cells_left = sum(start.sizes() for start in plan)
-        for at, start in enumerate(plan):
+        for start in self.timed(plan, self.budget * FIRST_PART):
             if self.left() <= 0:
                 return
-            time_left = until - self.spent() - self.start_up * (len(plan) - at)
-            seconds = min(MOST_SECONDS, max(LEAST_SECONDS, time_left / cells_left / self.cost))
-            if self.measure(replace(start, seconds=seconds)):
+            if self.measure(start):
                 self.state.done.append(["first", start.ranks, start.name])
             self.state.save()
+
+    def timed(self, plan: List[Start], until: float) -> Iterator[Start]:
+        """One start after the other, each with as many seconds as let the last one end at `until`, by what has been
+        learnt of them so far."""
+        cells_left = sum(start.sizes() for start in plan)
+        for at, start in enumerate(plan):
+            time_left = until - self.spent() - self.start_up * (len(plan) - at)
+            seconds = time_left / cells_left / self.cost
+            yield replace(start, seconds=min(MOST_SECONDS, max(LEAST_SECONDS, seconds)))
             cells_left -= start.sizes()
 
     def candidates(self, ranks: int, name: str) -> List[str]:
@@ -249,29 +255,26 @@ class Tuning:
     def later_passes(self) -> None:
         """What is close, again."""
         for number in range(ROUNDS):
-            close = self.close_ones()
-            if not close:
-                return
-            todo = sum(len(decisions) for decisions in close.values())
-            starts = len(close)
-            for (ranks, collective), decisions in close.items():
-                time_left = self.left() / (ROUNDS - number) - self.start_up * starts
-                seconds = time_left / todo / self.cost
-                if self.left() < 2 * self.start_up or seconds < LEAST_SECONDS / 2:
+            plan = [
+                self.again(ranks, collective, decisions)
+                for (ranks, collective), decisions in self.close_ones().items()
+            ]
+            least = sum(self.start_up + start.sizes() * LEAST_SECONDS * self.cost for start in plan)
+            # Rather one whole round than parts of several.
+            until = self.spent() + max(self.left() / (ROUNDS - number), min(self.left(), least))
+            for start in self.timed(plan, until):
+                if self.left() < 2 * self.start_up:
                     return
-                seconds = min(MOST_SECONDS, max(LEAST_SECONDS, seconds))
-                self.measure(self.again(ranks, collective, decisions, seconds))
+                self.measure(start)
                 self.state.save()
-                todo -= len(decisions)
-                starts -= 1
 
-    def again(self, ranks: int, collective: str, decisions: List[Decision], seconds: float) -> Start:
+    def again(self, ranks: int, collective: str, decisions: List[Decision]) -> Start:
         """The start that measures what is still worth it for these decisions."""
         words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
         sizes = [size for one in decisions for size in self.measured_sizes(ranks, collective, one)]
         # A barrier has none; the benchmark wants some all the same.
         bounds = (max(min(sizes), GRAIN), max(*sizes, GRAIN))
-        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds, seconds)
+        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds)
 
     def measured_sizes(self, ranks: int, collective: str, decision: Decision) -> List[int]:
         """The benchmark's sizes of a class."""

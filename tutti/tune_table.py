@@ -14,11 +14,11 @@ SCHEMA = "tutti-table-1"
 HOST = "host"
 #: What is faster by less than this is not: below, two runs of the same differ.
 LEAST_GAIN = 0.05
-#: Starts of the benchmark that must have measured what replaces the model's choice: what is always faster, and what is
-#: not.
-RUNS, RUNS_IN_DOUBT = 2, 3
 #: Candidates that were so near to the fastest one in some start may be the fastest in another.
 CLOSE = 1.3
+#: Starts of the benchmark that must have measured what replaces the model's choice: what is always faster and never
+#: close, and what is close or slower at times. A machine may be the same twice by chance.
+RUNS, RUNS_IF_CLOSE = 2, 4
 #: Starts that measure what is close, if there is time.
 VISITS = 5
 #: The library chooses by these names; they are measured under others.
@@ -153,7 +153,8 @@ def _replaces(lags: Lags, name: str, model: str) -> bool:
     """Whether a candidate is better than the model's choice beyond chance: always faster, or, where the machine changes
     and each is faster at times, faster on the whole and less slow where it is slower."""
     pairs = [(lags[name][run], lags[model][run]) for run in lags[name].keys() & lags[model].keys()]
-    if len(pairs) < RUNS:
+    always_far = all(mine.ratio * CLOSE < its.ratio for mine, its in pairs)
+    if len(pairs) < (RUNS if always_far else RUNS_IF_CLOSE):
         return False
     if all(
         mine.ratio * (1 + max(LEAST_GAIN, math.hypot(mine.half, its.half))) < its.ratio for mine, its in pairs
@@ -161,11 +162,7 @@ def _replaces(lags: Lags, name: str, model: str) -> bool:
         return True
     worst = max(mine.ratio * (1 + mine.half) for mine, _ in pairs)
     worst_of_model = max(its.ratio * (1 - its.half) for _, its in pairs)
-    return (
-        len(pairs) >= RUNS_IN_DOUBT
-        and _gain(lags, name, model) > 1 + LEAST_GAIN
-        and worst * (1 + LEAST_GAIN) < worst_of_model
-    )
+    return _gain(lags, name, model) > 1 + LEAST_GAIN and worst * (1 + LEAST_GAIN) < worst_of_model
 
 
 def _chosen(lags: Lags, model: str) -> str:

@@ -206,9 +206,9 @@ def test_what_is_measured_again_is_what_is_close(tmp_path):
     tuning = Tuning(options, state, lambda title, done: None, lambda line: None)
     close = tuning.close_ones()
     assert list(close) == [(2, "barrier"), (2, "bcast")], "twice as fast promises more than a quarter"
-    starts = [tuning.again(ranks, name, decisions, 0.1) for (ranks, name), decisions in close.items()]
-    assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4), 0.1)
-    assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256), 0.1)
+    starts = [tuning.again(ranks, name, decisions) for (ranks, name), decisions in close.items()]
+    assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4))
+    assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256))
 
 
 # --- with MPICH ------------------------------------------------------------------------------------------------------
