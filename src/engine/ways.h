@@ -16,7 +16,8 @@ class Ways {
   /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
   /// the less often, the more that costs, and the longer nothing has changed. Programs repeat themselves, often in twos:
   /// no order here and no period does.
-  int next(int count) const {
+  int next(int count) {
+    if (calls_ < settled_until_ && count == settled_count_) return settled_;
     int tries = 0;
     int first = 0, last = 0;  // of those that were tried least
     for (int way = 0; way < count; ++way) {
@@ -27,14 +28,20 @@ class Ways {
     }
     if (tries_of(first) < first_tries) return tries / count % 2 == 0 ? first : last;
     const int best = best_of(count);
+    std::uint64_t look_at = calls_ + longest_period;
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
       const double times = time_[way] / time_[best];
       const std::uint64_t period = times < 1.5 ? 17 : times < 3 ? 65 : 257;
       // The first looks come sooner: before, what took long may have been the buffers, used for the first time.
       const std::uint64_t soon = 3 * looked_[way] + 8;
-      if (calls_ - looked_[way] >= std::min({longest_period, period << patience_ | 1, soon})) return way;
+      const std::uint64_t due = looked_[way] + std::min({longest_period, period << patience_ | 1, soon});
+      if (calls_ >= due) return way;
+      look_at = std::min(look_at, due);
     }
+    settled_ = best;
+    settled_count_ = count;
+    settled_until_ = look_at;
     return best;
   }
 
@@ -61,6 +68,7 @@ class Ways {
     for (int other = 0; other < most; ++other)
       if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
     const bool changes = time_[fastest] < worth_a_change * time_[best_];
+    if (changes || way != best_) settled_until_ = 0;
     if (changes) best_ = fastest;
     if (first || changes) return starts_again();
     const double times = time_[best_] / usual_;
@@ -83,6 +91,7 @@ class Ways {
   void starts_again() {
     usual_ = time_[best_];
     patience_ = 0;
+    settled_until_ = 0;
   }
 
   /// Calls of one size may have more ways than others: what stores into a block may have three, what stores a bit less
@@ -105,13 +114,17 @@ class Ways {
   static constexpr int patience_max = 4;
   static constexpr std::uint64_t longest_period = 513;
 
+  // First what every call looks at.
   std::uint64_t calls_ = 0;
+  // What next() said last; it holds for so many ways up to so many calls, unless something changes.
+  std::uint64_t settled_until_ = 0;
+  int settled_ = 0, settled_count_ = 0;
+  int best_ = 0;      ///< the fastest, or so nearly that it was kept
+  int patience_ = 0;  ///< looks since the best one became that, or changed its time, that have changed nothing
   double time_[most] = {};
   int tries_[most] = {};             ///< up to first_tries
-  int best_ = 0;                     ///< the fastest, or so nearly that it was kept
   std::uint64_t looked_[most] = {};  ///< calls before a way was timed last
   double usual_ = 0;  ///< time of the best one when it became that, or began to take twice or half as long
-  int patience_ = 0;  ///< looks since then that have changed nothing, up to patience_max
 };
 
 /// One call that takes one of some ways, and is timed if that is wanted, by the rank that decides.

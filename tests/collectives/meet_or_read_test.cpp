@@ -170,7 +170,9 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
               Ways& ways = collectives.communicator().ways(delivers ? Learned::allreduce_in_place : what, bytes);
               // Of small messages the root reduces alone.
               const bool alone = what == Learned::reduce && bytes < std::size_t{16} * 1024;
-              const int count = alone ? 0 : !third || delivers ? 2 : what == Learned::bcast ? 4 : 3;
+              // Then one may store everything, or each one half.
+              const bool fourth = what == Learned::bcast || what == Learned::reduce;
+              const int count = alone ? 0 : !third || delivers ? 2 : fourth ? 4 : 3;
               for (int way = 0; way < Ways::most; ++way) EXPECT_EQ(ways.knows(way), way < count) << way << " " << bytes;
             }
           }
@@ -186,6 +188,7 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
       case Learned::exscan:
         return rank == 1;
       case Learned::bcast:
+      case Learned::reduce:
         return rank != root;
       default:
         return rank == root;
