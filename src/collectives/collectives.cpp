@@ -85,8 +85,7 @@ selection::Shape Collectives::shape_of(std::string_view collective, std::size_t 
   const bool irregular = is_irregular(collective);
   selection::Shape shape = shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
   for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
-    if (std::find(names.begin(), names.end(), collective) != names.end())
-      shape.buffers = rank_buffers<Arguments>(shape.ranks);
+    if (std::find(names.begin(), names.end(), collective) != names.end()) add_collective<Arguments>(shape, collective);
   });
   return shape;
 }
@@ -96,7 +95,7 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const Node& node = communicator_.node();
   selection::Shape shape = shape_of(bytes, choices.regular, commutative);
-  shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  add_collective<Arguments>(shape, choices.collective);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
   if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
     choices.warned = true;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "collectives/arguments.h"
+#include "selection/model.h"
 
 namespace tutti {
 
@@ -26,6 +27,13 @@ double rank_buffers(int ranks) {
   if constexpr (std::is_same_v<Arguments, AlltoallArguments>) return 2 * p;
   if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) return 1 + 1 / p;
   return 2;
+}
+
+/// What the collective (its name in TUTTI_ALGORITHM) adds to the shape of its calls.
+template <class Arguments>
+void add_collective(selection::Shape& shape, std::string_view collective) {
+  shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  shape.exclusive = collective == "exscan";
 }
 
 /// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.

@@ -32,7 +32,7 @@ std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, con
 template <class Arguments>
 Predictions predict_among(std::string_view collective, selection::Shape shape, const selection::Knowledge& knowledge) {
   Predictions out;
-  shape.buffers = rank_buffers<Arguments>(shape.ranks);
+  add_collective<Arguments>(shape, collective);
   const auto algorithms = algorithms_of<Arguments>();
   for (const auto* algorithm : algorithms) {
     const bool allowed = knowledge.user.allows(collective, algorithm->name);

@@ -109,7 +109,7 @@ class Ways {
 
   static constexpr int first_tries = 3;
   /// Of two that are as good as each other one is kept: after a change the cache lines are where the other way left them.
-  static constexpr double worth_a_change = 0.93;
+  static constexpr double worth_a_change = 0.96;
   /// The periods between looks double so often.
   static constexpr int patience_max = 4;
   static constexpr std::uint64_t longest_period = 513;

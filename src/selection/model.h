@@ -12,9 +12,10 @@ namespace tutti::selection {
 inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
 /// The same of the results of a reduction, which their owner seldom stores all by himself.
 inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
-/// From so many bytes on two ranks may divide a Scan: a shorter buffer is in its core's own cache, and to store half of
-/// it takes longer than to make all of it.
+/// From so many bytes on it pays for two ranks to find out whether to divide a Scan, or an Exscan, where one of them has
+/// nothing else to do. A shorter buffer is in its core's own cache, and to store half of it takes longer than to make it.
 inline constexpr std::size_t divided_scan_min = (std::size_t{256} << 10) + 1;
+inline constexpr std::size_t divided_exscan_min = std::size_t{8} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {
@@ -64,6 +65,7 @@ struct Shape {
   std::size_t flat_max = 0;
   double buffers = 2;  ///< what a rank's buffers hold, in multiples of `bytes`
   bool commutative = true;
+  bool exclusive = false;  ///< of Scan: Exscan, where rank 0 has no result
   Reach reach = Reach::mapped;
   bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
   int parameter = 0;                ///< k or j of the algorithm that is looked at; 0 if it has none

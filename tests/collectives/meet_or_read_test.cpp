@@ -160,11 +160,11 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
             }
             if (decides(what, rank, root) && GetParam() == Reach::direct) {
               // All that there are: what goes past the caches may go through them.
-              const bool results = what == Learned::reduce || what == Learned::allreduce;
+              const bool results = what == Learned::reduce || what == Learned::allreduce || what == Learned::scan ||
+                                   what == Learned::exscan;
               const bool past_caches =
                   bytes >= (results ? selection::streamed_results_min : selection::streamed_to_peers_min);
-              const bool third =
-                  past_caches && what != Learned::scatter && what != Learned::scan && what != Learned::exscan;
+              const bool third = past_caches && what != Learned::scatter;
               // Then they deliver, and choose between two ways of storing.
               const bool delivers = what == Learned::allreduce && in_place;
               Ways& ways = collectives.communicator().ways(delivers ? Learned::allreduce_in_place : what, bytes);
