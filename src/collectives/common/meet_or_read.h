@@ -1,11 +1,12 @@
 // Of two ranks of which one has the bytes and the other wants them: whether they meet in the middle (meeting.h), or the
 // one that wants them reads everything; and if they meet, whether what is stored goes past the caches (store_ways.h).
 // While the bytes are in a core's private caches, storing into that core's memory may take several times as long as
-// reading from it, so that half of the work takes longer than the whole. Stored past its caches, all of it may take less
-// time than both halves, of which the one that is read holds up the other, where the two share no cache.
+// reading from it, so that half of the work takes longer than the whole. Stored past its caches, all of it may take
+// less time than both halves, of which the one that is read holds up the other, where the two share no cache.
 //
-// One of the two decides, says so in its post, and times what comes of it, from when both are there until it
-// has finished (Ways).
+// One of the two decides, says so in its post, or nothing if it reads everything and the other can tell, and times what
+// comes of it, from when both are there until it has finished (Ways). It has to be the one that finishes last: the
+// other takes a flag hop too little for some of the ways, and prefers them.
 #pragma once
 
 #include "collectives/common/store_ways.h"
