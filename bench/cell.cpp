@@ -15,6 +15,9 @@
 // check lies outside.
 //
 // Where algorithms are compared, a turn is several calls, and two do not count: Tutti chooses anew in them.
+//
+// `--state-flag-us`: a flag is timed before and after every round of turns. One that began or ended in another state of
+// the machine is forgotten, and its time does not count.
 #include "cell.h"
 
 #include <algorithm>
@@ -36,6 +39,9 @@ constexpr int kCallsInARow = 8;
 constexpr int kCallsOfATurn = 5;
 constexpr int kCallsToBegin = 1;
 constexpr int kCallsAfterAChoice = 2;
+constexpr int kBatchesOfALook = 11;
+/// Looks at a machine that is in another state before a cell is given up: ten seconds.
+constexpr int kPatience = 500;
 
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
   if (options.buffers != Buffers::kFresh) return 1;
@@ -53,6 +59,11 @@ struct Samples {
   std::vector<double> duration_us;
   std::vector<double> start_us;
   std::vector<double> end_us;
+
+  std::size_t count() const { return duration_us.size(); }
+  void forget_after(std::size_t calls) {
+    for (auto* times : {&duration_us, &start_us, &end_us}) times->resize(std::min(times->size(), calls));
+  }
 };
 
 /// Send and receive buffers from one source.
@@ -102,7 +113,8 @@ class Cell {
   void wait_for_start();
   bool between_barriers() const { return bench_.options.timing == Timing::kBetweenBarriers; }
   bool in_a_row() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0 && !between_barriers(); }
-  bool go_on(std::uint64_t start_ns, std::size_t done);
+  void take_turns();
+  bool go_on(std::uint64_t spent_ns, std::size_t done);
   Median slowest(const Samples& samples) const;
   bool everybodys(bool right) const;
 
@@ -252,15 +264,27 @@ void Cell::check(Runner& runner) {
 }
 
 /// Rank 0's clock decides, so that all ranks stop at the same call.
-bool Cell::go_on(std::uint64_t start_ns, std::size_t done) {
+bool Cell::go_on(std::uint64_t spent_ns, std::size_t done) {
   int more = 0;
   if (rank_ == 0) {
-    const double seconds = static_cast<double>(shared_now_ns() - start_ns) * 1e-9;
+    const double seconds = static_cast<double>(spent_ns) * 1e-9;
     const double wanted = bench_.options.seconds_per_cell * std::max(1.0, static_cast<double>(runners_.size()) / 2);
     more = done < kMaximumRepeats && (done < bench_.options.minimum_repeats || seconds < wanted);
   }
   PMPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
   return more != 0;
+}
+
+/// Some rounds in which each runner has its turn, in an order drawn anew.
+void Cell::take_turns() {
+  std::vector<std::size_t> order(runners_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const int rounds = bench_.options.compares() ? 1 : in_a_row() ? 2 : 10;
+  for (int round = 0; round < rounds; ++round, ++turn_) {
+    if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));
+    std::shuffle(order.begin(), order.end(), common_);
+    for (const std::size_t i : order) take_turn(runners_[i], turn_ >= kWarmUps);
+  }
 }
 
 Median Cell::slowest(const Samples& samples) const {
@@ -287,20 +311,22 @@ CellResult Cell::measure() {
   root_ = bench_.options.root;
   add_host();
   add_contenders();
-  std::vector<std::size_t> order(runners_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const std::uint64_t start_ns = shared_now_ns();
-  const int rounds = bench_.options.compares() ? 1 : in_a_row() ? 2 : 10;
-  while (go_on(start_ns, runners_[0].samples.duration_us.size())) {
-    for (int round = 0; round < rounds; ++round, ++turn_) {
-      if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));
-      std::shuffle(order.begin(), order.end(), common_);
-      for (const std::size_t i : order) take_turn(runners_[i], turn_ >= kWarmUps);
-    }
+  const bool in_one_state = bench_.options.state_flag_us > 0;
+  StateGate gate([this] { return bench_.floor.flag_us(kBatchesOfALook); }, bench_.options.state_flag_us, kPatience);
+  std::uint64_t spent_ns = 0;
+  while (go_on(spent_ns, runners_[0].samples.count())) {
+    if (in_one_state && !gate.open()) break;
+    const std::size_t counted = runners_[0].samples.count();
+    const std::uint64_t start_ns = shared_now_ns();
+    take_turns();
+    if (in_one_state && !gate.still_open())
+      for (Runner& runner : runners_) runner.samples.forget_after(counted);
+    else
+      spent_ns += shared_now_ns() - start_ns;
   }
   if (bench_.measure_tutti && bench_.options.compares()) Contender{}.select(collective_.communicator());
   CellResult result;
-  result.repeats = runners_[0].samples.duration_us.size();
+  result.repeats = runners_[0].samples.count();
   for (Runner& runner : runners_) {
     const Median median = slowest(runner.samples);
     const bool correct = everybodys(runner.outcome.correct);

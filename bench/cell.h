@@ -11,6 +11,7 @@
 #include "node_memory.h"
 #include "options.h"
 #include "sides.h"
+#include "state_gate.h"
 #include "statistics.h"
 
 namespace tutti::bench {
@@ -37,6 +38,7 @@ struct Bench {
   const Clock& clock;
   StartLine& start_line;
   Meeting& meeting;
+  Floor& floor;
   bool measure_tutti;
 };
 

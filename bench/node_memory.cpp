@@ -155,10 +155,10 @@ double Floor::everybodys(double mine) {
   return mine;
 }
 
-double Floor::flag_us() {
+double Floor::flag_us(int batches) {
   if (!possible()) return -1;
   PMPI_Barrier(MPI_COMM_WORLD);
-  return everybodys(memory_->rank() <= 1 ? ping_pong_us() : 0);
+  return everybodys(memory_->rank() <= 1 ? ping_pong_us(batches) : 0);
 }
 
 double Floor::copy_us(std::size_t bytes) {
@@ -167,14 +167,13 @@ double Floor::copy_us(std::size_t bytes) {
   return everybodys(memory_->rank() <= 1 ? copies_us(bytes) : 0);
 }
 
-double Floor::ping_pong_us() {
-  constexpr int kBatches = 101;
+double Floor::ping_pong_us(int batches) {
   constexpr std::uint64_t kRounds = 200;
   auto& ping = memory_->flag(memory_->ranks() + 1).value;
   auto& pong = memory_->flag(memory_->ranks() + 2).value;
   std::uint64_t round = pong.load(std::memory_order_relaxed);
   std::vector<double> samples;
-  for (int batch = 0; batch < kBatches; ++batch) {
+  for (int batch = 0; batch < batches; ++batch) {
     const std::uint64_t start = Clock::ticks();
     for (std::uint64_t i = 0; i < kRounds; ++i) {
       ++round;

@@ -78,14 +78,14 @@ class Floor {
 
   /// Collective over MPI_COMM_WORLD: the time from the store of a flag to its being seen by the other, half of the
   /// round trip of a ping-pong. Negative if it cannot be measured: one rank, one processor, or several nodes.
-  double flag_us();
+  double flag_us(int batches = 101);
 
   /// Collective over MPI_COMM_WORLD: rank 1 copies to its own memory what rank 0 just wrote in shared memory.
   double copy_us(std::size_t bytes);
 
  private:
   bool possible() const;
-  double ping_pong_us();
+  double ping_pong_us(int batches);
   double copies_us(std::size_t bytes);
   double everybodys(double mine);
 

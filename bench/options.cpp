@@ -79,6 +79,11 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
       ->capture_default_str();
   app.add_flag("--floor", options.floor,
                "Also time, between ranks 0 and 1, one flag and one copy through shared memory: what cannot be beaten");
+  app.add_option("--state-flag-us", options.state_flag_us,
+                 "Count only what was measured while a flag between ranks 0 and 1 took about so long: virtual machines "
+                 "move their processors about; 0: everything")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option(
          "--algorithms", options.algorithms,
          "Compare these with each other and with Tutti's own choice, in turns of several calls: as TUTTI_ALGORITHM "

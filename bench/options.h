@@ -28,6 +28,7 @@ struct Options {
   double seconds_per_cell = 0.3;
   std::size_t minimum_repeats = 20;
   bool floor = false;
+  double state_flag_us = 0;             ///< count only what is measured while a flag takes about so long; 0: everything
   std::vector<std::string> algorithms;  ///< to compare with each other, as in TUTTI_ALGORITHM; for one collective only
   std::vector<std::string> mechanisms;  ///< to compare with each other, as in TUTTI_MECHANISM
   double within = 0;                    ///< leave out what the model takes for so many times slower; 0: nothing

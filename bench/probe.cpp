@@ -4,16 +4,22 @@
 // On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower",
 // "upper": its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction,
 // "title": what is next}.
+//
+// A flag is timed before and after every figure (state_gate.h). The first pass takes the machine as it is and shows in
+// which state it mostly is; the later ones wait for that one, and begin with what was not yet measured in it. What was
+// measured in another state has "in_state": false.
 #include <signal.h>
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -24,6 +30,7 @@
 #include "probe/team.h"
 #include "processors.h"
 #include "selection/machine.h"
+#include "state_gate.h"
 #include "statistics.h"
 #include "topology/machine.h"
 
@@ -34,6 +41,9 @@ using namespace tutti::bench;
 using nlohmann::ordered_json;
 
 constexpr std::size_t K = 1024, M = K * 1024;
+constexpr double seconds_of_a_look = 0.001;
+/// With the pause between two of them; so much of the time may be spent in waiting.
+constexpr double seconds_between_looks = 0.025, most_waiting = 0.5;
 
 struct Options {
   double seconds = 60;
@@ -79,7 +89,9 @@ class Plan {
     pairs_of_cores();
     concurrent();
   }
-  std::vector<Figure>& figures() { return figures_; }
+  const std::vector<Figure>& figures() const { return figures_; }
+  /// What a flag takes now, in seconds; negative if it cannot be measured.
+  double flag_now(const Clock& clock) const;
 
  private:
   void choose_processors();
@@ -136,6 +148,15 @@ void Plan::choose_processors() {
   if (processors_.empty()) processors_ = usable;
   if (siblings) leave_out(std::to_string(siblings) + " hardware threads that share a core with another one");
   if (refused) leave_out(std::to_string(refused) + " processing units that this process may not run on");
+}
+
+double Plan::flag_now(const Clock& clock) const {
+  if (processors_.size() < 2) return -1;
+  try {
+    return median_of(flag_hop({clock, seconds_of_a_look}, two())).value;
+  } catch (const std::exception&) {
+    return -1;  // the figures say why
+  }
 }
 
 ordered_json Plan::machine_line() const {
@@ -353,48 +374,123 @@ void Plan::concurrent() {
   concurrent("between", between);
 }
 
-/// Measures one figure and prints it.
-void measure(const Figure& figure, int pass, const Probing& probing) {
+/// One figure, measured once.
+struct Measured {
+  std::size_t figure;
+  ordered_json line;
+  double weight;
+  double before, after;  ///< seconds that a flag took then; negative if that cannot be told
+  bool in_state = true;
+};
+
+/// What a flag takes in the state in which most was measured.
+double usual_flag(const std::vector<Measured>& all) {
+  double best = -1, most = -1;
+  for (const Measured& candidate : all) {
+    double weight = 0;
+    for (const Measured& one : all)
+      if (same_state(one.before, candidate.before) && same_state(one.after, candidate.before)) weight += one.weight;
+    if (weight > most) best = candidate.before, most = weight;
+  }
+  std::vector<double> flags;
+  for (const Measured& one : all)
+    if (same_state(one.before, best)) flags.push_back(one.before);
+  return flags.empty() ? best : median_of(flags).value;
+}
+
+class Run {
+ public:
+  explicit Run(const Options& options) : options_(options), plan_(options) {
+    for (const Figure& figure : plan_.figures()) weight_left_ += figure.weight * options.passes;
+  }
+
+  void measure() {
+    for (std::size_t i = 0; i < plan_.figures().size(); ++i) measure(i, 0, nullptr);
+    const double usual = usual_flag(measured_);
+    for (Measured& one : measured_)
+      one.in_state = one.before < 0 || (same_state(one.before, usual) && same_state(one.after, usual));
+    const double patience = most_waiting * std::max(0.0, seconds_left()) / seconds_between_looks;
+    StateGate gate([this] { return plan_.flag_now(clock_); }, usual, static_cast<int>(patience));
+    for (int pass = 1; pass < options_.passes; ++pass)
+      for (const std::size_t i : by_need()) measure(i, pass, &gate);
+    report(usual);
+  }
+
+ private:
+  double seconds_left() const { return options_.seconds - static_cast<double>(shared_now_ns() - begin_) * 1e-9; }
+  void measure(std::size_t index, int pass, StateGate* gate);
+  std::vector<std::size_t> by_need() const;
+  void report(double usual) const;
+
+  const Options& options_;
+  const std::uint64_t begin_ = shared_now_ns();
+  const Clock clock_;
+  const Plan plan_;
+  std::vector<Measured> measured_;
+  double weight_left_ = 0;
+  double last_flag_ = 0;  ///< as it was after the figure before this one; 0: there was none
+  std::size_t skipped_ = 0;
+};
+
+/// gate: waited at before; null: the machine is taken as it is.
+void Run::measure(std::size_t index, int pass, StateGate* gate) {
+  const Figure& figure = plan_.figures()[index];
+  if (seconds_left() <= 0) {
+    ++skipped_;
+    return;
+  }
+  std::cerr << ordered_json{{"progress", 1 - seconds_left() / options_.seconds}, {"title", figure.title}}.dump()
+            << std::endl;
+  // Where the patience is at an end, the state may be the right one all the same.
+  const bool began = !gate || gate->open() || gate->still_open();
+  if (!gate && last_flag_ == 0) last_flag_ = plan_.flag_now(clock_);
   ordered_json line = figure.of;
   line["pass"] = pass;
   try {
-    const std::vector<double> samples = figure.measure(probing);
+    // Processes, and memory that is touched first, take a part of what is planned.
+    const double seconds = 0.6 * std::max(0.0, seconds_left()) * figure.weight / weight_left_;
+    const std::vector<double> samples = figure.measure({clock_, seconds});
     const Median median = median_of(samples);
     line["seconds"] = median.value;
     line["lower"] = median.lower;
     line["upper"] = median.upper;
     line["samples"] = samples.size();
-    print(line);
+    Measured measured{index, std::move(line), figure.weight, last_flag_, -1, began};
+    if (gate)
+      measured.in_state = gate->still_open() && began;
+    else
+      measured.after = last_flag_ = plan_.flag_now(clock_);
+    measured_.push_back(std::move(measured));
   } catch (const std::exception& problem) {
     leave_out(figure.title + " " + line.dump() + ": " + problem.what());
   }
+  weight_left_ -= figure.weight;
 }
 
-void run(const Options& options) {
-  const std::uint64_t begin = shared_now_ns();
-  const Clock clock;
-  Plan plan(options);
-  const auto& figures = plan.figures();
-  double weight = 0;
-  for (const Figure& figure : figures) weight += figure.weight;
-  weight *= options.passes;
-  std::size_t skipped = 0;
-  for (int pass = 0; pass < options.passes; ++pass)
-    for (const Figure& figure : figures) {
-      const double left = options.seconds - static_cast<double>(shared_now_ns() - begin) * 1e-9;
-      if (left <= 0) {
-        ++skipped;
-        continue;
-      }
-      std::cerr << ordered_json{{"progress", 1 - left / options.seconds}, {"title", figure.title}}.dump() << std::endl;
-      // Processes, and memory that is touched first, take a part of what is planned.
-      measure(figure, pass, {clock, 0.6 * left * figure.weight / weight});
-      weight -= figure.weight;
-    }
-  if (skipped)
-    leave_out(std::to_string(skipped) + " of " +
-              std::to_string(figures.size() * static_cast<std::size_t>(options.passes)) +
-              " measurements: the time was over; ask for more --seconds");
+/// All figures: first those that were seldom measured in the state.
+std::vector<std::size_t> Run::by_need() const {
+  std::vector<int> times(plan_.figures().size());
+  for (const Measured& one : measured_) times[one.figure] += one.in_state;
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
+  return order;
+}
+
+void Run::report(double usual) const {
+  std::size_t elsewhere = 0;
+  for (const Measured& one : measured_) {
+    ordered_json line = one.line;
+    line["in_state"] = one.in_state;
+    elsewhere += !one.in_state;
+    print(line);
+  }
+  const std::string of_all =
+      " of " + std::to_string(plan_.figures().size() * static_cast<std::size_t>(options_.passes)) + " measurements";
+  if (elsewhere)
+    leave_out(std::to_string(elsewhere) + of_all + ": the machine was not in the state in which a flag takes " +
+              std::to_string(std::lround(usual * 1e9)) + " ns");
+  if (skipped_) leave_out(std::to_string(skipped_) + of_all + ": the time was over; ask for more --seconds");
 }
 
 }  // namespace
@@ -414,7 +510,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // without whoever reads this there is nothing to do
   try {
-    run(options);
+    Run(options).measure();
     return std::cout ? 0 : 1;
   } catch (const std::exception& problem) {
     std::cerr << "tutti-probe-measure: " << problem.what() << std::endl;

@@ -124,6 +124,10 @@ class Measurement {
     return largest * static_cast<std::size_t>(ranks_) <= available_bytes_ / 2;
   }
   Row measure(const Plan& cell, const Bench& bench, double flag_us);
+  void leave_out(const Plan& cell, const char* why) const {
+    if (rank_ == 0)
+      std::fprintf(stderr, "tutti-bench: %s of %zu bytes is left out: %s\n", cell.entry->name, cell.bytes, why);
+  }
 
   const Options& options_;
   const int rank_;
@@ -163,7 +167,7 @@ bool Measurement::run() {
     std::fprintf(stderr, "tutti-bench: Tutti is not loaded (LD_PRELOAD); only the host MPI is measured\n");
   if (rank_ == 0 && !node_)
     std::fprintf(stderr, "tutti-bench: the ranks share no memory; calls start from the host's barrier alone\n");
-  const Bench bench{options_, clock_, start_line_, meeting_, measure_tutti};
+  const Bench bench{options_, clock_, start_line_, meeting_, floor_, measure_tutti};
   if (options_.timing == Timing::kBetweenBarriers && !meeting_.possible())
     throw std::runtime_error("--timing between-barriers: the ranks share no memory");
   const double flag_us = options_.floor ? floor_.flag_us() : -1;
@@ -174,10 +178,12 @@ bool Measurement::run() {
       const Row row = measure(cells_[i], bench, flag_us);
       correct = correct && row.result.host_correct;
       for (const Outcome& outcome : row.result.outcomes) correct = correct && outcome.correct;
-      report_.add(row);
-    } else if (rank_ == 0) {
-      std::fprintf(stderr, "tutti-bench: %s of %zu bytes is left out: its buffers would take more than %s\n",
-                   cells_[i].entry->name, cells_[i].bytes, "half of the free memory, or than counts of type int");
+      if (options_.state_flag_us > 0 && row.result.repeats < options_.minimum_repeats)
+        leave_out(cells_[i], "the machine was too seldom in the state in which a flag takes as long as it should");
+      else
+        report_.add(row);
+    } else {
+      leave_out(cells_[i], "its buffers would take more than half of the free memory, or than counts of type int");
     }
     report_.progress(static_cast<double>(i + 1) / static_cast<double>(cells_.size()));
   }

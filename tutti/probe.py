@@ -8,10 +8,9 @@ import datetime
 import json
 import os
 import platform
-import statistics
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from tutti import __version__
 from tutti.bench import parse_line
@@ -19,7 +18,7 @@ from tutti.children import child
 from tutti.errors import UserError
 from tutti.files import read_json
 from tutti.library import find_tool
-from tutti.probe_fit import Fit, Line, combine_passes, fit, select, unsteady
+from tutti.probe_fit import Fit, Line, combine_passes, fit, unsteady
 
 #: Name and version of the file's layout; src/selection/machine.h has the same.
 SCHEMA = "tutti-probe-1"
@@ -54,19 +53,9 @@ def shipped_model() -> Dict[str, float]:
     return dict(json.loads(done.stdout)["model"])
 
 
-def hop_now() -> Optional[float]:
-    """What a flag hop takes at the moment, in seconds; None where there is one core."""
-    rows = select(measure(0.4, lambda title, done: None, "hop")[0], "hop")
-    return statistics.median(float(row["seconds"]) for row in rows) if rows else None
-
-
-def measure(
-    seconds: float, progress: Callable[[str, float], None], only: str = ""
-) -> Tuple[List[Line], List[str]]:
-    """All measurements, and what was left out, in words. progress: title and fraction done; only: measure nothing but
-    this. Raises UserError."""
+def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[List[Line], List[str]]:
+    """All measurements, and what was left out, in words. progress: title and fraction done. Raises UserError."""
     words = [str(_tool("tutti-probe-measure", "bench")), "--seconds", f"{seconds:g}"]
-    words += ["--only", only] if only else []
     complaints: List[str] = []
     lines: List[Line] = []
     left_out: List[str] = []
@@ -122,7 +111,7 @@ def document(
         "spread": fitted.spread,
         "fits": {"kernel": fitted.kernel, "gamma": fitted.gamma},
         "left_out": notes,
-        "warnings": [said for said in [unsteady(lines)] if said],
+        "warnings": unsteady(lines),
         "measurements": [line for line in lines if line["measure"] != "machine"],
     }, fitted
 

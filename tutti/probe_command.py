@@ -58,11 +58,12 @@ def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Di
         file = Path(folder) / "probe.json"
         file.write_text(json.dumps(document), encoding="utf-8")
         with progress_bar(remaining=True) as bar:
-            hop = float(document["model"]["hop"])
+            # A shipped value says nothing of a state of this machine.
+            hop = 0.0 if "hop" in document["shipped"] else float(document["model"]["hop"])
             # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
             variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
             cells, notes = probe_validate.observe(
-                host, options.ranks, options.cell_seconds, hop, probe.hop_now, bar, variables
+                host, options.ranks, options.cell_seconds, hop, bar, variables
             )
         points = probe_validate.points_of(
             cells, probe_validate.Predictor(file), probe_validate.usable_cores()

@@ -21,7 +21,7 @@ STREAMED_BYTES = 16 * 1024
 #: Passes that differ by more were measured in different states of the machine.
 UNSTEADY = 1.5
 #: What a line has of its measurement; the rest says of what.
-_MEASURED = {"pass", "seconds", "lower", "upper", "samples"}
+_MEASURED = {"pass", "seconds", "lower", "upper", "samples", "in_state"}
 
 
 class Fit(NamedTuple):
@@ -49,14 +49,19 @@ def select(lines: Iterable[Line], measure: str, **conditions: Any) -> List[Line]
 
 def combine_passes(lines: Iterable[Line]) -> List[Line]:
     """One line for each figure: the median of its passes, with the range of them for a confidence interval. A single
-    pass keeps its own."""
+    pass keeps its own. Those in another state of the machine than most count only where there are no others; then
+    "in_state" is false."""
     groups: Dict[str, List[Line]] = {}
     for line in lines:
         of = {name: value for name, value in line.items() if name not in _MEASURED}
         groups.setdefault(json.dumps(of, sort_keys=True), []).append(line)
     combined = []
     for rows in groups.values():
-        one = {name: value for name, value in rows[0].items() if name != "pass"}
+        in_state = [row for row in rows if row.get("in_state", True)]
+        rows = in_state or rows
+        one = {name: value for name, value in rows[0].items() if name not in ("pass", "in_state")}
+        if not in_state:
+            one["in_state"] = False
         if "seconds" in one and len(rows) > 1:
             values = [float(row["seconds"]) for row in rows]
             one.update(
@@ -73,17 +78,25 @@ def spread_of(line: Line) -> float:
     return (float(line["upper"]) - float(line["lower"])) / 2 / seconds if seconds > 0 else 0.0
 
 
-def unsteady(lines: Iterable[Line]) -> Optional[str]:
-    """What to say if the passes differ so much that the machine must have changed meanwhile; None if they do not."""
+def unsteady(lines: Iterable[Line]) -> List[str]:
+    """What to say if the machine changed so much meanwhile that the parameters mix its states."""
+    lines = list(lines)
+    said = []
+    elsewhere = [line for line in lines if not line.get("in_state", True)]
+    if elsewhere:
+        said.append(
+            f"{len(elsewhere)} figures ({elsewhere[0]['measure']} first) were measured only while the machine was in "
+            "another state than for the others; measure again"
+        )
     rows = [line for line in lines if line.get("passes", 1) > 1 and float(line["lower"]) > 0]
     rows = [*select(rows, "hop"), *select(rows, "mapped_copy", copy="read", bytes=64 * 1024)]
     worst = max((float(row["upper"]) / float(row["lower"]) for row in rows), default=1.0)
-    if worst < UNSTEADY:
-        return None
-    return (
-        f"flags or copies between two cores took up to {worst:.1f} times as long in one pass as in another: the "
-        "parameters mix states of the machine; measure again"
-    )
+    if worst >= UNSTEADY:
+        said.append(
+            f"flags or copies between two cores took up to {worst:.1f} times as long in one pass as in another: the "
+            "parameters mix states of the machine; measure again"
+        )
+    return said
 
 
 def _line_through(points: List[Tuple[float, float]]) -> Tuple[float, float]:

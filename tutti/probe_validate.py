@@ -22,9 +22,6 @@ COLLECTIVES = ["bcast", "scatter", "gather", "allgather"]
 MECHANISMS = ["window", "cma"]
 LEAST_BYTES = 16 * 1024
 MOST_BYTES = 4 << 20
-#: Hops that differ by more are of two states of the machine; how often a collective is tried in the right one.
-STATE_FACTOR = 1.5
-ATTEMPTS = 6
 #: What is aimed at, in per cent: the median error, and the 90th percentile.
 AIM = (25.0, 60.0)
 
@@ -53,11 +50,6 @@ class Observed(NamedTuple):
     notes: List[str]
 
 
-def same_state(hop: float, other: float) -> bool:
-    """Whether two flag hops, in seconds, may be of one state of the machine."""
-    return max(hop, other) < STATE_FACTOR * min(hop, other)
-
-
 def timings_of(ranks: List[int]) -> Dict[str, List[int]]:
     """Which numbers of ranks are timed how, as `tutti bench --timing` has it: predictions are for the call alone, and
     where ranks share cores only barriers keep what lies between calls apart from it."""
@@ -72,61 +64,52 @@ def observe(
     ranks: List[int],
     seconds: float,
     hop: float,
-    hop_now: Callable[[], Optional[float]],
     progress: Callable[[str, float], None],
     variables: Optional[Dict[str, str]] = None,
 ) -> Observed:
-    """The cells of `tutti bench --algorithms all --mechanisms window,cma`, one collective after the other.
+    """The cells of `tutti bench --algorithms all --mechanisms window,cma`.
 
-    Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So before and
-    after each collective a flag hop is measured again (hop_now). A collective that was measured in another state than
-    the parameters (hop) is measured again, and left out if that does not help. variables: TUTTI_* of the benchmark.
-    Raises UserError if nothing remains.
+    Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So only that
+    counts which is measured while a flag takes about as long as for the parameters (hop, in seconds; 0: everything).
+    variables: TUTTI_* of the benchmark. Raises UserError if it failed, or if nothing remains.
     """
     cells: List[Cell] = []
-    notes: List[str] = []
-    for number, collective in enumerate(COLLECTIVES):
-        for attempt in range(ATTEMPTS):
-            options = [
-                BenchOptions(
-                    ranks=some, collectives=[collective], minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES,
-                    seconds=seconds, timing=timing, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS),
-                    variables=variables or {},
-                )
-                for timing, some in timings_of(ranks).items()
-            ]  # fmt: skip
-            before = hop_now()
-            if before is not None and not same_state(before, hop) and attempt + 1 < ATTEMPTS:
-                continue
-            failures: List[str] = []
+    failures: List[str] = []
+    timings = timings_of(ranks)
+    for part, (timing, some) in enumerate(timings.items()):
+        options = BenchOptions(
+            ranks=some, collectives=COLLECTIVES, minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES, seconds=seconds,
+            timing=timing, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS), state_flag_us=1e6 * hop,
+            variables=variables or {},
+        )  # fmt: skip
 
-            some: List[Cell] = []
-            for part, option in enumerate(options):
+        def advance(title: str, done: float, part: int = part) -> None:
+            progress(title, (part + done) / len(timings))
 
-                def advance(
-                    title: str,
-                    done: float,
-                    start: float = number + part / len(options),
-                    parts: int = len(options),
-                ) -> None:
-                    progress(title, (start + done / parts) / len(COLLECTIVES))
-
-                some += run_bench([host], option, advance, failures.append)
-            if not some:
-                raise UserError("; ".join(failures) or "the benchmark measured nothing")
-            hops = [value for value in (before, hop_now()) if value is not None]
-            others = [value for value in hops if not same_state(value, hop)]
-            if not others:
-                cells += some
-                break
-        else:
-            notes.append(
-                f"{collective} was measured while the machine was in another state than for the parameters "
-                f"(a flag took {time_text(others[-1])} instead of {time_text(hop)}); left out"
-            )
+        cells += run_bench([host], options, advance, failures.append)
+    if failures:
+        raise UserError("; ".join(failures))
+    missing = _missing(cells, ranks)
     if not cells:
-        raise UserError("; ".join(notes))
+        raise UserError(
+            f"nothing was measured: the machine was never in the state in which a flag takes {time_text(hop)}, as for "
+            "the parameters; measure them again with tutti probe"
+        )
+    notes = [f"left out, since the machine was in another state: {', '.join(missing)}"] if missing else []
     return Observed(cells, notes)
+
+
+def _missing(cells: List[Cell], ranks: List[int]) -> List[str]:
+    """What should have been measured and was not: the state of the parameters did not come back."""
+    found = {(str(cell["collective"]), int(cell["ranks"]), int(cell["bytes"])) for cell in cells}
+    sizes = [size for size in (LEAST_BYTES << shift for shift in range(0, 64, 2)) if size <= MOST_BYTES]
+    return [
+        f"{collective} of {human_bytes(size)} with {count} ranks"
+        for collective in COLLECTIVES
+        for count in ranks
+        for size in sizes
+        if (collective, count, size) not in found
+    ]
 
 
 class Predictor:

@@ -74,6 +74,12 @@ def test_the_program_is_told_of_barriers_only_if_calls_are_to_be_timed_between_t
     assert words[words.index("--timing") + 1] == "between-barriers"
 
 
+def test_the_program_is_told_of_a_state_only_if_there_is_one_to_wait_for():
+    assert "--state-flag-us" not in BenchOptions([2], ["bcast"]).program_words("bcast")
+    words = BenchOptions([2], ["bcast"], state_flag_us=0.055).program_words("bcast")
+    assert words[words.index("--state-flag-us") + 1] == "0.055"
+
+
 def test_sizes_are_the_programs_own_unless_asked_for():
     assert "--max" not in BenchOptions([2], ["bcast"]).program_words("bcast")
 

@@ -154,6 +154,18 @@ def test_a_machine_that_changed_meanwhile_is_warned_of():
     ]
     assert "3.3 times" in made(combine_passes([*measurements()[:1], *rows]))["warnings"][0]
     assert made(combine_passes([*measurements()[:1], *rows[:2]]))["warnings"] == []
+    rows[2]["in_state"] = False
+    document = made(combine_passes([*measurements()[:1], *rows]))
+    assert document["warnings"] == []
+    assert document["model"]["hop"] == pytest.approx(6.5e-8)
+
+
+def test_what_was_measured_in_another_state_alone_is_kept_and_warned_of():
+    rows = [{**line("turn", 2e-6), "pass": i, "in_state": False} for i in range(2)]
+    document = made(combine_passes([*measurements()[:1], *rows]))
+    assert document["model"]["turn"] == 2e-6
+    assert document["measurements"][0]["in_state"] is False
+    assert "1 figures (turn first)" in document["warnings"][0]
 
 
 def test_what_was_not_measured_is_shipped_and_said():
@@ -381,43 +393,50 @@ def test_ctrl_c_in_a_terminal_leaves_no_process_and_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
-    monkeypatch.setattr(probe_validate, "usable_cores", lambda: 4)
-    assert probe_validate.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
+def bench_that_gives(monkeypatch, left_out=(), failure=""):
+    """Stands for the benchmark; what it was asked for."""
     asked = []
 
     def bench(hosts, options, progress, failed):
-        asked.append((options.collectives[0], options.timing, options.ranks))
-        return [{"collective": options.collectives[0]}]
+        asked.append(options)
+        if failure:
+            failed(failure)
+        return [
+            {"collective": name, "ranks": count, "bytes": size}
+            for name in options.collectives
+            for count in options.ranks
+            for size in (16 * K, 64 * K, 256 * K, M, 4 * M)
+            if (name, count, size) not in left_out
+        ]
 
     monkeypatch.setattr(probe_validate, "run_bench", bench)
-    found = probe_validate.observe(None, [2, 8], 0.1, 1e-7, lambda: 1e-7, lambda title, done: None)
-    assert asked[:2] == [("bcast", "calls", [2]), ("bcast", "between-barriers", [8])]
-    assert len(found.cells) == 2 * len(probe_validate.COLLECTIVES)
+    return asked
 
 
-def observed(monkeypatch, hops):
-    """What is kept if these flag hops are measured, one after the other."""
-    hops = iter(hops)
-    monkeypatch.setattr(
-        probe_validate,
-        "run_bench",
-        lambda hosts, options, progress, failed: [{"collective": options.collectives[0]}],
-    )
-    found = probe_validate.observe(None, [2], 0.1, 1e-7, lambda: next(hops), lambda title, done: None)
-    return [cell["collective"] for cell in found.cells], found.notes
+def observe(ranks, hop=1e-7):
+    return probe_validate.observe(None, ranks, 0.1, hop, lambda title, done: None)
 
 
-def test_collectives_are_kept_only_if_the_machine_was_in_the_state_of_the_parameters(monkeypatch):
-    same, other = 1.1e-7, 2.4e-7
-    assert observed(monkeypatch, [same] * 8) == (probe_validate.COLLECTIVES, [])
-    # Before the second one the state is another for a while; after the third once, which is measured again.
-    assert observed(monkeypatch, [same, same, other, other, same, same, same, other, *[same] * 4]) == (
-        probe_validate.COLLECTIVES,
-        [],
-    )
-    kept, notes = observed(monkeypatch, [same, same, *[other] * (probe_validate.ATTEMPTS + 1), *[same] * 4])
-    assert kept == ["bcast", "gather", "allgather"]
-    assert "a flag took 240 ns instead of 100 ns" in notes[0]
-    with pytest.raises(UserError, match="another state"):
-        observed(monkeypatch, [other] * 100)
+def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
+    monkeypatch.setattr(probe_validate, "usable_cores", lambda: 4)
+    assert probe_validate.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
+    asked = bench_that_gives(monkeypatch)
+    assert observe([2, 8]).notes == []
+    assert [(some.timing, some.ranks) for some in asked] == [("calls", [2]), ("between-barriers", [8])]
+
+
+def test_only_what_is_measured_in_the_state_of_the_parameters_counts(monkeypatch):
+    asked = bench_that_gives(monkeypatch, left_out=[("scatter", 2, M)])
+    found = observe([2], hop=1.5e-7)
+    assert "--state-flag-us 0.15" in " ".join(asked[0].program_words("bcast"))
+    assert len(found.cells) == 5 * len(probe_validate.COLLECTIVES) - 1
+    assert found.notes == ["left out, since the machine was in another state: scatter of 1 MiB with 2 ranks"]
+    monkeypatch.setattr(probe_validate, "run_bench", lambda *_: [])
+    with pytest.raises(UserError, match="never in the state in which a flag takes 150 ns"):
+        observe([2], hop=1.5e-7)
+
+
+def test_a_benchmark_that_fails_ends_the_validation(monkeypatch):
+    bench_that_gives(monkeypatch, failure="the benchmark ended with status 1")
+    with pytest.raises(UserError, match="ended with status 1"):
+        observe([2])
