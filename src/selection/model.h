@@ -182,6 +182,8 @@ struct Cost {
     price.read = workers > 0 && workers <= 1 ? mixed(far_read, price.read) : price.exchanged;
     price.written = mixed(far, price.written);
     price.written_alone = mixed(far, price.written_alone);
+    // Of those that have read a slot as well.
+    price.slot = far * price.slot + (1 - far) * price.own;
     return price;
   }
 };

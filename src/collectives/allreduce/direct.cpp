@@ -68,7 +68,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 4.4 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 3,  // most have been read when they come to wait for it
                              // From its own buffer to its own buffer; what comes from another core is reduced faster
                              // than it comes.
                              .copied_bytes = bytes,

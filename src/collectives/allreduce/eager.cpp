@@ -31,7 +31,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 1,
+                             .rounds = 2,  // all wait for all
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes,

@@ -72,7 +72,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 5.0 + 0.2 * shape.ranks,
-                             .rounds = 3,
+                             .rounds = 5,
                              .remote_bytes = 2 * others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,

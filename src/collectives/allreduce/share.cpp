@@ -56,7 +56,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       // Two flags, and the looks for all others' buffers and into the table of regions, which take as long again.
       return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 4,
                              .remote_bytes = 2 * others * bytes,
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

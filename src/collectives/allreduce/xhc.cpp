@@ -66,7 +66,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
       const bool eager = shape.bytes <= shape.eager_max;
       const double members = std::pow(shape.ranks, 1 / levels);
       return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels,
-                             .rounds = 3 * levels,
+                             .rounds = 2 + 3 * levels,
                              .remote_bytes = 2.2 * bytes,
                              .slot_bytes = eager || shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 1.2 * bytes,

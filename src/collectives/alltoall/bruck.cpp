@@ -101,7 +101,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
       return selection::Cost{.hops = 1.0 + steps,
-                             .rounds = steps,
+                             .rounds = 1.0 + steps,
                              .copied_bytes = bytes,
                              .remote_bytes = steps * shape.ranks / 2 * bytes,
                              .slot_bytes = (shape.ranks - 1) * bytes,

@@ -116,7 +116,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 3,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,

@@ -73,7 +73,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
       // Of irregular blocks many are small, and not sent as letters here as in `direct`: not to be preferred to that.
       const double stored = shape.regular ? others * bytes : 0;
       return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .written_bytes = stored,

@@ -74,7 +74,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_eager{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 1,
+                             .rounds = 2,  // all wait for all
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .slot_bytes = others * bytes};

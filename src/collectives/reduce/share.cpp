@@ -54,7 +54,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       // Two flags, and the looks for all others' buffers and into the table of regions, which take as long again.
       return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 3,  // all wait for all, then the root for all
                              .remote_bytes = others * bytes + bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,

@@ -41,7 +41,7 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
       const bool eager = shape.bytes <= shape.eager_max;
       const double members = std::pow(shape.ranks, 1 / levels);
       return selection::Cost{.hops = 2.0 * levels + 0.1 * shape.ranks / levels,
-                             .rounds = 2 * levels,
+                             .rounds = 1 + 2 * levels,
                              .remote_bytes = 1.2 * bytes,
                              .slot_bytes = eager                                     ? bytes
                                            : shape.reach == selection::Reach::staged ? 2 * bytes

@@ -129,7 +129,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 3,
                              .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,

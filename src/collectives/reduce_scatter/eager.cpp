@@ -50,7 +50,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 1,
+                             .rounds = 2,  // all wait for all
                              .remote_bytes = others * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = bytes};

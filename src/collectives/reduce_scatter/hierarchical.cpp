@@ -102,7 +102,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
       const auto bytes = static_cast<double>(shape.bytes);
       const double blocks = std::sqrt(static_cast<double>(shape.ranks));
       return selection::Cost{.hops = 3.0 + 0.3 * shape.ranks,
-                             .rounds = 3,
+                             .rounds = 5,
                              .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = bytes + blocks * bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,

@@ -45,7 +45,7 @@ const selection::Algorithm<ScanArguments> scan_eager{
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                              // For those before it only, and nobody waits for those behind.
-                             .rounds = 0.5,
+                             .rounds = 1.5,
                              .remote_bytes = sources * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = (sources + 1) * bytes,

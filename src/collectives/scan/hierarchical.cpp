@@ -90,7 +90,7 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
       // Blocks and their members, about equal in number.
       return selection::Cost{
           .hops = 3.0 + 0.3 * shape.ranks,
-          .rounds = 3,
+          .rounds = 5,
           .copied_bytes = 2 * bytes,
           .remote_bytes = 3 * bytes,
           .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

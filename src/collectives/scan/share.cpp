@@ -54,7 +54,7 @@ const selection::Algorithm<ScanArguments> scan_share{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             .rounds = 4,
                              // What goes past the caches of others is made in private memory first.
                              .copied_bytes = bytes / shape.ranks + others * bytes,
                              .remote_bytes = 2 * others * bytes,
