@@ -157,7 +157,7 @@ struct Cost {
     price.slot = std::max(byte(model.slot_byte), price.own);
     price.read = byte(model.remote_byte);
     price.exchanged = byte(model.exchange_byte);
-    const double writers = (workers > 0 ? workers : shape.ranks) / shared;
+    const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
     // Irregular blocks may be small. Where ranks share cores, whoever gets a small block past its caches has the others of
     // its core wait while it fetches that from memory: no faster than by other means.
     const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;

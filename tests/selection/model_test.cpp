@@ -103,6 +103,25 @@ TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 70, .workers = 1}.seconds(shape, model)), 40 * 8 + 30 * 1);
 }
 
+TEST(Cost, OfThoseThatHaveReadASlotSomeShareTheCore) {
+  Model model;
+  model.turn = 0, model.slot_byte = 16, model.copy_byte = 1;
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.ranks = 8, shape.ranks_per_core = 4;
+  EXPECT_DOUBLE_EQ((Cost{.slot_bytes = 70}.seconds(shape, model)), 4 * (40 * 16 + 30 * 1));
+  EXPECT_DOUBLE_EQ((Cost{.slot_bytes = 70, .workers = 7}.seconds(shape, model)), 4 * 70 * 16);
+}
+
+TEST(Cost, NoMoreStoreAtOnceThanThereAreCores) {
+  Model model;
+  model.turn = 0, model.stream_byte = 1, model.streams_byte = 1, model.copy_byte = 1;
+  Shape shape = shape_of(streamed_to_peers_min, Reach::mapped);
+  shape.ranks = 8, shape.ranks_per_core = 4;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .workers = 7}.seconds(shape, model)), 4 * 10 * 2);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .workers = 3.5}.seconds(shape, model)), 2 * 10 * 2);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 70, .written_bytes = 70, .workers = 1}.seconds(shape, model)), 70 * 1);
+}
+
 TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
   Model model;
   model.turn = 0, model.copy_byte = 1, model.spilled_byte = 4, model.remote_byte = 8, model.exchange_byte = 8;

@@ -97,7 +97,8 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
       const bool in_slot = shape.bytes <= shape.slot_bytes;
       const double copied = shape.ranks - 1 + blocks_of_leaders(shape);  // the root reads all blocks
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
-                             .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
+                             // Who is read directly waits for that.
+                             .rounds = in_slot ? shape.levels : 2.0 + 2.0 * shape.levels,
                              .copied_bytes = bytes,  // the root's own block
                              .remote_bytes = bytes * copied,
                              // A leader reads when all have written, those of a core one after the other.
