@@ -379,7 +379,7 @@ struct Measured {
   std::size_t figure;
   ordered_json line;
   double weight;
-  double before, after;  ///< seconds that a flag took then; negative if that cannot be told
+  double before, after;  ///< of the first pass: seconds that a flag took; negative if that cannot be told
   bool in_state = true;
 };
 

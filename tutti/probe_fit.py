@@ -82,11 +82,11 @@ def unsteady(lines: Iterable[Line]) -> List[str]:
     """What to say if the machine changed so much meanwhile that the parameters mix its states."""
     lines = list(lines)
     said = []
-    elsewhere = [line for line in lines if not line.get("in_state", True)]
+    elsewhere = sorted({str(line["measure"]) for line in lines if not line.get("in_state", True)})
     if elsewhere:
         said.append(
-            f"{len(elsewhere)} figures ({elsewhere[0]['measure']} first) were measured only while the machine was in "
-            "another state than for the others; measure again"
+            f"{', '.join(elsewhere)}: measured in part only while the machine was in another state than for the rest; "
+            "measure again"
         )
     rows = [line for line in lines if line.get("passes", 1) > 1 and float(line["lower"]) > 0]
     rows = [*select(rows, "hop"), *select(rows, "mapped_copy", copy="read", bytes=64 * 1024)]
