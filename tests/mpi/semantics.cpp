@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
         TEST(elements_may_be_larger_than_an_int_counts),
         TEST(large_count_functions_work),
         TEST(scatter_and_gather_match_the_host),
-        TEST(allgather_matches_the_host),
+        TEST(allgather_gives_everybody_all_blocks),
         TEST(alltoall_matches_the_host),
         TEST(blocks_of_nothing_are_left_alone),
         TEST(blocks_at_absolute_addresses),

@@ -22,7 +22,7 @@ void large_count_functions_work(Context& context);
 
 // semantics_blocks.cpp
 void scatter_and_gather_match_the_host(Context& context);
-void allgather_matches_the_host(Context& context);
+void allgather_gives_everybody_all_blocks(Context& context);
 void alltoall_matches_the_host(Context& context);
 void blocks_of_nothing_are_left_alone(Context& context);
 void blocks_at_absolute_addresses(Context& context);
