@@ -21,7 +21,7 @@ namespace {
 
 /// What rank 1 says in its post, as the bytes of its regions: the way. Each makes both prefixes of its half and stores
 /// through the caches, each makes its own prefix, or, of results that may go past the caches, both of its half again.
-constexpr int way_divides = 0, way_keeps = 1, way_divides_past_caches = 2;
+enum Way { way_divides, way_keeps, way_divides_past_caches };
 
 Task body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
