@@ -94,6 +94,8 @@ struct NeighborArguments {
   const int* source_blocks = nullptr;
   int source_count = 0;
   const int* destinations = nullptr;  ///< ranks this one sends to; blocks of `send` in this order
+  /// Which of the blocks that a destination receives is the one from here, for each of `destinations`: the inverse.
+  const int* destination_blocks = nullptr;
   int destination_count = 0;
   Blocks send;  ///< with stride 0 where all get the same block
   Blocks receive;

@@ -327,7 +327,7 @@ bool Collectives::neighbor(const NeighborArguments& arguments) {
     part.receive.bytes = std::min(piece, arguments.receive.bytes - std::min(at, arguments.receive.bytes));
     part.send.base += at;
     part.receive.base += at;
-    if (!run(neighbor_, part, arguments.bytes, {arguments.bytes, total}, true, at == 0)) return false;
+    if (!run(neighbor_, part, irregular_block_bytes, {arguments.bytes, total}, true, at == 0)) return false;
     at += piece;
   } while (at < arguments.bytes);
   return true;

@@ -13,9 +13,11 @@ namespace tutti {
 /// What a block is taken to have where its size differs between ranks and only some know it.
 inline constexpr std::size_t irregular_block_bytes = std::size_t{64} * 1024;
 
-/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
+/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them. Of
+/// Neighbor_allgather and Neighbor_alltoall two neighbours agree, but what one sends need not be what it receives.
 inline bool is_irregular(std::string_view collective) {
-  return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" || collective == "neighborv";
+  return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" ||
+         collective.starts_with("neighbor");
 }
 
 /// What the buffers of a rank hold, in multiples of the size that the choice is made by: the mean over the ranks.

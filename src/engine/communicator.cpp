@@ -173,6 +173,14 @@ void Communicator::wait_for_all(std::uint64_t sequence_left) {
   all_completed_ = lowest;
 }
 
+Communicator::Lead Communicator::lead(Ways& ways, int count) {
+  const int before = common_way();
+  const int way = way_is_new_ ? before : ways.next(count);
+  way_is_new_ = way != before;
+  if (way_is_new_) shared_[0]->common_way.flag[0].set(static_cast<sync::Stamp>(way));
+  return {way, !way_is_new_};
+}
+
 std::byte* Communicator::staging(int which, std::size_t bytes) {
   Staging& staging = staging_[static_cast<std::size_t>(which)];
   if (staging.bytes < bytes) {

@@ -58,6 +58,22 @@ struct alignas(sync::line_bytes) Post {
 };
 static_assert(sizeof(Post) == sync::line_bytes);
 
+/// Where peers may store what they have for this rank, in operations in which each rank either reads or is stored to.
+struct alignas(sync::line_bytes) Offer {
+  struct Block {
+    std::uint64_t offset, bytes;
+  };
+  static constexpr std::size_t blocks_max = 13;
+  static constexpr std::uint64_t to_read = 0, to_be_stored = 1;
+
+  sync::Flag flag;       ///< its progress: to_read, this rank will do so, or to_be_stored
+  std::uint64_t region;  ///< Region bits of what peers write
+  sync::Flag cut;        ///< set by peers that had more for a block than there is room
+  sync::Flag took;       ///< no stamp: ticks a KiB that this rank took to store for its peers
+  Block blocks[blocks_max];
+};
+static_assert(sizeof(Offer) == 2 * sync::line_bytes);
+
 /// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
 ///
 /// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors
@@ -67,6 +83,7 @@ struct Slot {
   sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains, where its post does not say
   sync::FlagLine reduced;  ///< how much of its share this rank has reduced, in grains
   sync::FlagLine done;     ///< [0]: this rank has finished reading and writing what belongs to others
+  Offer offer;
 };
 
 /// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1).
@@ -104,7 +121,8 @@ struct Left {
 
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
 struct Shared {
-  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
+  sync::FlagLine completed;   ///< [0]: every operation up to this stamp is finished here; for others see Left
+  sync::FlagLine common_way;  ///< [0], of rank 0: no stamp, but what Communicator::common_way() says
   std::array<Slot, ring_slots> slots;
   // Then data_areas areas of Communicator::slot_bytes() each, and a flag for each rank: it has parted.
 };
@@ -145,6 +163,7 @@ enum class Learned {
   bcast,
   exscan,
   gather,
+  neighbor,
   reduce,
   scan,
   scatter,
@@ -258,6 +277,15 @@ class Communicator final : public sync::Party {
     if (of_sizes.empty()) of_sizes.resize(std::numeric_limits<std::size_t>::digits + 1);
     return of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
   }
+  /// The way that rank 0 takes now, for the others to follow as soon as they see that: which may be a call late.
+  int common_way() const { return static_cast<int>(shared_[0]->common_way.flag[0].get()); }
+  /// On rank 0, for one call: the way that is taken, and whether all have had time to see that, so that what it takes is
+  /// theirs.
+  struct Lead {
+    int way;
+    bool followed;
+  };
+  Lead lead(Ways& ways, int count);
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
   /// Part of the operation at this rank for `root`; built once a root.
@@ -314,7 +342,8 @@ class Communicator final : public sync::Party {
   std::uint64_t announced_ = 0;
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
-  int running_ = 0;  ///< operations between begin() and complete(); counted with xpmem only
+  bool way_is_new_ = false;  ///< the call before was the first that took common_way()
+  int running_ = 0;          ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};
   struct Staging {
     std::size_t offset = 0, bytes = 0;

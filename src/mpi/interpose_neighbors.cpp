@@ -67,6 +67,7 @@ class Exchange {
     arguments.source_blocks = neighborhood_->source_blocks.data();
     arguments.source_count = static_cast<int>(neighborhood_->sources.size());
     arguments.destinations = neighborhood_->destinations.data();
+    arguments.destination_blocks = neighborhood_->destination_blocks.data();
     arguments.destination_count = static_cast<int>(neighborhood_->destinations.size());
     arguments.send = send;
     arguments.receive = receive.core();

@@ -9,7 +9,7 @@ namespace {
 /// In each dimension the neighbour in negative direction, then the one in positive. What is sent in one direction
 /// arrives from the opposite one, also where both neighbours are the same process.
 Neighborhood cartesian(MPI_Comm communicator) {
-  Neighborhood found{true, {}, {}, {}};
+  Neighborhood found{true, {}, {}, {}, {}};
   int dimensions = 0;
   host.Cartdim_get(communicator, &dimensions);
   for (int d = 0; d < dimensions; ++d) {
@@ -20,6 +20,7 @@ Neighborhood cartesian(MPI_Comm communicator) {
     found.source_blocks.push_back(2 * d);
   }
   found.sources = found.destinations;
+  found.destination_blocks = found.source_blocks;
   return found;
 }
 
@@ -42,17 +43,19 @@ int occurrences_before(std::size_t i, const std::vector<int>& list) {
 /// Edges between two ranks match in the order in which both have them. `theirs`: of each rank, whom it sends to;
 /// `takers`: of each rank, whom it receives from. An edge that only one of the two has is none.
 void match(Neighborhood& found, int rank, const Lists& theirs, const Lists& takers) {
-  const auto partner = [&](const std::vector<int>& list, std::size_t i, const Lists& lists) {
-    return position_of(rank, occurrences_before(i, list), lists[static_cast<std::size_t>(list[i])]);
+  /// The blocks that belong to those of `neighbors`, of which those without one are left out.
+  const auto blocks_of = [rank](std::vector<int>& neighbors, const Lists& lists) {
+    const std::vector<int> all = neighbors;
+    std::vector<int> blocks(all.size(), -1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i] >= 0)
+        blocks[i] = position_of(rank, occurrences_before(i, all), lists[static_cast<std::size_t>(all[i])]);
+      if (blocks[i] < 0) neighbors[i] = -1;
+    }
+    return blocks;
   };
-  const std::vector<int> sources = found.sources, destinations = found.destinations;
-  found.source_blocks.assign(sources.size(), -1);
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    found.source_blocks[i] = sources[i] < 0 ? -1 : partner(sources, i, theirs);
-    if (found.source_blocks[i] < 0) found.sources[i] = -1;
-  }
-  for (std::size_t i = 0; i < destinations.size(); ++i)
-    if (destinations[i] < 0 || partner(destinations, i, takers) < 0) found.destinations[i] = -1;
+  found.source_blocks = blocks_of(found.sources, theirs);
+  found.destination_blocks = blocks_of(found.destinations, takers);
 }
 
 /// Every rank knows all neighbours of all.
@@ -66,7 +69,7 @@ Neighborhood graph(MPI_Comm communicator, int rank, int size) {
     host.Graph_neighbors(communicator, each, count, list.data());
   }
   const auto& mine = lists[static_cast<std::size_t>(rank)];
-  Neighborhood found{true, mine, mine, {}};
+  Neighborhood found{true, mine, mine, {}, {}};
   match(found, rank, lists, lists);
   return found;
 }
@@ -96,6 +99,7 @@ Neighborhood distributed_graph(MPI_Comm communicator, int rank, int size) {
   Neighborhood found{true,
                      std::vector<int>(static_cast<std::size_t>(sources)),
                      std::vector<int>(static_cast<std::size_t>(destinations)),
+                     {},
                      {}};
   // The address that stands for no weights is an object of some hosts, which cannot be referred to here.
   std::vector<int> weights(static_cast<std::size_t>(sources + destinations) + 1);

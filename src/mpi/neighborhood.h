@@ -11,7 +11,8 @@ namespace tutti::mpi {
 struct Neighborhood {
   bool exists = false;  ///< false: the communicator has no topology
   std::vector<int> sources, destinations;
-  std::vector<int> source_blocks;  ///< which block of what the source sends is received; see NeighborArguments
+  std::vector<int> source_blocks;       ///< which block of what the source sends is received; see NeighborArguments
+  std::vector<int> destination_blocks;  ///< which block of what the destination receives is sent
 };
 
 /// Collective for distributed graphs.

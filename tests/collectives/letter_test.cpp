@@ -126,7 +126,7 @@ TEST(LetterSenders, DoNotWaitForTheirNeighbors) {
     std::vector<std::byte> buffer(2 * bytes, static_cast<std::byte>(rank));
     NeighborArguments arguments;
     arguments.sources = arguments.destinations = twice;
-    arguments.source_blocks = blocks;
+    arguments.source_blocks = arguments.destination_blocks = blocks;
     (rank == 0 ? arguments.destination_count : arguments.source_count) = 2;
     arguments.send = arguments.receive = Blocks::irregular(buffer.data(), sizes, offsets);
     arguments.regular = false;

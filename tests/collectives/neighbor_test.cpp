@@ -12,9 +12,23 @@ namespace {
 
 /// Who sends to whom, for all ranks: what MPI's topologies come to.
 struct Edges {
-  std::vector<std::vector<int>> sources, source_blocks, destinations;
+  std::vector<std::vector<int>> sources, source_blocks, destinations, destination_blocks;
 
-  explicit Edges(int ranks) : sources(static_cast<std::size_t>(ranks)), source_blocks(sources), destinations(sources) {}
+  explicit Edges(int ranks)
+      : sources(static_cast<std::size_t>(ranks)),
+        source_blocks(sources),
+        destinations(sources),
+        destination_blocks(sources) {}
+
+  /// The same edges as those who send see them.
+  void invert() {
+    for (std::size_t i = 0; i < destinations.size(); ++i) destination_blocks[i].assign(destinations[i].size(), -1);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      for (std::size_t s = 0; s < sources[i].size(); ++s)
+        if (sources[i][s] >= 0)
+          destination_blocks[static_cast<std::size_t>(sources[i][s])][static_cast<std::size_t>(source_blocks[i][s])] =
+              static_cast<int>(s);
+  }
 };
 
 /// A periodic grid; with `open`, its first dimension is not periodic.
@@ -38,6 +52,7 @@ Edges grid(const std::vector<int>& dimensions, bool open) {
       stride *= extent;
     }
   }
+  edges.invert();
   return edges;
 }
 
@@ -72,6 +87,7 @@ Edges multigraph(int ranks, int edge_count, std::mt19937& random) {
       edges.source_blocks[i].push_back(block);
     }
   }
+  edges.invert();
   return edges;
 }
 
@@ -89,6 +105,7 @@ NeighborArguments arguments_of(const Edges& edges, std::size_t rank) {
   arguments.source_blocks = edges.source_blocks[rank].data();
   arguments.source_count = static_cast<int>(edges.sources[rank].size());
   arguments.destinations = edges.destinations[rank].data();
+  arguments.destination_blocks = edges.destination_blocks[rank].data();
   arguments.destination_count = static_cast<int>(edges.destinations[rank].size());
   return arguments;
 }
@@ -146,13 +163,21 @@ void exchange(const Edges& edges, Collectives& collectives, int rank, Form form,
 
 class Neighbors : public testing::TestWithParam<Reach> {};
 
+/// `neighbor:NAME;neighborv:NAME` of every algorithm.
+std::vector<std::string> all_algorithms() {
+  std::vector<std::string> words;
+  for (const auto* algorithm : algorithms_of<NeighborArguments>())
+    words.push_back(std::string("neighbor:") + algorithm->name + ";neighborv:" + algorithm->name);
+  return words;
+}
+
 void sweep(Reach reach, const Edges& edges) {
-  for (const auto* algorithm : algorithms_of<NeighborArguments>()) {
+  for (const std::string& words : all_algorithms()) {
     World world;
     world.ranks = static_cast<int>(edges.sources.size());
     world.reach = reach;
     world.settings.segment = 64 * 1024;
-    world.algorithm = std::string("neighbor:") + algorithm->name + ";neighborv:" + algorithm->name;
+    world.algorithm = words;
     run_ranks(world, [&](int rank, Collectives& collectives) {
       int salt = 0;
       for (const std::size_t bytes : {0, 1, 8, 30, 31, 56, 57, 112, 113, 1000, 2049, 4096, 4097, 20000, 100001})
@@ -177,41 +202,115 @@ TEST_P(Neighbors, DirectedMultigraphsMatchTheirEdgesInOrder) {
 }
 
 TEST_P(Neighbors, MoreEdgesThanTheDataAreaHasEntriesFor) {
-  std::mt19937 random(8);
-  const Edges edges = multigraph(2, 1400, random);
-  World world;
-  world.reach = GetParam();
-  run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const std::size_t bytes : {0, 3, 100})
-      for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
-        exchange(edges, collectives, rank, form, bytes, 1);
-  });
+  for (const std::string& words : all_algorithms()) {
+    std::mt19937 random(8);
+    const Edges edges = multigraph(2, 1400, random);
+    World world;
+    world.reach = GetParam();
+    world.algorithm = words;
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {0, 3, 100})
+        for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
+          exchange(edges, collectives, rank, form, bytes, 1);
+    });
+  }
+}
+
+/// Rank 1 has room for half of what comes from the right.
+void cut(Collectives& collectives, const Edges& edges, int rank, std::size_t bytes, std::size_t less) {
+  NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
+  const std::vector<std::byte> send(2 * bytes, std::byte{1});
+  std::vector<std::byte> receive(2 * bytes, std::byte{0x5a});
+  // What is sent to the right comes from the left.
+  const std::size_t sizes[2] = {bytes, bytes - less};
+  const std::size_t room[2] = {bytes - less, rank == 1 ? bytes / 2 : bytes};
+  const std::ptrdiff_t offsets[2] = {0, static_cast<std::ptrdiff_t>(bytes)};
+  arguments.regular = false;
+  arguments.send = Blocks::irregular(send.data(), sizes, offsets);
+  arguments.receive = Blocks::irregular(receive.data(), room, offsets);
+  ASSERT_TRUE(collectives.neighbor(arguments));
+  ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+  ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), room[0] + room[1]);
+  collectives.communicator().truncated = false;
 }
 
 TEST_P(Neighbors, WhatDoesNotFitIsCutAndNoted) {
   const Edges edges = grid({3}, false);
-  World world;
-  world.ranks = 3;
-  world.reach = GetParam();
-  run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30000}})
-      for (const std::size_t less : {0, 1}) {
+  for (const std::string& words : all_algorithms()) {
+    World world;
+    world.ranks = 3;
+    world.reach = GetParam();
+    world.algorithm = words;
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30000}})
+        for (const std::size_t less : {0, 1}) cut(collectives, edges, rank, bytes, less);
+    });
+  }
+}
+
+TEST_P(Neighbors, OfEqualBlocksTooLongOnesAreCutToo) {
+  const Edges edges = grid({2}, false);
+  for (const std::string& words : all_algorithms()) {
+    World world;
+    world.reach = GetParam();
+    world.algorithm = words;
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {std::size_t{16}, std::size_t{1000}, std::size_t{30000}}) {
         NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
         const std::vector<std::byte> send(2 * bytes, std::byte{1});
         std::vector<std::byte> receive(2 * bytes, std::byte{0x5a});
-        // What is sent to the right comes from the left.
-        const std::size_t sizes[2] = {bytes, bytes - less};
-        const std::size_t room[2] = {bytes - less, rank == 1 ? bytes / 2 : bytes};
-        const std::ptrdiff_t offsets[2] = {0, static_cast<std::ptrdiff_t>(bytes)};
-        arguments.regular = false;
-        arguments.send = Blocks::irregular(send.data(), sizes, offsets);
-        arguments.receive = Blocks::irregular(receive.data(), room, offsets);
+        const std::size_t room = rank == 1 ? bytes / 2 : bytes;
+        arguments.bytes = bytes;
+        arguments.send = Blocks::regular(send.data(), bytes);
+        arguments.receive = Blocks::regular(receive.data(), room);
         ASSERT_TRUE(collectives.neighbor(arguments));
         ASSERT_EQ(collectives.communicator().truncated, rank == 1);
-        ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})),
-                  room[0] + room[1]);
+        ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), 2 * room);
         collectives.communicator().truncated = false;
       }
+    });
+  }
+}
+
+TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
+  for (const std::string& words : all_algorithms()) {
+    World world;
+    world.reach = GetParam();
+    world.algorithm = words;
+    const Edges edges = grid({2}, false);
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      constexpr std::size_t much = 100'000, little = 8;
+      NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
+      arguments.regular = false;
+      const std::vector<std::byte> send(much, std::byte{1});
+      std::vector<std::byte> receive(2 * little, std::byte{0});
+      const std::size_t sizes[2] = {rank == 0 ? much : little, rank == 0 ? much : little};
+      const std::ptrdiff_t same[2] = {0, 0}, apart[2] = {0, little};
+      const std::size_t room[2] = {little, little};
+      arguments.send = Blocks::irregular(send.data(), sizes, same);
+      arguments.receive = Blocks::irregular(receive.data(), room, apart);
+      ASSERT_TRUE(collectives.neighbor(arguments));
+      ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+      ASSERT_EQ(std::count(receive.begin(), receive.end(), std::byte{1}), static_cast<std::ptrdiff_t>(2 * little));
+      collectives.communicator().truncated = false;
+    });
+  }
+}
+
+TEST_P(Neighbors, AllTakeTheWaysInTurnThatRank0Takes) {
+  World world;
+  world.ranks = 3;
+  world.reach = GetParam();
+  world.algorithm = "neighbor:cooperative;neighborv:cooperative";
+  const Edges edges = grid({3}, false);
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    constexpr std::size_t bytes = 20'000;
+    for (int call = 0; call < 60; ++call)
+      exchange(edges, collectives, rank, call % 7 == 0 ? Form::irregular : Form::blocks, bytes, call);
+    Communicator& communicator = collectives.communicator();
+    const Ways& ways = communicator.ways(Learned::neighbor, 2 * bytes);
+    const bool reachable = GetParam() != Reach::staged;
+    ASSERT_EQ(ways.knows(0) && ways.knows(1), rank == 0 && reachable);
   });
 }
 

@@ -219,6 +219,26 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   return exposed;
 }
 
+bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count) {
+  return count <= Offer::blocks_max &&
+         reach(communicator.node(), blocks, count, span_of(blocks, count)) != memory::Kind::none;
+}
+
+void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count) {
+  const Node& node = operation.communicator().node();
+  const Span span = span_of(blocks, count);
+  Offer& mine = operation.own().offer;
+  mine.region = reachable(node, blocks, count, span, reach(node, blocks, count, span)).bits();
+  for (std::size_t i = 0; i < count; ++i)
+    mine.blocks[i] = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
+  mine.flag.set(operation.stamp(Offer::to_be_stored));
+}
+
+RemoteBlock offered_block(Operation& operation, int rank, std::size_t index) {
+  const Offer& theirs = operation.slot(rank).offer;
+  return {memory::Region::from_bits(theirs.region), theirs.blocks[index].offset, theirs.blocks[index].bytes};
+}
+
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
   if (!exposed.exposure.copied) return;
   for (std::size_t i = 0; i < count; ++i)

@@ -48,6 +48,14 @@ bool written_in_place(Communicator& communicator, const Blocks& blocks, std::siz
 /// Copies what peers wrote to where the user wants it, if that is elsewhere.
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
 
+/// Whether `blocks` may be offered: there are at most Offer::blocks_max of them, and none needs a copy.
+bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count);
+/// Says where peers may store `blocks`, which can be offered. Ranks that sleep are not woken: something else is
+/// published right after.
+void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count);
+/// Block `index` of what `rank` has offered; after that was seen.
+RemoteBlock offered_block(Operation& operation, int rank, std::size_t index);
+
 /// Block `index` of what `rank` posted; after its post was seen.
 RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side);
 inline RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {

@@ -1,0 +1,46 @@
+// The exchange with the neighbours of a topology: each rank reads its blocks where they are, or they are stored where
+// they belong.
+//
+// Phase 1: every rank that has somebody to send to posts its blocks: small ones as letters, the smallest of them in the
+// flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
+// area; others where they are. If not all ranks read anyway, who has long blocks, or room for one, says whether it reads,
+// or where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those
+// who want it. Phase 3: each rank takes the blocks of its sources, those first that are there already, or waits for
+// those who store; if it has not said how, for want of room, it tells those who ask that it reads. Phase 4: who has
+// exposed its own memory waits until its destinations have taken what is theirs.
+//
+// How a rank sends is its own decision, and how it receives: read by its neighbours from what it has said, since degrees
+// and, for the forms with a v or w, sizes are known to few. A rank waits for its own neighbours only.
+#pragma once
+
+#include "collectives/collectives.h"
+
+namespace tutti {
+
+/// How ranks get long blocks. stored: where peers can reach the
+/// receiver's memory and it has at most Offer::blocks_max sources; it reads otherwise. whichever: what takes less time.
+enum class Taken { read, stored, whichever };
+
+void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken);
+
+/// After a cost of the model: the largest degree that is likely. It is not among what all ranks know; in a grid of two
+/// dimensions it is 4.
+inline double likely_degree(const selection::Shape& shape) {
+  return std::min(4, shape.ranks - 1);
+}
+
+/// What the exchange costs where all blocks are read.
+inline selection::Cost neighbor_cost(const selection::Shape& shape) {
+  const double degree = likely_degree(shape);
+  const double bytes = degree * static_cast<double>(shape.bytes);
+  const bool small = bytes <= static_cast<double>(shape.eager_max);
+  return {.hops = small ? 1.0 : 2.0,
+          .rounds = small ? 1.0 : 2.0,
+          .remote_bytes = bytes,
+          .slot_bytes = small || shape.reach == selection::Reach::staged ? bytes : 0.0,
+          .exposures = small ? 0.0 : 1.0,
+          .startups = small ? 0.0 : degree,
+          .concurrency = degree};
+}
+
+}  // namespace tutti

@@ -1,0 +1,26 @@
+// Neighbor_allgather(v) and Neighbor_alltoall(v,w): stored straight into the neighbour's buffer.
+//
+// Phases: of common/neighbor_exchange.h; all ranks store, past the receiver's caches if the block is large. What a rank
+// sends stays in its own caches, where it is about to be changed.
+// Cost: as `direct`; who has much to send waits for those it is for.
+// Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
+
+#include "collectives/common/neighbor_exchange.h"
+
+namespace tutti {
+
+extern const selection::Algorithm<NeighborArguments> neighbor_direct_write;
+const selection::Algorithm<NeighborArguments> neighbor_direct_write{
+    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    [](const selection::Shape& shape) {
+      selection::Cost cost = neighbor_cost(shape);
+      cost.hops += 0.25;
+      // Two ranks with caches in common store more slowly than they read, and it is not known whether they have.
+      if (cost.startups > 0 && shape.oversubscribed()) cost.written_bytes = cost.remote_bytes;
+      return cost;
+    },
+    [](Communicator& communicator, const NeighborArguments& arguments) {
+      exchange_with_neighbors(communicator, arguments, Taken::stored);
+    }};
+
+}  // namespace tutti
