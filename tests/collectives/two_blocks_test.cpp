@@ -1,13 +1,14 @@
-// Two ranks that exchange a block each, by reading and by storing in turn: what the first calls of a size do.
+// Ranks that exchange a block each, by reading and by storing in turn: what the first calls of a size do.
 #include "collectives/block_patterns.h"
+#include "collectives/common/store_ways.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
 namespace {
 
-World world_of(Reach reach, const std::string& algorithm) {
+World world_of(Reach reach, const std::string& algorithm, int ranks = 2) {
   World world;
-  world.ranks = 2;
+  world.ranks = ranks;
   world.reach = reach;
   world.algorithm = algorithm;
   return world;
@@ -21,25 +22,32 @@ constexpr std::size_t sizes[] = {0, 1, 4097, 16383, 16384, 70001};
 class ExchangeBlocks : public testing::TestWithParam<Reach> {};
 
 TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
-  run_ranks(world_of(GetParam(), "alltoall:cooperative"), [](int rank, Collectives& collectives) {
-    for (const std::size_t bytes : sizes)
-      for (int call = 0; call < calls; ++call) {
-        std::vector<std::byte> send(2 * bytes), expected(2 * bytes), receive(2 * bytes, std::byte{0xee});
-        for (int other = 0; other < 2; ++other) {
-          fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
-          fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
+  for (const int ranks : {2, 3, 5}) {
+    run_ranks(world_of(GetParam(), "alltoall:cooperative", ranks), [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : sizes)
+        for (int call = 0; call < calls; ++call) {
+          const std::size_t all = static_cast<std::size_t>(ranks) * bytes;
+          std::vector<std::byte> send(all), expected(all), receive(all, std::byte{0xee});
+          for (int other = 0; other < ranks; ++other) {
+            fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
+            fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
+          }
+          AlltoallArguments arguments;
+          arguments.send = Blocks::regular(send.data(), bytes);
+          arguments.receive = Blocks::regular(receive.data(), bytes);
+          ASSERT_TRUE(collectives.alltoall(arguments));
+          send.assign(send.size(), std::byte{0xdd});
+          ASSERT_TRUE(receive == expected) << ranks << " ranks, " << bytes << " bytes, call " << call;
+          if (bytes > 0) {
+            ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+          }
         }
-        AlltoallArguments arguments;
-        arguments.send = Blocks::regular(send.data(), bytes);
-        arguments.receive = Blocks::regular(receive.data(), bytes);
-        ASSERT_TRUE(collectives.alltoall(arguments));
-        send.assign(send.size(), std::byte{0xdd});
-        ASSERT_TRUE(receive == expected) << bytes << " bytes, call " << call;
-        if (bytes > 0) {
-          ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
-        }
+      if (rank == 0) {
+        const Ways& ways = collectives.communicator().ways(Learned::alltoall, sizes[std::size(sizes) - 1]);
+        ASSERT_TRUE(ways.knows(way_stores) && ways.knows(way_reads));
       }
-  });
+    });
+  }
 }
 
 TEST_P(ExchangeBlocks, AllgatherDeliversByBothWaysInPlaceTooAndWithSizesThatDiffer) {
