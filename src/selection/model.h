@@ -16,6 +16,8 @@ inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
 /// nothing else to do. A shorter buffer is in its core's own cache, and to store half of it takes longer than to make it.
 inline constexpr std::size_t divided_scan_min = (std::size_t{256} << 10) + 1;
 inline constexpr std::size_t divided_exscan_min = std::size_t{8} << 10;
+/// The same of more ranks than two, which wait for each other to find that out, and not for those before them alone.
+inline constexpr std::size_t divided_scan_min_of_many = std::size_t{64} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {

@@ -1,17 +1,18 @@
-// Scan and Exscan of two ranks that find out whether to divide the work.
+// Scan and Exscan of ranks that find out whether to divide the work.
 //
-// Phase 1: both expose their buffers, and rank 1 says whether this time they divide; each waits for the other. Phase 2:
-// if they divide, each makes both prefixes of its half of the index range and stores the other's into its receive
-// buffer, through the caches or past them; if not, each makes its own prefix, for which rank 1 reads all that rank 0
-// contributes. Phase 3: both wait until the other has finished.
-// Divided, both have as much to do; but half of the results are stored to lines that the other core has, which takes
-// longer than all the rest if the two share no cache, and past the caches less, but takes more work. Rank 1, which has
-// more to do if they do not divide, times all ways and keeps to the best one (Ways). The same bits come out of all.
-// Cost: two flag hops; n bytes read by rank 1 or, divided, n/2 read and n/2 stored by each rank.
-// Requires: two ranks. Divided this is share, otherwise direct; the choice is ours.
+// Phase 1: all expose their buffers, and the last rank says whether this time they divide; each waits for the others.
+// Phase 2: if they divide, each makes all prefixes of its part of the index range and stores those of others into their
+// receive buffers, through the caches or past them; if not, each makes its own prefix, for which it reads all that the
+// ranks before it contribute. Phase 3: all wait until the others have finished.
+// Divided, all have as much to do; but most of the results are stored to lines that other cores have, which takes longer
+// than all the rest if these share no cache, and past the caches less, but takes more work. The last rank, which has
+// most to do if they do not divide, times all ways and keeps to the best one (Ways). The same bits come out of all.
+// Cost: two flag hops; rank r reads r n bytes or, divided, each reads and stores (p - 1) n/p.
+// Requires: at most TUTTI_FLAT_MAX ranks. Divided this is share, otherwise direct; the choice is ours.
 
 #include <algorithm>
 
+#include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/prefix.h"
 
@@ -19,45 +20,58 @@ namespace tutti {
 
 namespace {
 
-/// What rank 1 says in its post, as the bytes of its regions: the way. Each makes both prefixes of its half and stores
-/// through the caches, each makes its own prefix, or, of results that may go past the caches, both of its half again.
+/// What the last rank says in its post, as the bytes of its regions: the way. Each makes all prefixes of its part and
+/// stores through the caches, each makes its own prefix, or, of results that may go past the caches, all of its part
+/// again.
 enum Way { way_divides, way_keeps, way_divides_past_caches };
 
 Task body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const int self = communicator.rank();
-  const int other = 1 - self;
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const int last = communicator.size() - 1;
   const bool gets_result = !arguments.exclusive || self > 0;
-  const ReductionBuffers buffers =
-      expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
   const Learned what = arguments.exclusive ? Learned::exscan : Learned::scan;
   const bool past_caches = arguments.store == memory::Store::streaming_to_peers;
-  Trial trial(self == 1 ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2);
+  Trial trial(self == last ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2);
+  // Where ranks share cores, what they do between their calls is in the time of a call; see docs/algorithms.md.
+  const bool whole_call = communicator.node().oversubscribed;
+  if (whole_call) trial.begins();
+  const ReductionBuffers buffers =
+      expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
   operation.own().post.regions.bytes = static_cast<std::uint64_t>(trial.way());
   post(operation, buffers.source, buffers.destination);
 
   co_await operation.others_posted();
-  RemoteBuffer sources[2];
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
   posted_sources(operation, buffers.source, sources);
-  const RemoteBuffer destinations[2] = {{0, posted_destination(operation, 0, buffers.destination)},
-                                        {1, posted_destination(operation, 1, buffers.destination)}};
-  trial.begins();
-  const int way = self == 1 ? trial.way() : static_cast<int>(operation.slot(other).post.regions.bytes);
+  if (!whole_call) trial.begins();
+  const int way = self == last ? trial.way() : static_cast<int>(operation.slot(last).post.regions.bytes);
+  const bool in_place = buffers.source.local == buffers.destination.local;
+  std::byte* aside = nullptr;
   if (way != way_keeps) {
+    RemoteBuffer* destinations = operation.array<RemoteBuffer>(ranks);
+    for (int rank = 0; rank <= last; ++rank)
+      destinations[rank] = {rank, posted_destination(operation, rank, buffers.destination)};
     prefix_range(communicator, combiner, share_of_rank(communicator, self, buffers),
-                 {sources, destinations, 2, arguments.exclusive, {}},
+                 {sources, destinations, ranks, arguments.exclusive, {}},
                  way == way_divides_past_caches ? arguments.store : memory::Store::cached);
-  } else if (gets_result && (self == 1 || buffers.source.local != buffers.destination.local)) {
+  } else if (gets_result && (self > 0 || !in_place)) {
+    // In place the ranks after this one still read what is there.
+    if (in_place && self < last) aside = communicator.staging(static_cast<int>(Side::destination), arguments.bytes());
     sources[self].region = own_memory(buffers.source.local);
-    const RemoteBuffer result{self, own_memory(buffers.destination.local)};
-    const std::size_t count = arguments.exclusive ? 1 : static_cast<std::size_t>(self) + 1;
+    const RemoteBuffer result{self, own_memory(aside ? aside : buffers.destination.local)};
+    const std::size_t count = static_cast<std::size_t>(self) + (arguments.exclusive ? 0 : 1);
     reduce_range(communicator, combiner, {0, arguments.count}, sources, count, &result, 1, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
   trial.ends();
-  collect_result(buffers);
+  if (aside)
+    copy_bytes(arguments.receive, aside, arguments.bytes());
+  else
+    collect_result(buffers);
 }
 
 void run(Communicator& communicator, const ScanArguments& arguments) {
@@ -69,9 +83,25 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_cooperative;
 const selection::Algorithm<ScanArguments> scan_cooperative{
-    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    "cooperative", "at most TUTTI_FLAT_MAX ranks",
+    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
+      if (shape.ranks > 2) {
+        // As by direct, or a little less where it may pay to divide. Where each has its own core, it always does.
+        const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
+        const bool may_pay =
+            shape.reach == selection::Reach::mapped && shape.bytes >= selection::divided_scan_min_of_many;
+        return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+                               .rounds = 2.7,
+                               .remote_bytes = (may_pay ? 0.9 : 1.2) * sources * bytes,
+                               .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                               .reduced_bytes = (sources + 1) * bytes,
+                               .exposures = 2,
+                               .startups = sources * std::max(1.0, bytes / usual_block_bytes),
+                               .concurrency = static_cast<double>(shape.ranks - 1),
+                               .common = true};
+      }
       // As by direct, or a little less, where it may pay to divide; else the looks at that way cost more than they
       // find.
       const std::size_t least = shape.exclusive ? selection::divided_exscan_min : selection::divided_scan_min;

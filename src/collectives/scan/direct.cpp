@@ -63,7 +63,8 @@ const selection::Algorithm<ScanArguments> scan_direct{
       const auto bytes = static_cast<double>(shape.bytes);
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             .rounds = 2,
+                             // Up to 16 KiB it loses to eager, where nobody waits to be read.
+                             .rounds = 2.5,
                              .remote_bytes = sources * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = (sources + 1) * bytes,
