@@ -138,7 +138,7 @@ TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobod
   for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
     const World world = world_of(3, Reach::direct, std::string("alltoallv:") + algorithm->name);
     run_ranks(world, [&](int rank, Collectives& collectives) {
-      for (const std::size_t bytes : {std::size_t{0}, std::size_t{20}, std::size_t{10000}})
+      for (const std::size_t bytes : {std::size_t{0}, std::size_t{20}, std::size_t{10'000}, std::size_t{40'000}})
         for (const std::size_t announced : {std::size_t{0}, bytes / 2, 2 * bytes + 8}) {
           BlockBuffer send({announced, announced, announced}, 3);
           BlockBuffer receive({bytes, bytes, bytes}, 3);

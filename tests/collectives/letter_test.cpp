@@ -137,7 +137,7 @@ TEST(LetterSenders, DoNotWaitForTheirNeighbors) {
 }
 
 TEST(LetterSenders, OfAlltoallvDoNotWaitForTheirReaders) {
-  expect_nobody_waits("alltoallv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
+  const auto call = [](int rank, Collectives& collectives, std::size_t bytes) {
     const std::size_t out[] = {0, rank == 0 ? bytes : 0}, in[] = {rank == 1 ? bytes : 0, 0};
     const std::ptrdiff_t offsets[] = {0, 0};
     const std::vector<std::byte> send(bytes, std::byte{7});
@@ -148,7 +148,9 @@ TEST(LetterSenders, OfAlltoallvDoNotWaitForTheirReaders) {
     arguments.regular = false;
     ASSERT_TRUE(collectives.alltoall(arguments));
     ASSERT_EQ(receive == send, rank == 1);
-  });
+  };
+  expect_nobody_waits("alltoallv:direct", call);
+  expect_nobody_waits("alltoallv:cooperative", call);
 }
 
 }  // namespace

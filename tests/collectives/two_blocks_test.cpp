@@ -50,6 +50,48 @@ TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
   }
 }
 
+/// What `from` sends to `to`, of `most`: nothing, all, a few bytes, or half.
+std::size_t varying(std::size_t most, int from, int to, int call) {
+  const std::size_t sizes[] = {0, most, std::min<std::size_t>(most, 5), most / 2};
+  return sizes[static_cast<std::size_t>(from + 2 * to + call % 3) % std::size(sizes)];
+}
+
+TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOther) {
+  for (const int ranks : {2, 3, 5, 13, 14}) {
+    run_ranks(world_of(GetParam(), "alltoallv:cooperative", ranks), [&](int rank, Collectives& collectives) {
+      const auto count = static_cast<std::size_t>(ranks);
+      for (const std::size_t most : {std::size_t{70}, std::size_t{4097}, std::size_t{40'000}})
+        for (int call = 0; call < 2 * calls; ++call) {
+          std::vector<std::byte> send(count * most), expected(count * most, std::byte{0xee}), receive(expected);
+          std::vector<std::size_t> sent(count), received(count);
+          std::vector<std::ptrdiff_t> offsets(count);
+          for (std::size_t i = 0; i < count; ++i) {
+            const int other = static_cast<int>(i);
+            // Most calls are alike, so that ranks come to know which way is faster.
+            sent[i] = call % 4 == 0 ? varying(most, rank, other, call) : most;
+            received[i] = call % 4 == 0 ? varying(most, other, rank, call) : most;
+            // The last block lies first.
+            offsets[i] = static_cast<std::ptrdiff_t>((count - 1 - i) * most);
+            fill_block(send.data() + offsets[i], sent[i], rank, other, call);
+            fill_block(expected.data() + offsets[i], received[i], other, rank, call);
+          }
+          AlltoallArguments arguments;
+          arguments.regular = false;
+          arguments.send = Blocks::irregular(send.data(), sent.data(), offsets.data());
+          arguments.receive = Blocks::irregular(receive.data(), received.data(), offsets.data());
+          ASSERT_TRUE(collectives.alltoall(arguments));
+          send.assign(send.size(), std::byte{0xdd});
+          ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
+          ASSERT_FALSE(collectives.communicator().truncated);
+          ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+        }
+      if (rank != 0 || count > Offer::blocks_max || GetParam() == Reach::staged) return;
+      const Ways& ways = collectives.communicator().ways(Learned::neighbor, count * 40'000);
+      ASSERT_TRUE(ways.knows(0) && ways.knows(1));
+    });
+  }
+}
+
 TEST_P(ExchangeBlocks, AllgatherDeliversByBothWaysInPlaceTooAndWithSizesThatDiffer) {
   run_ranks(world_of(GetParam(), "allgather:cooperative;allgatherv:cooperative"),
             [](int rank, Collectives& collectives) {

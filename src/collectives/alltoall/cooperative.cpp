@@ -6,12 +6,17 @@
 // Cost: two flag hops; n bytes copied, (p - 1) n read or stored.
 // Requires: equal blocks. Reading is direct, storing direct-write; the choice is ours.
 
+#include <array>
+
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/neighbor_exchange.h"
 #include "collectives/common/own_block.h"
 #include "collectives/common/two_blocks.h"
 
 namespace tutti {
+
+extern const selection::Algorithm<AlltoallArguments> alltoall_direct;
 
 namespace {
 
@@ -102,15 +107,55 @@ void exchange_of_many(Communicator& communicator, const AlltoallArguments& argum
   operation.complete();
 }
 
+/// Every rank is a neighbour of all, itself included.
+void exchange_irregular(Communicator& communicator, const AlltoallArguments& arguments) {
+  const int ranks = communicator.size();
+  const auto count = static_cast<std::size_t>(ranks);
+  if (count > Offer::blocks_max) return alltoall_direct.run(communicator, arguments);
+  // In the order in which they are dealt with: rank + 1, rank + 2, ..., this rank.
+  std::array<int, Offer::blocks_max> others, blocks_there;
+  struct List {
+    std::array<std::size_t, Offer::blocks_max> sizes;
+    std::array<std::ptrdiff_t, Offer::blocks_max> offsets;
+    void add(std::size_t i, const Blocks& from, std::size_t index) {
+      sizes[i] = from.size(index);
+      offsets[i] = from.offset(index);
+    }
+  } send, receive;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int rank = (communicator.rank() + 1 + static_cast<int>(i)) % ranks;
+    others[i] = rank;
+    blocks_there[i] = (communicator.rank() - 1 - rank + 2 * ranks) % ranks;
+    send.add(i, arguments.send, static_cast<std::size_t>(rank));
+    receive.add(i, arguments.receive, static_cast<std::size_t>(rank));
+  }
+  exchange_with_neighbors(
+      communicator,
+      {.sources = others.data(),
+       .source_blocks = blocks_there.data(),
+       .source_count = ranks,
+       .destinations = others.data(),
+       .destination_blocks = blocks_there.data(),
+       .destination_count = ranks,
+       .send = Blocks::irregular(arguments.send.base, send.sizes.data(), send.offsets.data()),
+       .receive = Blocks::irregular(arguments.receive.base, receive.sizes.data(), receive.offsets.data()),
+       .regular = false,
+       .sizes_known = true,
+       .store = arguments.store},
+      Taken::whichever);
+}
+
 void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  if (communicator.size() == 2)
+  if (!arguments.regular)
+    exchange_irregular(communicator, arguments);
+  else if (communicator.size() == 2)
     exchange_of_two(communicator, arguments);
   else
     exchange_of_many(communicator, arguments);
 }
 
 selection::Cost cost(const selection::Shape& shape) {
-  if (shape.ranks == 2) return exchange_cost(shape, 2);
+  if (shape.ranks == 2 && shape.regular) return exchange_cost(shape, 2);
   const double others = shape.ranks - 1;
   const double sent = others * static_cast<double>(shape.bytes);
   return {.hops = 2.0 + 0.25 * shape.ranks,
@@ -127,6 +172,6 @@ selection::Cost cost(const selection::Shape& shape) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_cooperative;
 const selection::Algorithm<AlltoallArguments> alltoall_cooperative{
-    "cooperative", "equal blocks", [](const selection::Shape& shape) { return shape.regular; }, cost, run};
+    "cooperative", "nothing", [](const selection::Shape&) { return true; }, cost, run};
 
 }  // namespace tutti

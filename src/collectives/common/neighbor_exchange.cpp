@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/copy.h"
 #include "base/ticks.h"
 #include "collectives/common/blocks.h"
 #include "collectives/common/letter.h"
+#include "collectives/common/own_block.h"
 #include "selection/model.h"
 
 namespace tutti {
@@ -62,6 +62,7 @@ class Exchange {
 
  private:
   bool is_other(int rank) const { return rank >= 0 && rank != self_; }
+  bool nobody_waits(const Blocks& blocks, std::size_t i) const { return arguments_.sizes_known && blocks.size(i) == 0; }
 
   void send(const Letters::Form& form, const Letters::Lengths& lengths);
   void say_how_to_take(Taken taken);
@@ -70,6 +71,7 @@ class Exchange {
   bool take_all();
   bool take(std::size_t i);
   void wait_for_readers();
+  void wait_for_writers();
   void learn();
 
   Communicator& communicator_;
@@ -90,6 +92,9 @@ class Exchange {
   const std::uint64_t begin_ = ticks();
   std::uint64_t slowest_store_ = 0;  ///< for this rank, ticks a KiB
 };
+
+/// The progress of done.flag[1] of who has stored for all who want that, after one more than the index of each block.
+constexpr std::uint64_t stored_all = sync::progress_max;
 
 /// use(i) for each block that has to travel: not to null processes, nor to this rank itself; once if all get the same.
 template <class Use>
@@ -151,14 +156,21 @@ int Exchange::choose(Ways& ways) {
 
 void Exchange::store_for_those_who_want_that() {
   Speed speed;
-  for (int i = 0; i < arguments_.destination_count; ++i) {
+  sync::Flag& stored = operation_.own().done.flag[1];
+  const auto gets_something = [&](int i) {
+    return is_other(arguments_.destinations[i]) && !nobody_waits(arguments_.send, static_cast<std::size_t>(i));
+  };
+  int last = arguments_.destination_count - 1;
+  while (last >= 0 && !gets_something(last)) --last;
+  std::uint64_t said = 0;
+  for (int i = 0; i <= last; ++i) {
     const int to = arguments_.destinations[i];
-    if (!is_other(to)) continue;
+    const auto index = static_cast<std::size_t>(i);
+    if (!gets_something(i)) continue;
     Offer& offer = operation_.slot(to).offer;
     operation_.wait(offer.flag, Offer::to_read, to);
     communicator_.check(to, operation_.sequence());
     if (!offer.flag.has(operation_.stamp(Offer::to_be_stored))) continue;
-    const auto index = static_cast<std::size_t>(i);
     const RemoteBlock block = offered_block(operation_, to, static_cast<std::size_t>(arguments_.destination_blocks[i]));
     const std::size_t sent = arguments_.send.size(index);
     if (const std::size_t bytes = std::min(block.bytes, sent)) {
@@ -171,8 +183,10 @@ void Exchange::store_for_those_who_want_that() {
     // Only the writer knows that, and only the receiver may raise the error.
     if (sent > block.bytes) offer.cut.set(operation_.stamp());
     operation_.own().offer.took.set(speed.ticks_a_kib());
-    operation_.publish(operation_.own().done.flag[1], index + 1);
+    said = i == last ? stored_all : index + 1;
+    operation_.publish(stored, said);
   }
+  if (said != stored_all) operation_.publish(stored, stored_all);
 }
 
 /// Takes the block of source `i`, which has posted. True if the source may be waiting for that.
@@ -183,7 +197,7 @@ bool Exchange::take(std::size_t i) {
   const std::size_t room = arguments_.receive.size(i);
   if (source == self_) {
     const std::size_t bytes = fitting(communicator_, arguments_.send.size(index), room);
-    if (bytes) copy_bytes(to, arguments_.send.at(index), bytes);
+    copy_own_block(to, arguments_.send.at(index), bytes, arguments_.store);
     return false;
   }
   communicator_.check(source, operation_.sequence());
@@ -220,6 +234,12 @@ bool Exchange::take_all() {
   for (std::size_t i = 0; i < sources_; ++i) {
     const int source = arguments_.sources[i];
     if (source < 0) continue;
+    if (nobody_waits(arguments_.receive, i)) {
+      // Who has something all the same shall not wait for ever.
+      if (!said_) operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
+      answer = true;
+      continue;
+    }
     if (source == self_ || operation_.slot(source).post.flag.has(operation_.stamp()))
       answer |= take(i);
     else
@@ -236,7 +256,7 @@ bool Exchange::take_all() {
 void Exchange::wait_for_readers() {
   for (int i = 0; i < arguments_.destination_count; ++i) {
     const int reader = arguments_.destinations[i];
-    if (!is_other(reader)) continue;
+    if (!is_other(reader) || nobody_waits(arguments_.send, static_cast<std::size_t>(i))) continue;
     const Slot& slot = operation_.slot(reader);
     if (stores_ && slot.offer.flag.has(operation_.stamp(Offer::to_be_stored))) continue;
     operation_.wait(slot.done.flag[0], 0, reader);
@@ -244,13 +264,25 @@ void Exchange::wait_for_readers() {
   }
 }
 
+/// Until who has stored for this rank has done so for its other destinations as well.
+void Exchange::wait_for_writers() {
+  for (std::size_t i = 0; i < sources_; ++i) {
+    const int source = arguments_.sources[i];
+    if (!is_other(source) || nobody_waits(arguments_.receive, i)) continue;
+    const Slot& slot = operation_.slot(source);
+    if ((slot.post.flag.get() & sync::progress_max) != stores_if_wanted) continue;
+    operation_.wait(slot.done.flag[1], stored_all, source);
+  }
+}
+
 void Exchange::learn() {
   // Where ranks share cores, what they do between their calls is in the time of a call: what a program writes to lines
   // that others have read takes longer, and much longer where these have no cache in common. Elsewhere a call takes as
   // long as the last rank is late.
-  const std::uint64_t took = communicator_.node().oversubscribed ? ticks() - begin_
-                             : stored_                           ? slowest_store_
-                                                                 : read_.ticks_a_kib();
+  const bool whole_call = communicator_.node().oversubscribed;
+  // Who reads waits until those who read from it have all they get.
+  if (whole_call && stored_) wait_for_writers();
+  const std::uint64_t took = whole_call ? ticks() - begin_ : stored_ ? slowest_store_ : read_.ticks_a_kib();
   if (took > 0) ways_->took(stored_ ? way_stored : way_read, took);
 }
 

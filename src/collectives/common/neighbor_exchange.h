@@ -1,5 +1,5 @@
-// The exchange with the neighbours of a topology: each rank reads its blocks where they are, or they are stored where
-// they belong.
+// The exchange with the neighbours of a topology, or with all ranks (Alltoallv): each rank reads its blocks where they
+// are, or they are stored where they belong.
 //
 // Phase 1: every rank that has somebody to send to posts its blocks: small ones as letters, the smallest of them in the
 // flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
