@@ -175,9 +175,9 @@ void Communicator::wait_for_all(std::uint64_t sequence_left) {
 
 Communicator::Lead Communicator::lead(Ways& ways, int count) {
   const int before = common_way();
-  const int way = way_is_new_ ? before : ways.next(count);
+  const int way = way_is_new_ ? before : node_.oversubscribed ? ways.next_of_run(count) : ways.next(count);
   way_is_new_ = way != before;
-  if (way_is_new_) shared_[0]->common_way.flag[0].set(static_cast<sync::Stamp>(way));
+  if (way_is_new_) shared_[0]->ways.flag[0].set(static_cast<sync::Stamp>(way));
   return {way, !way_is_new_};
 }
 

@@ -121,8 +121,8 @@ struct Left {
 
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
 struct Shared {
-  sync::FlagLine completed;   ///< [0]: every operation up to this stamp is finished here; for others see Left
-  sync::FlagLine common_way;  ///< [0], of rank 0: no stamp, but what Communicator::common_way() says
+  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
+  sync::FlagLine ways;       ///< no stamps: [0], of rank 0, is Communicator::common_way(), the others wished_way()
   std::array<Slot, ring_slots> slots;
   // Then data_areas areas of Communicator::slot_bytes() each, and a flag for each rank: it has parted.
 };
@@ -160,6 +160,7 @@ enum class Learned {
   allreduce,
   allreduce_in_place,
   alltoall,
+  alltoallv,
   bcast,
   exscan,
   gather,
@@ -278,7 +279,13 @@ class Communicator final : public sync::Party {
     return of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
   }
   /// The way that rank 0 takes now, for the others to follow as soon as they see that: which may be a call late.
-  int common_way() const { return static_cast<int>(shared_[0]->common_way.flag[0].get()); }
+  int common_way() const { return static_cast<int>(shared_[0]->ways.flag[0].get()); }
+  /// The way that `rank` would like another rank to take with messages of about so many bytes; 0 if it has no wish.
+  int wished_way(int rank, std::size_t bytes) const { return static_cast<int>(wish_of(rank, bytes).get()); }
+  void wish_way(std::size_t bytes, int way) {
+    sync::Flag& wish = wish_of(rank_, bytes);
+    if (static_cast<int>(wish.get()) != way) wish.set(static_cast<sync::Stamp>(way));
+  }
   /// On rank 0, for one call: the way that is taken, and whether all have had time to see that, so that what it takes is
   /// theirs.
   struct Lead {
@@ -342,6 +349,11 @@ class Communicator final : public sync::Party {
   std::uint64_t announced_ = 0;
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
+  sync::Flag& wish_of(int rank, std::size_t bytes) const {
+    const int others = sync::FlagLine::count - 1;
+    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + std::bit_width(bytes) % others];
+  }
+
   bool way_is_new_ = false;  ///< the call before was the first that took common_way()
   int running_ = 0;          ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};

@@ -83,6 +83,26 @@ class Ways {
       ++patience_;
   }
 
+  /// As next(), where one call takes several times as long as another without a reason to be seen, as where ranks share
+  /// cores: some calls on end take the same way.
+  int next_of_run(int count) {
+    if (run_calls_ == 0 || run_way_ >= count) {
+      run_way_ = next(count);
+      run_calls_ = 0;
+      run_time_ = 0;
+    }
+    return run_way_;
+  }
+  /// A call of a run has taken so many ticks. What the way before it has left behind is in the first one.
+  void took_in_run(std::uint64_t ticks) {
+    if (++run_calls_ == 1) return;
+    run_time_ += ticks;
+    const int timed = run_calls_ - 1;
+    if (timed < run_calls_max && (timed < 2 || run_time_ < long_run_ticks)) return;
+    took(run_way_, run_time_ / static_cast<std::uint64_t>(timed));
+    run_calls_ = 0;
+  }
+
   /// It has been taken, and timed.
   bool knows(int way) const { return tries_[way] > 0; }
 
@@ -124,6 +144,12 @@ class Ways {
   double time_[most] = {};
   int tries_[most] = {};             ///< up to first_tries
   std::uint64_t looked_[most] = {};  ///< calls before a way was timed last
+  // Of the run that is under way; between runs, run_calls_ is 0.
+  static constexpr int run_calls_max = 8;
+  static constexpr std::uint64_t long_run_ticks = 5'000'000;  ///< some milliseconds
+  int run_way_ = 0;
+  int run_calls_ = 0;
+  std::uint64_t run_time_ = 0;
   double usual_ = 0;  ///< time of the best one when it became that, or began to take twice or half as long
 };
 
@@ -131,8 +157,14 @@ class Ways {
 class Trial {
  public:
   /// ways: null on a rank that does not decide, or has nothing to decide; it takes way 0.
-  explicit Trial(Ways* ways, int count = 2)
-      : ways_(ways), way_(ways ? ways->next(count) : 0), times_(ways != nullptr && ways->wants_time(way_, count)) {}
+  /// in_runs: see Ways::next_of_run.
+  explicit Trial(Ways* ways, int count = 2, bool in_runs = false)
+      : ways_(ways),
+        way_(!ways     ? 0
+             : in_runs ? ways->next_of_run(count)
+                       : ways->next(count)),
+        in_runs_(in_runs),
+        times_(ways != nullptr && (in_runs || ways->wants_time(way_, count))) {}
 
   int way() const { return way_; }
   /// All are there, and could go any way.
@@ -149,12 +181,17 @@ class Trial {
     if (!ways_ || !begun_) return;
     if (!times_) return ways_->untimed();
     const std::uint64_t now = ticks();
-    ways_->took(way_, now - begin_ - (answer_begin_ != 0 ? (now - answer_begin_) / 2 : 0));
+    const std::uint64_t time = now - begin_ - (answer_begin_ != 0 ? (now - answer_begin_) / 2 : 0);
+    if (in_runs_)
+      ways_->took_in_run(time);
+    else
+      ways_->took(way_, time);
   }
 
  private:
   Ways* ways_;
   int way_;
+  bool in_runs_;
   bool times_;
   bool begun_ = false;
   std::uint64_t begin_ = 0;

@@ -1,4 +1,4 @@
-// Two ranks that find out how to share the work take each way more than once, whatever takes less time: every call
+// Ranks that find out how to share the work take each way more than once, whatever takes less time: every call
 // gives the right bytes, and nobody touches a buffer after the call.
 #include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
@@ -195,6 +195,28 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
     }
   }
 };
+
+TEST_P(MeetOrRead, BcastOfManyThatShareCoresTakesAllWaysThatTheRankAfterTheRootWishes) {
+  World world;
+  world.ranks = 3;
+  world.reach = GetParam();
+  world.algorithm = "bcast:cooperative";
+  world.oversubscribed = true;
+  run_ranks(world, [](int rank, Collectives& collectives) {
+    int salt = 0;
+    for (const std::size_t bytes : sizes) {
+      for (int i = 0; i < 200; ++i) {
+        // Some with each root by turns, most with the same one.
+        const int root = i % 4 == 0 ? i / 4 % 3 : 1;
+        bcast({collectives, rank, root, false, bytes, ++salt});
+        if (testing::Test::HasFatalFailure()) return;
+      }
+      if (rank != 2 || GetParam() != Reach::direct) continue;
+      const Ways& ways = collectives.communicator().ways(Learned::bcast, bytes);
+      for (int way = 0; way < 3; ++way) EXPECT_TRUE(ways.knows(way)) << way << " " << bytes;
+    }
+  });
+}
 
 TEST_P(MeetOrRead, Bcast) {
   call_often("bcast", Learned::bcast, bcast);

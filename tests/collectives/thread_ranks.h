@@ -50,6 +50,7 @@ struct World {
   std::string machine = "package:2 numa:2 l3:2 core:4 pu:1";
   std::size_t cache_bytes = std::size_t{300} << 10;  ///< small, so that tests copy past the caches too
   std::string algorithm;                             ///< TUTTI_ALGORITHM
+  bool oversubscribed = false;
 };
 
 /// Room for everything that is staged; making it and taking it back is most of what a short run costs.
@@ -91,6 +92,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     ASSERT_TRUE(node->arena) << error;
     node->ranks_are_threads = true;
     node->cache_bytes = world.cache_bytes;
+    node->oversubscribed = world.oversubscribed;
     node->window_shared = world.reach == Reach::direct;
     node->cma = world.reach == Reach::cma;
     node->placement = topology::place(*machine, unknown);

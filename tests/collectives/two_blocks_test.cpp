@@ -6,12 +6,21 @@
 namespace tutti::test {
 namespace {
 
-World world_of(Reach reach, const std::string& algorithm, int ranks = 2) {
+World world_of(Reach reach, const std::string& algorithm, int ranks = 2, bool oversubscribed = false) {
   World world;
+  world.oversubscribed = oversubscribed;
   world.ranks = ranks;
   world.reach = reach;
   world.algorithm = algorithm;
   return world;
+}
+
+/// So many ranks, with a core each and sharing cores.
+std::vector<std::pair<int, bool>> both_for(const std::vector<int>& counts) {
+  std::vector<std::pair<int, bool>> both;
+  for (const int count : counts)
+    for (const bool oversubscribed : {false, true}) both.emplace_back(count, oversubscribed);
+  return both;
 }
 
 /// More than it takes to have tried both ways.
@@ -22,31 +31,32 @@ constexpr std::size_t sizes[] = {0, 1, 4097, 16383, 16384, 70001};
 class ExchangeBlocks : public testing::TestWithParam<Reach> {};
 
 TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
-  for (const int ranks : {2, 3, 5}) {
-    run_ranks(world_of(GetParam(), "alltoall:cooperative", ranks), [&](int rank, Collectives& collectives) {
-      for (const std::size_t bytes : sizes)
-        for (int call = 0; call < calls; ++call) {
-          const std::size_t all = static_cast<std::size_t>(ranks) * bytes;
-          std::vector<std::byte> send(all), expected(all), receive(all, std::byte{0xee});
-          for (int other = 0; other < ranks; ++other) {
-            fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
-            fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
-          }
-          AlltoallArguments arguments;
-          arguments.send = Blocks::regular(send.data(), bytes);
-          arguments.receive = Blocks::regular(receive.data(), bytes);
-          ASSERT_TRUE(collectives.alltoall(arguments));
-          send.assign(send.size(), std::byte{0xdd});
-          ASSERT_TRUE(receive == expected) << ranks << " ranks, " << bytes << " bytes, call " << call;
-          if (bytes > 0) {
-            ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
-          }
-        }
-      if (rank == 0) {
-        const Ways& ways = collectives.communicator().ways(Learned::alltoall, sizes[std::size(sizes) - 1]);
-        ASSERT_TRUE(ways.knows(way_stores) && ways.knows(way_reads));
-      }
-    });
+  for (const auto& [ranks, oversubscribed] : both_for({2, 3, 5})) {
+    run_ranks(world_of(GetParam(), "alltoall:cooperative", ranks, oversubscribed),
+              [ranks = ranks](int rank, Collectives& collectives) {
+                for (const std::size_t bytes : sizes)
+                  for (int call = 0; call < calls; ++call) {
+                    const std::size_t all = static_cast<std::size_t>(ranks) * bytes;
+                    std::vector<std::byte> send(all), expected(all), receive(all, std::byte{0xee});
+                    for (int other = 0; other < ranks; ++other) {
+                      fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
+                      fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
+                    }
+                    AlltoallArguments arguments;
+                    arguments.send = Blocks::regular(send.data(), bytes);
+                    arguments.receive = Blocks::regular(receive.data(), bytes);
+                    ASSERT_TRUE(collectives.alltoall(arguments));
+                    send.assign(send.size(), std::byte{0xdd});
+                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << bytes << " bytes, call " << call;
+                    if (bytes > 0) {
+                      ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+                    }
+                  }
+                if (rank == 0) {
+                  const Ways& ways = collectives.communicator().ways(Learned::alltoall, sizes[std::size(sizes) - 1]);
+                  ASSERT_TRUE(ways.knows(way_stores) && ways.knows(way_reads));
+                }
+              });
   }
 }
 
@@ -57,38 +67,77 @@ std::size_t varying(std::size_t most, int from, int to, int call) {
 }
 
 TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOther) {
-  for (const int ranks : {2, 3, 5, 13, 14}) {
-    run_ranks(world_of(GetParam(), "alltoallv:cooperative", ranks), [&](int rank, Collectives& collectives) {
-      const auto count = static_cast<std::size_t>(ranks);
-      for (const std::size_t most : {std::size_t{70}, std::size_t{4097}, std::size_t{40'000}})
-        for (int call = 0; call < 2 * calls; ++call) {
-          std::vector<std::byte> send(count * most), expected(count * most, std::byte{0xee}), receive(expected);
-          std::vector<std::size_t> sent(count), received(count);
-          std::vector<std::ptrdiff_t> offsets(count);
-          for (std::size_t i = 0; i < count; ++i) {
-            const int other = static_cast<int>(i);
-            // Most calls are alike, so that ranks come to know which way is faster.
-            sent[i] = call % 4 == 0 ? varying(most, rank, other, call) : most;
-            received[i] = call % 4 == 0 ? varying(most, other, rank, call) : most;
-            // The last block lies first.
-            offsets[i] = static_cast<std::ptrdiff_t>((count - 1 - i) * most);
-            fill_block(send.data() + offsets[i], sent[i], rank, other, call);
-            fill_block(expected.data() + offsets[i], received[i], other, rank, call);
-          }
-          AlltoallArguments arguments;
-          arguments.regular = false;
-          arguments.send = Blocks::irregular(send.data(), sent.data(), offsets.data());
-          arguments.receive = Blocks::irregular(receive.data(), received.data(), offsets.data());
-          ASSERT_TRUE(collectives.alltoall(arguments));
-          send.assign(send.size(), std::byte{0xdd});
-          ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
-          ASSERT_FALSE(collectives.communicator().truncated);
-          ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
-        }
-      if (rank != 0 || count > Offer::blocks_max || GetParam() == Reach::staged) return;
-      const Ways& ways = collectives.communicator().ways(Learned::neighbor, count * 40'000);
-      ASSERT_TRUE(ways.knows(0) && ways.knows(1));
-    });
+  for (const auto& [ranks, oversubscribed] : both_for({2, 3, 5, 13, 14})) {
+    run_ranks(world_of(GetParam(), "alltoallv:cooperative", ranks, oversubscribed),
+              [ranks = ranks](int rank, Collectives& collectives) {
+                const auto count = static_cast<std::size_t>(ranks);
+                for (const std::size_t most : {std::size_t{70}, std::size_t{4097}, std::size_t{40'000}})
+                  for (int call = 0; call < 2 * calls; ++call) {
+                    std::vector<std::byte> send(count * most), expected(count * most, std::byte{0xee}),
+                        receive(expected);
+                    std::vector<std::size_t> sent(count), received(count);
+                    std::vector<std::ptrdiff_t> offsets(count);
+                    for (std::size_t i = 0; i < count; ++i) {
+                      const int other = static_cast<int>(i);
+                      // Most calls are alike, so that ranks come to know which way is faster.
+                      sent[i] = call % 4 == 0 ? varying(most, rank, other, call) : most;
+                      received[i] = call % 4 == 0 ? varying(most, other, rank, call) : most;
+                      // The last block lies first.
+                      offsets[i] = static_cast<std::ptrdiff_t>((count - 1 - i) * most);
+                      fill_block(send.data() + offsets[i], sent[i], rank, other, call);
+                      fill_block(expected.data() + offsets[i], received[i], other, rank, call);
+                    }
+                    AlltoallArguments arguments;
+                    arguments.regular = false;
+                    arguments.send = Blocks::irregular(send.data(), sent.data(), offsets.data());
+                    arguments.receive = Blocks::irregular(receive.data(), received.data(), offsets.data());
+                    ASSERT_TRUE(collectives.alltoall(arguments));
+                    send.assign(send.size(), std::byte{0xdd});
+                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
+                    ASSERT_FALSE(collectives.communicator().truncated);
+                    ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+                  }
+                if (rank != 0 || count > Offer::blocks_max || GetParam() == Reach::staged) return;
+                const Ways& ways = collectives.communicator().ways(Learned::alltoallv, count * 40'000);
+                ASSERT_TRUE(ways.knows(0) && ways.knows(1));
+              });
+  }
+}
+
+TEST_P(ExchangeBlocks, AllgatherOfManyDeliversByBothWaysInPlaceTooAndWithSizesThatDiffer) {
+  for (const auto& [ranks, oversubscribed] : both_for({3, 5, 13})) {
+    run_ranks(world_of(GetParam(), "allgather:cooperative;allgatherv:cooperative", ranks, oversubscribed),
+              [ranks = ranks](int rank, Collectives& collectives) {
+                const auto count = static_cast<std::size_t>(ranks);
+                const auto self = static_cast<std::size_t>(rank);
+                for (const std::size_t most : {std::size_t{9}, std::size_t{4097}, std::size_t{20'000}})
+                  for (int call = 0; call < 2 * calls; ++call) {
+                    const bool in_place = call % 2 == 1;
+                    const bool regular = call % 4 != 0;
+                    std::vector<std::byte> expected(count * most, std::byte{0xee}), receive(expected), send(most);
+                    std::vector<std::size_t> sizes_of(count, most);
+                    std::vector<std::ptrdiff_t> offsets(count);
+                    for (std::size_t i = 0; i < count; ++i) {
+                      if (!regular) sizes_of[i] = varying(most, static_cast<int>(i), 0, call);
+                      offsets[i] = static_cast<std::ptrdiff_t>(i * most);
+                      fill_block(expected.data() + offsets[i], sizes_of[i], static_cast<int>(i), 0, call);
+                    }
+                    fill_block(in_place ? receive.data() + offsets[self] : send.data(), sizes_of[self], rank, 0, call);
+                    AllgatherArguments arguments;
+                    arguments.send = in_place ? nullptr : send.data();
+                    arguments.bytes = sizes_of[self];
+                    arguments.receive = regular ? Blocks::regular(receive.data(), most)
+                                                : Blocks::irregular(receive.data(), sizes_of.data(), offsets.data());
+                    ASSERT_TRUE(collectives.allgather(arguments));
+                    send.assign(send.size(), std::byte{0xdd});
+                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
+                    receive.assign(receive.size(), std::byte{0xdd});
+                    ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
+                  }
+                if (rank != 0 || GetParam() == Reach::staged) return;
+                const Ways& ways = collectives.communicator().ways(Learned::allgather, count * 20'000);
+                ASSERT_TRUE(ways.knows(0) && ways.knows(1));
+              });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 #include <vector>
 
 namespace tutti {
@@ -208,6 +209,50 @@ TEST(Ways, OfThreeFollowsAChange) {
   EXPECT_GT(taken(ways, 1000, {300, 200, 100})[2], 900);
   taken(ways, 600, {300, 100, 200});
   EXPECT_GT(taken(ways, 1000, {300, 100, 200})[1], 900);
+}
+
+TEST(Ways, RunsTellTimesThatScatterMoreThanTheWaysDiffer) {
+  // Of a mean of 250 and 300, anything between a third of that and nearly twice as much.
+  std::minstd_rand random(1);
+  Ways ways;
+  const auto slower_taken = [&](int calls, int faster) {
+    int taken = 0;
+    for (int i = 0; i < calls; ++i) {
+      const int way = ways.next_of_run(2);
+      const std::uint64_t mean = way == faster ? 250 : 300;
+      ways.took_in_run(mean / 3 + random() % (4 * mean / 3));
+      if (way != faster) ++taken;
+    }
+    return taken;
+  };
+  slower_taken(1000, 1);
+  EXPECT_LT(slower_taken(10'000, 1), 2500);
+  slower_taken(1000, 0);
+  EXPECT_LT(slower_taken(10'000, 0), 2500);
+}
+
+TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
+  Ways ways;
+  int faster_taken = 0;
+  for (int run = 0; run < 200; ++run) {
+    const int way = ways.next_of_run(2);
+    for (int call = 0; call < 9; ++call) {
+      ASSERT_EQ(ways.next_of_run(2), way);
+      // What the way before has left behind takes much longer than all the rest.
+      ways.took_in_run(call == 0 ? 1'000'000 : way == 1 ? 100 : 200);
+    }
+    if (way == 1) ++faster_taken;
+  }
+  EXPECT_GT(faster_taken, 170);
+}
+
+TEST(Ways, LongCallsMakeShortRuns) {
+  Ways ways;
+  for (int i = 0; i < 6; ++i) {
+    ways.next_of_run(2);
+    ways.took_in_run(10'000'000);
+  }
+  EXPECT_TRUE(ways.knows(0) && ways.knows(1));
 }
 
 TEST(Ways, AThirdThatComesLaterIsTriedToo) {

@@ -6,8 +6,6 @@
 // Cost: two flag hops; n bytes copied, (p - 1) n read or stored.
 // Requires: equal blocks. Reading is direct, storing direct-write; the choice is ours.
 
-#include <array>
-
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/neighbor_exchange.h"
@@ -56,9 +54,9 @@ void exchange_of_many(Communicator& communicator, const AlltoallArguments& argum
   const Blocks& receive = arguments.receive;
   const std::size_t bytes = send.bytes;
   Operation operation(communicator, "Alltoall");
-  Trial trial(self == 0 ? &communicator.ways(Learned::alltoall, bytes) : nullptr);
   // Where ranks share cores, what they do between their calls is in the time of a call; see docs/algorithms.md.
   const bool whole_call = communicator.node().oversubscribed;
+  Trial trial(self == 0 ? &communicator.ways(Learned::alltoall, bytes) : nullptr, 2, whole_call);
   if (whole_call) trial.begins();
 
   Blocks source, destination;
@@ -107,51 +105,15 @@ void exchange_of_many(Communicator& communicator, const AlltoallArguments& argum
   operation.complete();
 }
 
-/// Every rank is a neighbour of all, itself included.
-void exchange_irregular(Communicator& communicator, const AlltoallArguments& arguments) {
-  const int ranks = communicator.size();
-  const auto count = static_cast<std::size_t>(ranks);
-  if (count > Offer::blocks_max) return alltoall_direct.run(communicator, arguments);
-  // In the order in which they are dealt with: rank + 1, rank + 2, ..., this rank.
-  std::array<int, Offer::blocks_max> others, blocks_there;
-  struct List {
-    std::array<std::size_t, Offer::blocks_max> sizes;
-    std::array<std::ptrdiff_t, Offer::blocks_max> offsets;
-    void add(std::size_t i, const Blocks& from, std::size_t index) {
-      sizes[i] = from.size(index);
-      offsets[i] = from.offset(index);
-    }
-  } send, receive;
-  for (std::size_t i = 0; i < count; ++i) {
-    const int rank = (communicator.rank() + 1 + static_cast<int>(i)) % ranks;
-    others[i] = rank;
-    blocks_there[i] = (communicator.rank() - 1 - rank + 2 * ranks) % ranks;
-    send.add(i, arguments.send, static_cast<std::size_t>(rank));
-    receive.add(i, arguments.receive, static_cast<std::size_t>(rank));
-  }
-  exchange_with_neighbors(
-      communicator,
-      {.sources = others.data(),
-       .source_blocks = blocks_there.data(),
-       .source_count = ranks,
-       .destinations = others.data(),
-       .destination_blocks = blocks_there.data(),
-       .destination_count = ranks,
-       .send = Blocks::irregular(arguments.send.base, send.sizes.data(), send.offsets.data()),
-       .receive = Blocks::irregular(arguments.receive.base, receive.sizes.data(), receive.offsets.data()),
-       .regular = false,
-       .sizes_known = true,
-       .store = arguments.store},
-      Taken::whichever);
-}
-
 void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  if (!arguments.regular)
-    exchange_irregular(communicator, arguments);
-  else if (communicator.size() == 2)
+  if (arguments.regular && communicator.size() == 2)
     exchange_of_two(communicator, arguments);
-  else
+  else if (arguments.regular)
     exchange_of_many(communicator, arguments);
+  else if (communicator.size() <= exchanged_with_all_max)
+    exchange_with_all(communicator, arguments.send, arguments.receive, arguments.store, Learned::alltoallv);
+  else
+    alltoall_direct.run(communicator, arguments);
 }
 
 selection::Cost cost(const selection::Shape& shape) {

@@ -3,12 +3,14 @@
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
 // Of two ranks the reader finds out whether that pays, and reads everything or has the root store everything if not
-// (MeetOrRead). Phase 3: all wait until the root and the readers have finished.
+// (MeetOrRead); of more, where ranks share cores, the rank after the root finds that out. Phase 3: all wait until the root
+// and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's
 // post, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
 #include "base/copy.h"
+#include "base/ticks.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
 #include "collectives/common/meet_or_read.h"
@@ -21,15 +23,54 @@ namespace {
 /// The root gets no more than an equal share: storing to another core's memory takes as long as reading from it where
 /// both share a cache, and twice as long where they do not.
 constexpr Meeting::Shares shares{.front = 8, .back = 12};
-constexpr Meeting::Shares all_stored{.front = 0, .back = 0};
 
 /// What a reader says in its post: it copies everything itself, and the root must not store; the root stores its part
 /// through the caches; or all, of two ranks.
 constexpr std::uint64_t copies_all = 1;
 constexpr std::uint64_t through_caches = 2;
 constexpr std::uint64_t copies_nothing = 4;
-/// What the root says in its post: its buffer can be read as it is.
+/// What the root says in its post: its buffer can be read as it is, and a RootsWay.
 constexpr std::uint64_t all_is_ready = 1;
+constexpr int way_shift = 1;
+
+/// What a root with several readers does where ranks share cores: they meet; each reader copies everything, one of a
+/// core fetching it for the others; or the root stores everything. The rank after the root says which it should be,
+/// and times it. The root itself cannot tell: what a program writes to a buffer that others have read takes much longer
+/// than to one that they have not, so that the next call begins later.
+enum class RootsWay { meet, read, store, count };
+
+bool next_decides(Communicator& communicator) {
+  return communicator.size() > 2 && communicator.node().oversubscribed;
+}
+
+int next_to(Communicator& communicator, const BcastArguments& arguments) {
+  return (arguments.root + 1) % communicator.size();
+}
+
+/// The wish of the rank after the root, and what comes of it, which counts where the root has seen it.
+class Wish {
+ public:
+  Wish(Communicator& communicator, const BcastArguments& arguments, bool root_can_store) {
+    if (!root_can_store || !next_decides(communicator) || communicator.rank() != next_to(communicator, arguments))
+      return;
+    ways_ = &communicator.ways(Learned::bcast, arguments.bytes);
+    way_ = static_cast<RootsWay>(ways_->next_of_run(static_cast<int>(RootsWay::count)));
+    communicator.wish_way(arguments.bytes, static_cast<int>(way_));
+  }
+  void ends(RootsWay taken) const {
+    if (ways_ && taken == way_) ways_->took_in_run(ticks() - begin_);
+  }
+
+ private:
+  const std::uint64_t begin_ = ticks();
+  Ways* ways_ = nullptr;
+  RootsWay way_ = RootsWay::meet;
+};
+
+Meeting meeting_of(const BcastArguments& arguments, int ranks, RootsWay way) {
+  if (way == RootsWay::read) return Meeting(arguments.bytes);
+  return way == RootsWay::store ? Meeting::all_helped(arguments.bytes) : Meeting(arguments.bytes, ranks, shares);
+}
 
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
@@ -42,29 +83,34 @@ void copy_in(Operation& operation, const BcastArguments& arguments, const Exposu
 Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  post(operation, mine, {}, mine.copied ? 0 : all_is_ready);
+  const auto way =
+      mine.copied || !next_decides(communicator)
+          ? RootsWay::meet
+          : static_cast<RootsWay>(communicator.wished_way(next_to(communicator, arguments), arguments.bytes));
+  post(operation, mine, {}, mine.copied ? 0 : all_is_ready | static_cast<std::uint64_t>(way) << way_shift);
   if (mine.copied) copy_in(operation, arguments, mine);
 
-  Meeting meeting(arguments.bytes, communicator.size(), shares);
-  for (int i = 1; i < communicator.size(); ++i) {
+  Meeting meeting = meeting_of(arguments, communicator.size(), way);
+  for (int i = 1; way != RootsWay::read && i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     const sync::Flag& posted = operation.slot(reader).post.flag;
     co_await operation.has(posted, 0, reader);
     const memory::Region region = posted_destination(operation, reader);
     const std::uint64_t said = posted.get();
     if (!region.loads_and_stores() || (said & copies_all) != 0) continue;
-    if ((said & copies_nothing) != 0) meeting = Meeting(arguments.bytes, communicator.size(), all_stored);
+    if ((said & copies_nothing) != 0) meeting = Meeting::all_helped(arguments.bytes);
     const memory::Store store = (said & through_caches) != 0 ? memory::Store::cached : arguments.store;
     meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
       communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, store);
     });
   }
-  communicator.seen_all(operation.sequence());
+  if (way != RootsWay::read) communicator.seen_all(operation.sequence());
   if (mine.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
     co_await operation.has(operation.slot(reader).done.flag[0], meeting.awaited(operation, i), reader);
   }
+  if (way == RootsWay::read) communicator.seen_all(operation.sequence());
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments) {
@@ -74,6 +120,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const memory::Region reachable = communicator.node().reachable(arguments.buffer, arguments.bytes);
   // The root stores only where it can do so directly; anything else is read by its owner.
   const bool root_can_store = reachable.loads_and_stores();
+  const Wish wish(communicator, arguments, root_can_store);
   // The root cannot tell how long it takes: the reader finishes after it where they meet, and before it where not.
   MeetOrRead choice(communicator, Learned::bcast, arguments.bytes, arguments.store, true);
   const bool helped = root_can_store && choice.meet();
@@ -86,8 +133,10 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const sync::Flag& posted = operation.slot(root).post.flag;
   co_await operation.has(posted, 0, root);
   if (root_can_store) choice.begins();
-  const Meeting meeting = helped ? Meeting(arguments.bytes, communicator.size(), choice.apart() ? all_stored : shares)
-                                 : Meeting(arguments.bytes);
+  const RootsWay way = !helped          ? RootsWay::read
+                       : choice.apart() ? RootsWay::store
+                                        : static_cast<RootsWay>((posted.get() & sync::progress_max) >> way_shift);
+  const Meeting meeting = meeting_of(arguments, communicator.size(), way);
   const memory::Region source = posted_source(operation, root);
   // What need not be copied is ready with the post: one line to look at, not two.
   const bool copied_in = (posted.get() & all_is_ready) == 0;
@@ -104,6 +153,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   if (copied_in) co_await operation.has(ready, grains_needed(arguments.bytes), root);
   co_await Meeting::meet(operation, meeting, root, distance, copy);
   choice.ends();
+  wish.ends(way);
 }
 
 void run(Communicator& communicator, const BcastArguments& arguments) {
@@ -130,6 +180,16 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
       const bool mapped = shape.reach == selection::Reach::mapped;
       const double either = mapped && shape.ranks == 2 && large ? 0.9 * bytes : 0.0;
+      // Less than they take who all read: where ranks share cores the root finds out whether they had better.
+      if (mapped && large && shape.ranks > 2 && shape.oversubscribed())
+        return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
+                               .rounds = 2,
+                               .remote_bytes = std::min(part, 0.95) * bytes,
+                               .exposures = 2,
+                               .startups = 1,
+                               .concurrency = others,
+                               .workers = others,
+                               .common = true};
       const double read = either > 0                                ? either
                           : mapped                                  ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes

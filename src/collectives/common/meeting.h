@@ -33,6 +33,14 @@ class Meeting {
   /// Nobody helps: the whole message is the first rank's.
   explicit Meeting(std::size_t bytes) : bytes_(bytes), front_(bytes), back_(bytes), helped_(false) {}
 
+  /// The whole message is the helper's.
+  static Meeting all_helped(std::size_t bytes) {
+    Meeting meeting(bytes);
+    meeting.front_ = meeting.back_ = 0;
+    meeting.helped_ = true;
+    return meeting;
+  }
+
   /// Of `ranks` ranks one helps all others, one after the other.
   Meeting(std::size_t bytes, int ranks, Shares shares) : bytes_(bytes) {
     front_ = begins(shares.front, ranks);

@@ -1,6 +1,7 @@
 #include "collectives/common/neighbor_exchange.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/ticks.h"
 #include "collectives/common/blocks.h"
@@ -37,8 +38,8 @@ constexpr std::uint64_t stores_if_wanted =
 
 class Exchange {
  public:
-  Exchange(Communicator& communicator, const NeighborArguments& arguments, Taken taken, const Letters::Form& form,
-           const Letters::Lengths& lengths)
+  Exchange(Communicator& communicator, const NeighborArguments& arguments, Taken taken, Learned what,
+           const Letters::Form& form, const Letters::Lengths& lengths)
       : communicator_(communicator),
         arguments_(arguments),
         operation_(communicator, "Neighbor exchange", Letters::in_flight(form)),
@@ -46,11 +47,12 @@ class Exchange {
         sources_(static_cast<std::size_t>(arguments.source_count)),
         // Stores of less would go through the caches, which are slow to give up what others have read.
         stores_(taken != Taken::read && lengths.longest >= selection::streamed_to_peers_min) {
-    if (taken != Taken::read) say_how_to_take(taken);
+    if (taken != Taken::read) say_how_to_take(taken, what);
     if (lengths.count > 0)
       send(form, lengths);
     else
       communicator.published();
+    take_own();
     if (stores_) store_for_those_who_want_that();
     // Sources that wait do so for this flag; those that sent a copy, or have stored, do not.
     if (take_all()) operation_.publish(operation_.own().done.flag[0]);
@@ -65,9 +67,10 @@ class Exchange {
   bool nobody_waits(const Blocks& blocks, std::size_t i) const { return arguments_.sizes_known && blocks.size(i) == 0; }
 
   void send(const Letters::Form& form, const Letters::Lengths& lengths);
-  void say_how_to_take(Taken taken);
+  void say_how_to_take(Taken taken, Learned what);
   int choose(Ways& ways);
   void store_for_those_who_want_that();
+  void take_own();
   bool take_all();
   bool take(std::size_t i);
   void wait_for_readers();
@@ -132,7 +135,7 @@ void Exchange::send(const Letters::Form& form, const Letters::Lengths& lengths) 
   exposed_ = !mine.exposure.in_the_ring;
 }
 
-void Exchange::say_how_to_take(Taken taken) {
+void Exchange::say_how_to_take(Taken taken, Learned what) {
   const std::size_t bytes = bytes_of(arguments_.receive, sources_);
   // Nobody asks then, unless with more than there is room for.
   if (bytes < selection::streamed_to_peers_min && !stores_) return;
@@ -140,7 +143,7 @@ void Exchange::say_how_to_take(Taken taken) {
   said_ = true;
   const bool chosen = taken == Taken::whichever && bytes >= selection::streamed_to_peers_min;
   stored_ = (chosen || taken == Taken::stored) && can_be_offered(communicator_, arguments_.receive, sources_);
-  if (stored_ && chosen) stored_ = choose(communicator_.ways(Learned::neighbor, bytes)) == way_stored;
+  if (stored_ && chosen) stored_ = choose(communicator_.ways(what, bytes)) == way_stored;
   if (stored_)
     offer_blocks(operation_, arguments_.receive, sources_);
   else
@@ -189,17 +192,22 @@ void Exchange::store_for_those_who_want_that() {
   if (said != stored_all) operation_.publish(stored, stored_all);
 }
 
+/// Before this rank waits for others: what it sends to itself is in its caches now (own_block.h).
+void Exchange::take_own() {
+  for (std::size_t i = 0; i < sources_; ++i) {
+    if (arguments_.sources[i] != self_) continue;
+    const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
+    const std::size_t bytes = fitting(communicator_, arguments_.send.size(index), arguments_.receive.size(i));
+    copy_own_block(arguments_.receive.at(i), arguments_.send.at(index), bytes, arguments_.store);
+  }
+}
+
 /// Takes the block of source `i`, which has posted. True if the source may be waiting for that.
 bool Exchange::take(std::size_t i) {
   const int source = arguments_.sources[i];
   const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
   std::byte* const to = arguments_.receive.at(i);
   const std::size_t room = arguments_.receive.size(i);
-  if (source == self_) {
-    const std::size_t bytes = fitting(communicator_, arguments_.send.size(index), room);
-    copy_own_block(to, arguments_.send.at(index), bytes, arguments_.store);
-    return false;
-  }
   communicator_.check(source, operation_.sequence());
   if (Letters(communicator_).open(operation_.sequence(), source, index, to, room)) return false;
   const Slot& slot = operation_.slot(source);
@@ -233,14 +241,14 @@ bool Exchange::take_all() {
   auto* later = operation_.array<std::uint32_t>(sources_);
   for (std::size_t i = 0; i < sources_; ++i) {
     const int source = arguments_.sources[i];
-    if (source < 0) continue;
+    if (!is_other(source)) continue;
     if (nobody_waits(arguments_.receive, i)) {
       // Who has something all the same shall not wait for ever.
       if (!said_) operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
       answer = true;
       continue;
     }
-    if (source == self_ || operation_.slot(source).post.flag.has(operation_.stamp()))
+    if (operation_.slot(source).post.flag.has(operation_.stamp()))
       answer |= take(i);
     else
       later[left++] = static_cast<std::uint32_t>(i);
@@ -279,22 +287,71 @@ void Exchange::learn() {
   // Where ranks share cores, what they do between their calls is in the time of a call: what a program writes to lines
   // that others have read takes longer, and much longer where these have no cache in common. Elsewhere a call takes as
   // long as the last rank is late.
-  const bool whole_call = communicator_.node().oversubscribed;
-  // Who reads waits until those who read from it have all they get.
-  if (whole_call && stored_) wait_for_writers();
-  const std::uint64_t took = whole_call ? ticks() - begin_ : stored_ ? slowest_store_ : read_.ticks_a_kib();
-  if (took > 0) ways_->took(stored_ ? way_stored : way_read, took);
+  if (communicator_.node().oversubscribed) {
+    // Who reads waits until those who read from it have all they get.
+    if (stored_) wait_for_writers();
+    ways_->took_in_run(ticks() - begin_);
+  } else if (const std::uint64_t took = stored_ ? slowest_store_ : read_.ticks_a_kib(); took > 0) {
+    ways_->took(stored_ ? way_stored : way_read, took);
+  }
 }
 
 }  // namespace
 
-void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken) {
+void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
+                             Learned what) {
   Letters::Lengths lengths;
   for_each_sent(arguments, communicator.rank(),
                 [&](std::size_t i) { lengths.add(i, arguments.send.size(i), arguments.send.at(i)); });
   Letters::Form form = Letters(communicator).form_for(lengths);
   if (arguments.send.is_regular() && arguments.send.stride == 0) form.sizes = Letters::Sizes::same;
-  Exchange(communicator, arguments, taken, form, lengths);
+  Exchange(communicator, arguments, taken, what, form, lengths);
+}
+
+namespace {
+
+/// Blocks of ranks in another order.
+struct Reordered {
+  std::array<std::size_t, exchanged_with_all_max> sizes;
+  std::array<std::ptrdiff_t, exchanged_with_all_max> offsets;
+
+  void add(std::size_t i, const Blocks& from, std::size_t index) {
+    sizes[i] = from.size(index);
+    offsets[i] = from.offset(index);
+  }
+  Blocks blocks(const Blocks& from) const { return Blocks::irregular(from.base, sizes.data(), offsets.data()); }
+};
+
+}  // namespace
+
+void exchange_with_all(Communicator& communicator, const Blocks& send, const Blocks& receive, memory::Store store,
+                       Learned what) {
+  const int ranks = communicator.size();
+  const bool same = send.is_regular() && send.stride == 0;
+  // In the order in which they are dealt with: rank + 1, rank + 2, ..., this rank.
+  std::array<int, exchanged_with_all_max> others, places_there;
+  Reordered sent, received;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i) {
+    const int rank = (communicator.rank() + 1 + static_cast<int>(i)) % ranks;
+    others[i] = rank;
+    places_there[i] = ranks - 2 - static_cast<int>(i);
+    if (!same) sent.add(i, send, static_cast<std::size_t>(rank));
+    received.add(i, receive, static_cast<std::size_t>(rank));
+  }
+  places_there[static_cast<std::size_t>(ranks - 1)] = ranks - 1;
+  exchange_with_neighbors(communicator,
+                          {.sources = others.data(),
+                           .source_blocks = places_there.data(),
+                           .source_count = ranks,
+                           .destinations = others.data(),
+                           .destination_blocks = places_there.data(),
+                           .destination_count = ranks,
+                           .send = same ? send : sent.blocks(send),
+                           .receive = received.blocks(receive),
+                           .regular = false,
+                           .sizes_known = true,
+                           .store = store},
+                          Taken::whichever, what);
 }
 
 }  // namespace tutti

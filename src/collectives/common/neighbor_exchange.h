@@ -21,7 +21,16 @@ namespace tutti {
 /// receiver's memory and it has at most Offer::blocks_max sources; it reads otherwise. whichever: what takes less time.
 enum class Taken { read, stored, whichever };
 
-void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken);
+void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
+                             Learned what = Learned::neighbor);
+
+/// The most ranks that exchange_with_all() is for.
+inline constexpr int exchanged_with_all_max = Offer::blocks_max;
+
+/// Every rank is a neighbour of all, itself included; blocks in the order of ranks. send: with stride 0 if all get the
+/// same. Both sides of a block know its size.
+void exchange_with_all(Communicator& communicator, const Blocks& send, const Blocks& receive, memory::Store store,
+                       Learned what);
 
 /// After a cost of the model: the largest degree that is likely. It is not among what all ranks know; in a grid of two
 /// dimensions it is 4.

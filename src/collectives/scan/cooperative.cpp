@@ -34,9 +34,9 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const bool gets_result = !arguments.exclusive || self > 0;
   const Learned what = arguments.exclusive ? Learned::exscan : Learned::scan;
   const bool past_caches = arguments.store == memory::Store::streaming_to_peers;
-  Trial trial(self == last ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2);
   // Where ranks share cores, what they do between their calls is in the time of a call; see docs/algorithms.md.
   const bool whole_call = communicator.node().oversubscribed;
+  Trial trial(self == last ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2, whole_call);
   if (whole_call) trial.begins();
   const ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
