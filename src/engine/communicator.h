@@ -281,9 +281,11 @@ class Communicator final : public sync::Party {
   /// The way that rank 0 takes now, for the others to follow as soon as they see that: which may be a call late.
   int common_way() const { return static_cast<int>(shared_[0]->ways.flag[0].get()); }
   /// The way that `rank` would like another rank to take with messages of about so many bytes; 0 if it has no wish.
-  int wished_way(int rank, std::size_t bytes) const { return static_cast<int>(wish_of(rank, bytes).get()); }
-  void wish_way(std::size_t bytes, int way) {
-    sync::Flag& wish = wish_of(rank_, bytes);
+  int wished_way(int rank, Learned what, std::size_t bytes) const {
+    return static_cast<int>(wish_of(rank, what, bytes).get());
+  }
+  void wish_way(Learned what, std::size_t bytes, int way) {
+    sync::Flag& wish = wish_of(rank_, what, bytes);
     if (static_cast<int>(wish.get()) != way) wish.set(static_cast<sync::Stamp>(way));
   }
   /// On rank 0, for one call: the way that is taken, and whether all have had time to see that, so that what it takes is
@@ -349,9 +351,11 @@ class Communicator final : public sync::Party {
   std::uint64_t announced_ = 0;
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
-  sync::Flag& wish_of(int rank, std::size_t bytes) const {
+  /// Some share a flag; only programs that take such calls by turns would notice.
+  sync::Flag& wish_of(int rank, Learned what, std::size_t bytes) const {
     const int others = sync::FlagLine::count - 1;
-    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + std::bit_width(bytes) % others];
+    const int call = static_cast<int>(std::bit_width(bytes)) + 5 * static_cast<int>(what);
+    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + call % others];
   }
 
   bool way_is_new_ = false;  ///< the call before was the first that took common_way()

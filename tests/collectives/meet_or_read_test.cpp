@@ -196,25 +196,53 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
   }
 };
 
-TEST_P(MeetOrRead, BcastOfManyThatShareCoresTakesAllWaysThatTheRankAfterTheRootWishes) {
+/// Three ranks that share cores, and the ways that the rank after the root wishes for.
+void call_often_sharing_cores(Reach reach, const char* collective, Learned what,
+                              const std::function<void(const Call&)>& once) {
   World world;
   world.ranks = 3;
-  world.reach = GetParam();
-  world.algorithm = "bcast:cooperative";
+  world.reach = reach;
+  world.algorithm = std::string(collective) + ":cooperative";
   world.oversubscribed = true;
-  run_ranks(world, [](int rank, Collectives& collectives) {
+  run_ranks(world, [&](int rank, Collectives& collectives) {
     int salt = 0;
     for (const std::size_t bytes : sizes) {
       for (int i = 0; i < 200; ++i) {
         // Some with each root by turns, most with the same one.
         const int root = i % 4 == 0 ? i / 4 % 3 : 1;
-        bcast({collectives, rank, root, false, bytes, ++salt});
+        once({collectives, rank, root, i % 8 > 4, bytes, ++salt});
         if (testing::Test::HasFatalFailure()) return;
+        ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
       }
-      if (rank != 2 || GetParam() != Reach::direct) continue;
-      const Ways& ways = collectives.communicator().ways(Learned::bcast, bytes);
+      if (rank != 2 || reach != Reach::direct) continue;
+      const Ways& ways = collectives.communicator().ways(what, bytes);
       for (int way = 0; way < 3; ++way) EXPECT_TRUE(ways.knows(way)) << way << " " << bytes;
     }
+  });
+}
+
+TEST_P(MeetOrRead, BcastOfManyThatShareCores) {
+  call_often_sharing_cores(GetParam(), "bcast", Learned::bcast, bcast);
+}
+
+TEST_P(MeetOrRead, ScatterOfManyThatShareCores) {
+  call_often_sharing_cores(GetParam(), "scatter", Learned::scatter, [](const Call& call) {
+    std::vector<std::byte> all, receive(call.bytes);
+    for (int rank = 0; rank < 3 && call.is_root(); ++rank) {
+      const std::vector<std::byte> block = call.of(rank);
+      all.insert(all.end(), block.begin(), block.end());
+    }
+    ScatterArguments arguments;
+    if (call.is_root()) arguments.send = Blocks::regular(all.data(), call.bytes);
+    arguments.receive = call.is_root() && call.in_place ? nullptr : receive.data();
+    arguments.bytes = call.bytes;
+    arguments.root = call.root;
+    ASSERT_TRUE(call.collectives.scatter(arguments));
+    if (arguments.receive) {
+      ASSERT_EQ(receive, call.of(call.rank));
+    }
+    all.assign(all.size(), std::byte{0});
+    receive.assign(call.bytes, std::byte{0});
   });
 }
 

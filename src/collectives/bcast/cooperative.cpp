@@ -10,11 +10,11 @@
 // post, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
 
 #include "base/copy.h"
-#include "base/ticks.h"
 #include "collectives/collectives.h"
 #include "collectives/common/exposure.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
+#include "collectives/common/wish.h"
 
 namespace tutti {
 
@@ -33,40 +33,6 @@ constexpr std::uint64_t copies_nothing = 4;
 constexpr std::uint64_t all_is_ready = 1;
 constexpr int way_shift = 1;
 
-/// What a root with several readers does where ranks share cores: they meet; each reader copies everything, one of a
-/// core fetching it for the others; or the root stores everything. The rank after the root says which it should be,
-/// and times it. The root itself cannot tell: what a program writes to a buffer that others have read takes much longer
-/// than to one that they have not, so that the next call begins later.
-enum class RootsWay { meet, read, store, count };
-
-bool next_decides(Communicator& communicator) {
-  return communicator.size() > 2 && communicator.node().oversubscribed;
-}
-
-int next_to(Communicator& communicator, const BcastArguments& arguments) {
-  return (arguments.root + 1) % communicator.size();
-}
-
-/// The wish of the rank after the root, and what comes of it, which counts where the root has seen it.
-class Wish {
- public:
-  Wish(Communicator& communicator, const BcastArguments& arguments, bool root_can_store) {
-    if (!root_can_store || !next_decides(communicator) || communicator.rank() != next_to(communicator, arguments))
-      return;
-    ways_ = &communicator.ways(Learned::bcast, arguments.bytes);
-    way_ = static_cast<RootsWay>(ways_->next_of_run(static_cast<int>(RootsWay::count)));
-    communicator.wish_way(arguments.bytes, static_cast<int>(way_));
-  }
-  void ends(RootsWay taken) const {
-    if (ways_ && taken == way_) ways_->took_in_run(ticks() - begin_);
-  }
-
- private:
-  const std::uint64_t begin_ = ticks();
-  Ways* ways_ = nullptr;
-  RootsWay way_ = RootsWay::meet;
-};
-
 Meeting meeting_of(const BcastArguments& arguments, int ranks, RootsWay way) {
   if (way == RootsWay::read) return Meeting(arguments.bytes);
   return way == RootsWay::store ? Meeting::all_helped(arguments.bytes) : Meeting(arguments.bytes, ranks, shares);
@@ -83,10 +49,8 @@ void copy_in(Operation& operation, const BcastArguments& arguments, const Exposu
 Task root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  const auto way =
-      mine.copied || !next_decides(communicator)
-          ? RootsWay::meet
-          : static_cast<RootsWay>(communicator.wished_way(next_to(communicator, arguments), arguments.bytes));
+  const RootsWay way =
+      mine.copied ? RootsWay::meet : wished(communicator, Learned::bcast, arguments.root, arguments.bytes);
   post(operation, mine, {}, mine.copied ? 0 : all_is_ready | static_cast<std::uint64_t>(way) << way_shift);
   if (mine.copied) copy_in(operation, arguments, mine);
 
@@ -120,7 +84,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   const memory::Region reachable = communicator.node().reachable(arguments.buffer, arguments.bytes);
   // The root stores only where it can do so directly; anything else is read by its owner.
   const bool root_can_store = reachable.loads_and_stores();
-  const Wish wish(communicator, arguments, root_can_store);
+  const Wish wish(communicator, Learned::bcast, root, arguments.bytes, root_can_store);
   // The root cannot tell how long it takes: the reader finishes after it where they meet, and before it where not.
   MeetOrRead choice(communicator, Learned::bcast, arguments.bytes, arguments.store, true);
   const bool helped = root_can_store && choice.meet();

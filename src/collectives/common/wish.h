@@ -1,0 +1,50 @@
+// What a root with several readers does where ranks share cores, found out by the rank after it.
+//
+// The root itself cannot tell: what a program writes to a buffer that others have read takes much longer than to one
+// that they have not, so that its next call begins later. Who waits for the root sees that. So the rank after the root
+// says how it should be, in a line that the root looks at when it begins, and times its own calls (Ways). What the root
+// does it says in its post: it may have seen a wish of before.
+#pragma once
+
+#include "base/ticks.h"
+#include "engine/communicator.h"
+#include "engine/ways.h"
+
+namespace tutti {
+
+/// They meet (meeting.h); each reader copies everything; or the root stores everything.
+enum class RootsWay { meet, read, store, count };
+
+inline bool may_wish(Communicator& communicator) {
+  return communicator.size() > 2 && communicator.node().oversubscribed;
+}
+
+/// For the root.
+inline RootsWay wished(Communicator& communicator, Learned what, int root, std::size_t bytes) {
+  if (!may_wish(communicator)) return RootsWay::meet;
+  return static_cast<RootsWay>(communicator.wished_way((root + 1) % communicator.size(), what, bytes));
+}
+
+/// For a reader: its wish, if it is the rank after the root, and what comes of it, which counts where the root has seen
+/// it.
+class Wish {
+ public:
+  /// root_can_store: to this rank.
+  Wish(Communicator& communicator, Learned what, int root, std::size_t bytes, bool root_can_store) {
+    if (!root_can_store || !may_wish(communicator) || communicator.rank() != (root + 1) % communicator.size()) return;
+    ways_ = &communicator.ways(what, bytes);
+    way_ = static_cast<RootsWay>(ways_->next_of_run(static_cast<int>(RootsWay::count)));
+    communicator.wish_way(what, bytes, static_cast<int>(way_));
+  }
+  /// All that this rank waits for has happened.
+  void ends(RootsWay taken) const {
+    if (ways_ && taken == way_) ways_->took_in_run(ticks() - begin_);
+  }
+
+ private:
+  const std::uint64_t begin_ = ticks();
+  Ways* ways_ = nullptr;
+  RootsWay way_ = RootsWay::meet;
+};
+
+}  // namespace tutti
