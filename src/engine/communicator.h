@@ -338,6 +338,12 @@ class Communicator final : public sync::Party {
     auto* const data = reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(owner)] + 1);
     return reinterpret_cast<sync::Flag*>(data + data_areas * slot_bytes_);
   }
+  /// Some share a flag; only programs that take such calls by turns would notice.
+  sync::Flag& wish_of(int rank, Learned what, std::size_t bytes) const {
+    const int others = sync::FlagLine::count - 1;
+    const int call = static_cast<int>(std::bit_width(bytes)) + 5 * static_cast<int>(what);
+    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + call % others];
+  }
 
   Node& node_;
   int rank_;
@@ -351,13 +357,6 @@ class Communicator final : public sync::Party {
   std::uint64_t announced_ = 0;
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
-  /// Some share a flag; only programs that take such calls by turns would notice.
-  sync::Flag& wish_of(int rank, Learned what, std::size_t bytes) const {
-    const int others = sync::FlagLine::count - 1;
-    const int call = static_cast<int>(std::bit_width(bytes)) + 5 * static_cast<int>(what);
-    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + call % others];
-  }
-
   bool way_is_new_ = false;  ///< the call before was the first that took common_way()
   int running_ = 0;          ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};

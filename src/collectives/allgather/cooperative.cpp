@@ -1,11 +1,12 @@
 // Allgather of ranks that find out whether to read or to store.
 //
-// Of two ranks. Phase 1: both expose their block and the place of the other's, and rank 0 says whether this time they store; each
-// copies its block to its own receive buffer. Phase 2: each reads the other's block or stores its own into the other's
-// buffer. Phase 3: both wait until the other has finished. Of more each is a neighbour of all
+// Of two ranks. Phase 1: both expose their block and the place of the other's, and rank 0 says whether this time they
+// store; each copies its block to its own receive buffer. Phase 2: each reads the other's block or stores its own into
+// the other's buffer. Phase 3: both wait until the other has finished. Of more each is a neighbour of all
 // (common/neighbor_exchange.h).
 // Cost: two flag hops; n bytes copied, (p - 1) n read or stored.
-// Requires: at most exchanged_with_all_max ranks. Reading it is ring-source-read, storing ring-source-write; the choice is ours.
+// Requires: at most exchanged_with_all_max ranks. Reading it is ring-source-read, storing ring-source-write; the choice
+// is ours.
 
 #include <algorithm>
 

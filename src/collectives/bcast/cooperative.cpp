@@ -3,8 +3,8 @@
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
 // Of two ranks the reader finds out whether that pays, and reads everything or has the root store everything if not
-// (MeetOrRead); of more, where ranks share cores, the rank after the root finds that out. Phase 3: all wait until the root
-// and the readers have finished.
+// (MeetOrRead); of more, where ranks share cores, the rank after the root finds that out (Wish). Phase 3: all wait until
+// the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's
 // post, which both know. The single-copy pull is XHC's (section IV.A) without hierarchy.
@@ -144,7 +144,7 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
       // Only where buffers are mapped the root stores its part. Where it stages, copying out overlaps with copying in.
       const bool mapped = shape.reach == selection::Reach::mapped;
       const double either = mapped && shape.ranks == 2 && large ? 0.9 * bytes : 0.0;
-      // Less than they take who all read: where ranks share cores the root finds out whether they had better.
+      // Less than they take who all read: where ranks share cores they find out whether that is best.
       if (mapped && large && shape.ranks > 2 && shape.oversubscribed())
         return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
                                .rounds = 2,
