@@ -60,6 +60,17 @@ TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
   }
 }
 
+/// Of the largest block, little more than what is stored: filling and comparing is what takes long.
+constexpr std::size_t stored_bytes = 17'000;
+
+/// Of many ranks only what they store.
+std::vector<std::size_t> most_of(int ranks) {
+  return ranks > 5 ? std::vector<std::size_t>{stored_bytes} : std::vector<std::size_t>{9, 70, 4097, stored_bytes};
+}
+
+/// More than a run of each way takes (Ways::next_of_run).
+constexpr int calls_in_runs = 32;
+
 /// What `from` sends to `to`, of `most`: nothing, all, a few bytes, or half.
 std::size_t varying(std::size_t most, int from, int to, int call) {
   const std::size_t sizes[] = {0, most, std::min<std::size_t>(most, 5), most / 2};
@@ -71,8 +82,8 @@ TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOthe
     run_ranks(world_of(GetParam(), "alltoallv:cooperative", ranks, oversubscribed),
               [ranks = ranks](int rank, Collectives& collectives) {
                 const auto count = static_cast<std::size_t>(ranks);
-                for (const std::size_t most : {std::size_t{70}, std::size_t{4097}, std::size_t{40'000}})
-                  for (int call = 0; call < 2 * calls; ++call) {
+                for (const std::size_t most : most_of(ranks))
+                  for (int call = 0; call < calls_in_runs; ++call) {
                     std::vector<std::byte> send(count * most), expected(count * most, std::byte{0xee}),
                         receive(expected);
                     std::vector<std::size_t> sent(count), received(count);
@@ -98,7 +109,7 @@ TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOthe
                     ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
                   }
                 if (rank != 0 || count > Offer::blocks_max || GetParam() == Reach::staged) return;
-                const Ways& ways = collectives.communicator().ways(Learned::alltoallv, count * 40'000);
+                const Ways& ways = collectives.communicator().ways(Learned::alltoallv, count * stored_bytes);
                 ASSERT_TRUE(ways.knows(0) && ways.knows(1));
               });
   }
@@ -110,8 +121,8 @@ TEST_P(ExchangeBlocks, AllgatherOfManyDeliversByBothWaysInPlaceTooAndWithSizesTh
               [ranks = ranks](int rank, Collectives& collectives) {
                 const auto count = static_cast<std::size_t>(ranks);
                 const auto self = static_cast<std::size_t>(rank);
-                for (const std::size_t most : {std::size_t{9}, std::size_t{4097}, std::size_t{20'000}})
-                  for (int call = 0; call < 2 * calls; ++call) {
+                for (const std::size_t most : most_of(ranks))
+                  for (int call = 0; call < calls_in_runs; ++call) {
                     const bool in_place = call % 2 == 1;
                     const bool regular = call % 4 != 0;
                     std::vector<std::byte> expected(count * most, std::byte{0xee}), receive(expected), send(most);
@@ -135,7 +146,7 @@ TEST_P(ExchangeBlocks, AllgatherOfManyDeliversByBothWaysInPlaceTooAndWithSizesTh
                     ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
                   }
                 if (rank != 0 || GetParam() == Reach::staged) return;
-                const Ways& ways = collectives.communicator().ways(Learned::allgather, count * 20'000);
+                const Ways& ways = collectives.communicator().ways(Learned::allgather, count * stored_bytes);
                 ASSERT_TRUE(ways.knows(0) && ways.knows(1));
               });
   }
