@@ -93,9 +93,10 @@ class Ways {
     }
     return run_way_;
   }
-  /// A call of a run has taken so many ticks. What the way before it has left behind is in the first one.
-  void took_in_run(std::uint64_t ticks) {
-    if (++run_calls_ == 1) return;
+  /// A call has taken so many ticks; it counts if it went the way of the run. What the way before has left behind is in
+  /// the first one.
+  void took_in_run(int way, std::uint64_t ticks) {
+    if (way != run_way_ || ++run_calls_ == 1) return;
     run_time_ += ticks;
     const int timed = run_calls_ - 1;
     if (timed < run_calls_max && (timed < 2 || run_time_ < long_run_ticks)) return;
@@ -183,7 +184,7 @@ class Trial {
     const std::uint64_t now = ticks();
     const std::uint64_t time = now - begin_ - (answer_begin_ != 0 ? (now - answer_begin_) / 2 : 0);
     if (in_runs_)
-      ways_->took_in_run(time);
+      ways_->took_in_run(way_, time);
     else
       ways_->took(way_, time);
   }

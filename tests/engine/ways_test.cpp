@@ -220,7 +220,7 @@ TEST(Ways, RunsTellTimesThatScatterMoreThanTheWaysDiffer) {
     for (int i = 0; i < calls; ++i) {
       const int way = ways.next_of_run(2);
       const std::uint64_t mean = way == faster ? 250 : 300;
-      ways.took_in_run(mean / 3 + random() % (4 * mean / 3));
+      ways.took_in_run(way, mean / 3 + random() % (4 * mean / 3));
       if (way != faster) ++taken;
     }
     return taken;
@@ -239,7 +239,7 @@ TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
     for (int call = 0; call < 9; ++call) {
       ASSERT_EQ(ways.next_of_run(2), way);
       // What the way before has left behind takes much longer than all the rest.
-      ways.took_in_run(call == 0 ? 1'000'000 : way == 1 ? 100 : 200);
+      ways.took_in_run(way, call == 0 ? 1'000'000 : way == 1 ? 100 : 200);
     }
     if (way == 1) ++faster_taken;
   }
@@ -249,8 +249,7 @@ TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
 TEST(Ways, LongCallsMakeShortRuns) {
   Ways ways;
   for (int i = 0; i < 6; ++i) {
-    ways.next_of_run(2);
-    ways.took_in_run(10'000'000);
+    ways.took_in_run(ways.next_of_run(2), 10'000'000);
   }
   EXPECT_TRUE(ways.knows(0) && ways.knows(1));
 }

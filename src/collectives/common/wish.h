@@ -33,18 +33,16 @@ class Wish {
   Wish(Communicator& communicator, Learned what, int root, std::size_t bytes, bool root_can_store) {
     if (!root_can_store || !may_wish(communicator) || communicator.rank() != (root + 1) % communicator.size()) return;
     ways_ = &communicator.ways(what, bytes);
-    way_ = static_cast<RootsWay>(ways_->next_of_run(static_cast<int>(RootsWay::count)));
-    communicator.wish_way(what, bytes, static_cast<int>(way_));
+    communicator.wish_way(what, bytes, ways_->next_of_run(static_cast<int>(RootsWay::count)));
   }
   /// All that this rank waits for has happened.
   void ends(RootsWay taken) const {
-    if (ways_ && taken == way_) ways_->took_in_run(ticks() - begin_);
+    if (ways_) ways_->took_in_run(static_cast<int>(taken), ticks() - begin_);
   }
 
  private:
   const std::uint64_t begin_ = ticks();
   Ways* ways_ = nullptr;
-  RootsWay way_ = RootsWay::meet;
 };
 
 }  // namespace tutti
