@@ -84,7 +84,7 @@ class Ways {
   }
 
   /// As next(), where one call takes several times as long as another without a reason to be seen, as where ranks share
-  /// cores: some calls on end take the same way.
+  /// cores: some calls on end take the same way. Each is first tried in one short run: there may not be many calls.
   int next_of_run(int count) {
     if (run_calls_ == 0 || run_way_ >= count) {
       run_way_ = next(count);
@@ -99,8 +99,10 @@ class Ways {
     if (way != run_way_ || ++run_calls_ == 1) return;
     run_time_ += ticks;
     const int timed = run_calls_ - 1;
-    if (timed < run_calls_max && (timed < 2 || run_time_ < long_run_ticks)) return;
-    took(run_way_, run_time_ / static_cast<std::uint64_t>(timed));
+    const int enough = knows(way) ? run_calls_max : first_run_calls;
+    if (timed < enough && (timed < 2 || run_time_ < long_run_ticks)) return;
+    took(way, run_time_ / static_cast<std::uint64_t>(timed));
+    tries_[way] = first_tries;
     run_calls_ = 0;
   }
 
@@ -147,6 +149,7 @@ class Ways {
   std::uint64_t looked_[most] = {};  ///< calls before a way was timed last
   // Of the run that is under way; between runs, run_calls_ is 0.
   static constexpr int run_calls_max = 8;
+  static constexpr int first_run_calls = 4;
   static constexpr std::uint64_t long_run_ticks = 5'000'000;  ///< some milliseconds
   int run_way_ = 0;
   int run_calls_ = 0;
