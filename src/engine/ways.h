@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "base/ticks.h"
 
@@ -16,7 +17,7 @@ class Ways {
   /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
   /// the less often, the more that costs, and the longer nothing has changed. Programs repeat themselves, often in twos:
   /// no order here and no period does.
-  int next(int count) {
+  int next(int count, bool in_runs = false) {
     if (calls_ < settled_until_ && count == settled_count_) return settled_;
     int tries = 0;
     int first = 0, last = 0;  // of those that were tried least
@@ -32,9 +33,10 @@ class Ways {
     for (int way = 0; way < count; ++way) {
       if (way == best) continue;
       const double times = time_[way] / time_[best];
-      const std::uint64_t period = times < 1.5 ? 17 : times < 3 ? 65 : 257;
+      // Runs scatter so much that what is close is to be looked at often; and there a look costs little.
+      const std::uint64_t period = in_runs && times < 1.2 ? 5 : times < 1.5 ? 17 : times < 3 ? 65 : 257;
       // The first looks come sooner: before, what took long may have been the buffers, used for the first time.
-      const std::uint64_t soon = 3 * looked_[way] + 8;
+      const std::uint64_t soon = 3 * looked_[way] + (in_runs ? 2 : 8);
       const std::uint64_t due = looked_[way] + std::min({longest_period, period << patience_ | 1, soon});
       if (calls_ >= due) return way;
       look_at = std::min(look_at, due);
@@ -84,10 +86,10 @@ class Ways {
   }
 
   /// As next(), where one call takes several times as long as another without a reason to be seen, as where ranks share
-  /// cores: some calls on end take the same way. Each is first tried in one short run: there may not be many calls.
+  /// cores: some calls on end take the same way. Each is first tried in two short runs: there may not be many calls.
   int next_of_run(int count) {
     if (run_calls_ == 0 || run_way_ >= count) {
-      run_way_ = next(count);
+      run_way_ = next(count, true);
       run_calls_ = 0;
       run_time_ = 0;
     }
@@ -97,12 +99,13 @@ class Ways {
   /// the first one.
   void took_in_run(int way, std::uint64_t ticks) {
     if (way != run_way_ || ++run_calls_ == 1) return;
-    run_time_ += ticks;
     const int timed = run_calls_ - 1;
-    const int enough = knows(way) ? run_calls_max : first_run_calls;
+    run_times_[timed - 1] = ticks;
+    run_time_ += ticks;
+    const int enough = tries_[way] < first_runs ? first_run_calls : run_calls_max;
     if (timed < enough && (timed < 2 || run_time_ < long_run_ticks)) return;
-    took(way, run_time_ / static_cast<std::uint64_t>(timed));
-    tries_[way] = first_tries;
+    took(way, middle_of_run(timed));
+    if (tries_[way] == first_runs) tries_[way] = first_tries;
     run_calls_ = 0;
   }
 
@@ -110,6 +113,14 @@ class Ways {
   bool knows(int way) const { return tries_[way] > 0; }
 
  private:
+  /// The mean of the middle half of the run's times: one interruption would outweigh all the rest.
+  std::uint64_t middle_of_run(int timed) {
+    std::sort(run_times_, run_times_ + timed);
+    const int left_out = (timed + 1) / 4;
+    const std::uint64_t sum = std::accumulate(run_times_ + left_out, run_times_ + timed - left_out, std::uint64_t{0});
+    return sum / static_cast<std::uint64_t>(timed - 2 * left_out);
+  }
+
   /// What comes now is the usual, and the others are looked at often.
   void starts_again() {
     usual_ = time_[best_];
@@ -149,11 +160,13 @@ class Ways {
   std::uint64_t looked_[most] = {};  ///< calls before a way was timed last
   // Of the run that is under way; between runs, run_calls_ is 0.
   static constexpr int run_calls_max = 8;
-  static constexpr int first_run_calls = 4;
+  static constexpr int first_runs = 2;
+  static constexpr int first_run_calls = 3;
   static constexpr std::uint64_t long_run_ticks = 5'000'000;  ///< some milliseconds
   int run_way_ = 0;
   int run_calls_ = 0;
-  std::uint64_t run_time_ = 0;
+  std::uint64_t run_time_ = 0;                 ///< of all its timed calls
+  std::uint64_t run_times_[run_calls_max] = {};  ///< of each of them
   double usual_ = 0;  ///< time of the best one when it became that, or began to take twice or half as long
 };
 

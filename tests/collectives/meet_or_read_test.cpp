@@ -196,7 +196,7 @@ class MeetOrRead : public testing::TestWithParam<Reach> {
   }
 };
 
-/// Three ranks that share cores, and the ways that the rank after the root wishes for.
+/// Three ranks that share cores, and the ways that the rank before the root wishes for.
 void call_often_sharing_cores(Reach reach, const char* collective, Learned what,
                               const std::function<void(const Call&)>& once) {
   World world;
@@ -214,7 +214,7 @@ void call_often_sharing_cores(Reach reach, const char* collective, Learned what,
         if (testing::Test::HasFatalFailure()) return;
         ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
       }
-      if (rank != 2 || reach != Reach::direct) continue;
+      if (rank != 0 || reach != Reach::direct) continue;
       const Ways& ways = collectives.communicator().ways(what, bytes);
       for (int way = 0; way < 3; ++way) EXPECT_TRUE(ways.knows(way)) << way << " " << bytes;
     }

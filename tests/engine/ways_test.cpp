@@ -236,7 +236,7 @@ TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
   int faster_taken = 0;
   for (int run = 0; run < 200; ++run) {
     const int way = ways.next_of_run(2);
-    const int calls = ways.knows(way) ? 9 : 5;
+    const int calls = run < 4 ? 4 : 9;
     for (int call = 0; call < calls; ++call) {
       ASSERT_EQ(ways.next_of_run(2), way);
       // What the way before has left behind takes much longer than all the rest.
@@ -247,7 +247,7 @@ TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
   EXPECT_GT(faster_taken, 170);
 }
 
-TEST(Ways, OneShortRunOfEachWayIsEnoughAtFirst) {
+TEST(Ways, TwoShortRunsOfEachWayAreEnoughAtFirst) {
   const std::vector<std::uint64_t> times{300, 100, 200};
   Ways ways;
   int fastest_taken = 0;
@@ -256,7 +256,7 @@ TEST(Ways, OneShortRunOfEachWayIsEnoughAtFirst) {
     if (way == 1) ++fastest_taken;
     ways.took_in_run(way, times[static_cast<std::size_t>(way)]);
   }
-  EXPECT_EQ(fastest_taken, 50);
+  EXPECT_GE(fastest_taken, 60 - 2 * 2 * 4 - 9);  // two runs of four calls of each other way, and one look
 }
 
 TEST(Ways, LongCallsMakeShortRuns) {

@@ -3,7 +3,7 @@
 // Phase 1: every rank exposes its buffer. Phase 2: each reader copies the root's buffer from the front; meanwhile the
 // root stores the back part, at most n/p bytes, into the buffer of each reader that it can store to, until they meet.
 // Of two ranks the reader finds out whether that pays, and reads everything or has the root store everything if not
-// (MeetOrRead); of more, where ranks share cores, the rank after the root finds that out (Wish). Phase 3: all wait until
+// (MeetOrRead); of more, where ranks share cores, the rank before the root finds that out (Wish). Phase 3: all wait until
 // the root and the readers have finished.
 // Cost: two flag hops; n (p-1)/p to n (2p-1)/2p bytes copied by the readers, or n, as by a pull alone.
 // Requires: at most TUTTI_FLAT_MAX ranks. Whether the root stores into a reader's buffer follows from that reader's

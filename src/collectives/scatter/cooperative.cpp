@@ -4,7 +4,7 @@
 // Phase 2: each reader copies its block from the front; the root copies its own block, then stores the back part of
 // each reader's block into the buffers that it can store to, until it meets the reader. Of two ranks the root finds out
 // whether that pays, and leaves everything to the reader if not (MeetOrRead); a short block that goes past the reader's
-// caches it stores alone instead of meeting. Of more that share cores the rank after the root finds out whether they
+// caches it stores alone instead of meeting. Of more that share cores the rank before the root finds out whether they
 // meet, the readers read everything or the root stores everything (Wish). Phase 3: all wait until the root and the
 // readers have finished.
 // Cost: two flag hops; n (1 - 1/2p) to n bytes copied by every reader, in place n (1 - 1/p) to n (1 - 1/2p), or n,
