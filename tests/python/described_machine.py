@@ -17,11 +17,11 @@ class DescribedMachine(Machine):
     """A machine whose files lie below a folder and whose kernel answers as it is told to.
 
     facts: files (path -> text), limits (name -> value; others are unlimited), processors, shm (bytes of /dev/shm),
-    trials (name -> [worked, detail]; others work), kernel, is_root, environment.
+    trials (name -> [worked, detail]; others work), kernel, is_root, environment, ranks (how many are asked about).
     """
 
     def __init__(self, folder: Path, facts: Dict[str, Any], hosts: Optional[List[Host]] = None) -> None:
-        super().__init__(folder, facts.get("environment", {}))
+        super().__init__(folder, facts.get("environment", {}), facts.get("ranks", 0))
         self.facts = facts
         self.known_hosts = hosts or []
         self.processors = list(range(facts.get("processors", 2)))

@@ -137,6 +137,55 @@ def test_limits_take_the_window_before_they_take_everything(tmp_path):
     assert by_id(limit_checks(machine))["file-size"].status == FAIL
 
 
+CORES = {
+    f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": f"{n % 4},{n % 4 + 4}" for n in range(8)
+}
+QUOTA = {"/proc/self/cgroup": "0::/", "/sys/fs/cgroup/cpu.max": "200000 100000"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "more", "status", "found", "consequence"),
+    [
+        (4, {}, OK, "4 cores with 8 hardware threads; a core for each rank", ""),
+        (6, {}, WARN, "4 cores with 8 hardware threads; 1.5 ranks a core", "none has to take turns"),
+        (8, {}, WARN, "4 cores with 8 hardware threads; 2 ranks a core", "none has to take turns"),
+        (9, {}, WARN, "4 cores with 8 hardware threads; 2.25 ranks a core", "ranks take turns"),
+        (
+            2,
+            QUOTA,
+            OK,
+            "4 cores with 8 hardware threads, but time for 2 of them (cgroup quota); a core for each rank",
+            "",
+        ),
+        (
+            3,
+            QUOTA,
+            WARN,
+            "4 cores with 8 hardware threads, but time for 2 of them (cgroup quota); 1.5 ranks for each",
+            "stopped for a part of every period",
+        ),
+    ],
+)
+def test_a_number_of_ranks_is_held_against_the_cores(ranks, more, status, found, consequence, tmp_path):
+    machine = with_facts(tmp_path, processors=8, files={**CORES, **more}, ranks=ranks)
+    check = by_id(core_checks(machine))["cores"]
+    assert (check.status, check.found, check.title) == (status, found, f"Cores, for {ranks} ranks")
+    assert consequence in check.consequence
+    assert bool(check.consequence) == bool(check.remedy) == (status == WARN)
+
+
+def test_one_rank_on_one_core_is_well(tmp_path):
+    check = by_id(core_checks(with_facts(tmp_path, processors=1, ranks=1)))["cores"]
+    assert (check.status, check.title) == (OK, "Cores, for 1 rank")
+
+
+def test_limits_are_for_the_ranks_that_are_asked_about(tmp_path):
+    facts = {"processors": 2, "limits": {"open-files": 100}}
+    assert by_id(limit_checks(with_facts(tmp_path, **facts)))["open-files"].status == OK
+    check = by_id(limit_checks(with_facts(tmp_path, **facts, ranks=64)))["open-files"]
+    assert (check.status, check.found) == (WARN, "100, for 64 ranks on this machine")
+
+
 def test_exit_status_is_1_only_for_what_does_not_work():
     def made(status):
         return Check("x", "x", status, "x")
@@ -476,6 +525,12 @@ sys.argv[1:] = ["doctor", "--host", "site"]
 from tutti.cli import main
 main()
 """
+
+
+def test_a_number_of_ranks_can_be_asked_about(tutti_here):
+    report = json.loads(tutti_here("doctor", "--ranks", "100000", "--json").stdout)
+    assert by_id([Check(**check) for check in report["checks"]])["cores"].title == "Cores, for 100000 ranks"
+    assert tutti_here("doctor", "--ranks", "-1").returncode == 2
 
 
 @pytest.mark.parametrize("command", ["doctor", "info"])
