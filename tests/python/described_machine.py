@@ -56,8 +56,8 @@ class DescribedMachine(Machine):
 
     @property
     def python_prefixes(self) -> List[Path]:
-        prefix = self.environment.get("VIRTUAL_ENV")
-        return [Path(prefix)] if prefix else []
+        named = [self.environment.get(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+        return [Path(prefix) for prefix in named if prefix]
 
     def hosts(self) -> List[Host]:
         return self.known_hosts
