@@ -520,6 +520,8 @@ _DOCTOR_EPILOG = """Examples:
 
     tutti doctor --host openmpi --host path
 
+    tutti doctor --ranks 64
+
     tutti doctor --json | jq -r '.checks[] | select(.status == "warn") | .remedy'
 
     tutti doctor > doctor.txt || echo "something does not work here"
@@ -535,13 +537,16 @@ def doctor(
     host: Optional[List[str]] = typer.Option(
         None, "--host", help="Only this MPI: mpich, openmpi, intel, abi, openmpi-debian, path; repeatable."
     ),
+    ranks: int = typer.Option(
+        0, "--ranks", "-n", min=0, help="How many ranks are to run here; 0: that is not known."
+    ),
 ) -> None:
     """What this machine and container allow, and the remedy for what they do not."""
     from tutti.check import Check
     from tutti.doctor import document, examine, exit_status, show
     from tutti.machine import Machine
 
-    machine = Machine()
+    machine = Machine(asked_ranks=ranks)
     checks: List[Check] = []
     errors = Console(stderr=True)
     with errors.status("looking") if errors.is_terminal else nullcontext() as status:

@@ -1,5 +1,6 @@
 """Processors: NUMA calls, binding, and how many there are for how many ranks."""
 
+from dataclasses import replace
 from typing import List, Optional, Set
 
 from tutti.check import OK, UNKNOWN, WARN, Check
@@ -96,28 +97,57 @@ def _core_count(machine: Machine) -> int:
     return len(cores)
 
 
+def _crowded(check: Check, ranks: int, cores: int, threads: int) -> Check:
+    """More ranks than cores. What the library goes by are hardware threads: up to so many ranks nobody takes turns."""
+    if ranks <= threads:
+        consequence = (
+            "only slower: ranks share the units and the nearest caches of their core; none has to take turns"
+        )
+    else:
+        consequence = (
+            "only slower: ranks take turns, a message may wait for a change of process, and Tutti's ranks sleep where"
+            " they would spin"
+        )
+    return replace(
+        check,
+        found=f"{check.found}; {ranks / cores:.3g} ranks a core",
+        consequence=consequence,
+        remedy=f"start at most {_count(cores, 'rank')}, or where there are {ranks} cores: taskset, docker"
+        " --cpuset-cpus, srun --cpus-per-task",
+    )
+
+
 def _cores(machine: Machine) -> Check:
-    name, title = "cores", "Cores, for as many ranks"
     threads, cores, quota = len(machine.processors), _core_count(machine), _quota(machine)
+    ranks = machine.asked_ranks
+    name, title = "cores", f"Cores, for {_count(ranks, 'rank') if ranks else 'as many ranks'}"
     found = _count(cores, "core")
     if threads != cores:
         found += f" with {_count(threads, 'hardware thread')}"
-    if quota is not None and quota < cores:
+    limited = quota is not None and quota < cores
+    if limited:
+        found += f", but time for {quota:g} of them (cgroup quota)"
+    room = quota if quota is not None and limited else cores
+    if ranks and ranks <= room:
+        return Check(name, title, OK, f"{found}; a core for each rank")
+    if limited:
         remedies = {
             "docker": "docker run --cpuset-cpus=... in place of --cpus=...",
             "podman": "podman run --cpuset-cpus=... in place of --cpus=...",
             "kubernetes": "whole processors as resources: {limits: {cpu: N}, requests: {cpu: N}}, static CPU manager",
         }
-        fewer = f"start at most {_count(max(1, int(quota)), 'rank')}"
+        fewer = f"start at most {_count(max(1, int(room)), 'rank')}"
         more = remedies.get(machine.container)
         return Check(
             name,
             title,
             WARN,
-            f"{found}, but time for {quota:g} of them (cgroup quota)",
+            f"{found}; {ranks / room:.3g} ranks for each" if ranks else found,
             "only slower: with more ranks than that, all are stopped for a part of every period, waiting ones included",
             f"{fewer}; or {more}" if more else fewer,
         )
+    if ranks:
+        return _crowded(Check(name, title, WARN, found), ranks, cores, threads)
     if cores == 1:
         return Check(
             name,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from tutti.check import FAIL, OK, UNKNOWN, WARN, Check
+from tutti.doctor_wheels import Launching, library_files, wheels_check
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.launcher import OPENMPI, SLURM, Launcher, parse_contexts, recognise, with_variables
@@ -44,15 +45,6 @@ class Found:
 
 def _prefix(program: Path) -> Path:
     return Path(os.path.realpath(program)).parent.parent
-
-
-def _library_files(prefix: Path) -> Iterator[Path]:
-    """The MPI libraries of an installation: files with a version in their names."""
-    for pattern in ("lib", "lib64", "lib/release", "lib/*-linux-gnu"):
-        for folder in sorted(prefix.glob(pattern)):
-            for file in sorted(folder.glob("libmpi*.so.*")):
-                if file.name.startswith(("libmpi.so.", "libmpi_abi.so.", "libmpich.so.", "libmpi_cray.so.")):
-                    yield file
 
 
 class Hosts:
@@ -111,7 +103,7 @@ class Hosts:
 
 def library_of(found: Found) -> Optional[Path]:
     """The MPI's own library for its ABI, or None if it is not where it should be."""
-    files = [file for file in _library_files(found.prefix) if abi_of_library(file.name) == found.host.abi]
+    files = [file for file in library_files(found.prefix) if abi_of_library(file.name) == found.host.abi]
     return min(files, key=lambda file: len(file.name)) if files else None
 
 
@@ -306,37 +298,8 @@ def _library_path_check(hosts: Hosts) -> Check:
 
 
 def _wheels_check(hosts: Hosts) -> Check:
-    name, title = "wheels", "MPIs in Python environments"
-    machine = hosts.machine
-    wheels: List[Tuple[Path, Path]] = []  # (environment, library)
-    users: List[Path] = []
-    for prefix in machine.python_prefixes:
-        if prefix in (Path("/"), Path("/usr"), Path("/usr/local")):
-            continue
-        file = next(_library_files(prefix), None)
-        if file:
-            wheels.append((prefix, file))
-        users += sorted(prefix.glob("lib/python3*/site-packages/mpi4py"))
-    if not wheels:
-        return Check(name, title, OK, "mpi4py, no MPI beside it" if users else "none")
-    prefix, library = wheels[0]
-    launchers = _launcher_parts(hosts)
-    words = f"{library}" + (f", mpi4py in {users[0].parent}" if users else "")
-    if not launchers or _within(launchers[0].path, prefix):
-        return Check(name, title, OK, words)
-    first = launchers[0]
-    return Check(
-        name,
-        title,
-        WARN,
-        f"{words}; but mpirun in PATH is {first.title} ({first.path})",
-        "Python programs load the one and are started by the other: often every rank is rank 0 of 1",
-        f"start them with {prefix / 'bin' / 'mpirun'}, or pip uninstall the MPI and build mpi4py for {first.title}",
-    )
-
-
-def _within(path: Path, prefix: Path) -> bool:
-    return Path(os.path.realpath(prefix)) in Path(os.path.realpath(path)).parents
+    first = next(iter(_launcher_parts(hosts)), None)
+    return wheels_check(hosts.machine, Launching(first.path, first.title) if first else None)
 
 
 # --- LD_PRELOAD ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def _address_space(machine: Machine) -> Check:
         return Check(name, title, OK, "unlimited")
     remedy = "ulimit -v unlimited before mpirun; in a batch job ask for more memory or for no limit of virtual memory"
     window = limit // _WINDOW_PART
-    ranks = max(2, len(machine.processors))
+    ranks = max(2, machine.ranks)
     need = ranks * _ARENA_BYTES
     if limit < _LEAST_ARENA_BYTES * ranks:
         consequence = "no collective is taken over: there is no room for what ranks share"
@@ -67,14 +67,14 @@ def _file_size(machine: Machine) -> Check:
 def _open_files(machine: Machine) -> Check:
     name, title = "open-files", "Open descriptors (ulimit -n)"
     limit = machine.limit("open-files")
-    need = _SPARE_DESCRIPTORS + len(machine.processors)
+    need = _SPARE_DESCRIPTORS + machine.ranks
     if limit is None or limit >= need:
         return Check(name, title, OK, "unlimited" if limit is None else str(limit))
     return Check(
         name,
         title,
         WARN,
-        f"{limit}, for {len(machine.processors)} ranks on this machine",
+        f"{limit}, for {machine.ranks} ranks on this machine",
         "each rank keeps a descriptor of each other one; the program's own may run out",
         f"ulimit -n {max(1024, 2 * need)}",
     )
@@ -108,7 +108,7 @@ def _memory_limit(machine: Machine) -> Check:
         return Check(name, title, OK, f"none (cgroup v{version})")
     left, limit = least
     found = f"{size(limit)}, of which {size(left)} are left (cgroup v{version})"
-    need = _KEPT_BYTES * len(machine.processors)
+    need = _KEPT_BYTES * machine.ranks
     if left >= need:
         return Check(name, title, OK, found)
     remedies = {
@@ -122,7 +122,7 @@ def _memory_limit(machine: Machine) -> Check:
         title,
         WARN,
         found,
-        f"{len(machine.processors)} ranks may keep {size(need)} of freed memory for reuse; the kernel may end one",
+        f"{machine.ranks} ranks may keep {size(need)} of freed memory for reuse; the kernel may end one",
         remedies.get(machine.container, remedies[""]) + "; or TUTTI_WINDOW_SIZE=1, which is slower",
     )
 
@@ -193,7 +193,7 @@ def _shmem_huge_pages(machine: Machine) -> Check:
 def sharing_limited(machine: Machine) -> str:
     """What the limits leave: "" for everything, "window" if there is no room for one, "all" if nothing is shared."""
     addresses, file = machine.limit("address-space"), machine.limit("file-size")
-    ranks = max(2, len(machine.processors))
+    ranks = max(2, machine.ranks)
     if _below(addresses, _LEAST_ARENA_BYTES * ranks) or _below(file, _LEAST_ARENA_BYTES):
         return "all"
     none = _below(addresses, _WINDOW_PART * _LEAST_WINDOW_BYTES) or _below(file, _LEAST_WINDOW_BYTES)

@@ -35,10 +35,19 @@ class Answer:
 
 
 class Machine:
-    """This machine. Paths are written as on it ("/proc/meminfo") and looked up below `root`."""
+    """This machine. Paths are written as on it ("/proc/meminfo") and looked up below `root`.
 
-    def __init__(self, root: Path = Path("/"), environment: Optional[Mapping[str, str]] = None) -> None:
+    asked_ranks: how many ranks are to run here; 0 if that is not known.
+    """
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        environment: Optional[Mapping[str, str]] = None,
+        asked_ranks: int = 0,
+    ) -> None:
         self.root = root
+        self.asked_ranks = asked_ranks
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
 
     # Files.
@@ -98,6 +107,11 @@ class Machine:
     def processors(self) -> List[int]:
         """The hardware threads that this process may run on."""
         return sorted(os.sched_getaffinity(0))
+
+    @property
+    def ranks(self) -> int:
+        """For how many ranks limits have to do: one for each processor, if the number is not known."""
+        return self.asked_ranks or len(self.processors)
 
     @property
     def is_root(self) -> bool:

@@ -91,6 +91,7 @@ struct Book {
   Log log;
   std::string file;  ///< empty: standard error
   std::string why_inactive;
+  Source model, table;
   std::vector<std::string> mechanisms;
 };
 /// Never freed: threads may still be in calls when the process ends.
@@ -226,6 +227,8 @@ Heading heading(double seconds) {
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
   heading.date = date;
   heading.why_inactive = book->why_inactive;
+  heading.model = book->model;
+  heading.table = book->table;
   heading.mechanisms = book->mechanisms;
   heading.ranks = book->ranks;
   heading.cores = book->cores;
@@ -279,6 +282,10 @@ void start(const Job& job) {
   book->log.set_rank(book->rank);
   book->cores = job.node.placement.cores_available;
   book->why_inactive = job.why_inactive;
+  if (job.active) {
+    book->model = {job.model_file, job.knowledge.model_source};
+    book->table = job.table_source;
+  }
   book->mechanisms = names_of_mechanisms(job);
   book->file = settings.explain_file();
   counting = true;

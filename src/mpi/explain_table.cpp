@@ -134,6 +134,23 @@ std::string json_of(const Row& row) {
   return text;
 }
 
+std::string words_of(const Source& source) {
+  return source.path.empty() ? source.words : source.words + " (" + source.path + ")";
+}
+
+/// What 'by the model' and 'by the table' in the rows rest on.
+std::string lines_of_sources(const Heading& heading) {
+  if (heading.model.words.empty()) return "";
+  return "tutti: model: " + words_of(heading.model) +
+         "\ntutti: table: " + (heading.table.words.empty() ? "none" : words_of(heading.table)) + "\n";
+}
+
+std::string json_of(const Source& source) {
+  if (source.words.empty()) return "null";
+  return "{\"path\": " + (source.path.empty() ? "null" : quoted(source.path)) + ", \"words\": " + quoted(source.words) +
+         "}";
+}
+
 template <class Value>
 Value value_of(std::string_view text) {
   Value value{};
@@ -256,6 +273,7 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
                      (calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(total) + ", " +
                      std::to_string(by_host) + " of them by the MPI itself\n";
   if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
+  text += lines_of_sources(heading);
   if (rows.empty()) return text;
   static const Cells head{"collective", "size",  "communicator", "algorithm", "mechanism",
                           "calls",      "bytes", "time",         "a call",    "why"};
@@ -276,11 +294,12 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
 
 std::string json(const Heading& heading, std::vector<Row> rows) {
   sort_by_time(rows);
-  std::string text = "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
-                     ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
-                     ",\n \"mpi\": " + quoted(heading.host) +
-                     ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
-                     ",\n \"why_inactive\": " + quoted(heading.why_inactive) + ",\n \"mechanisms\": [";
+  std::string text =
+      "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
+      ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
+      ",\n \"mpi\": " + quoted(heading.host) + ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
+      ",\n \"why_inactive\": " + quoted(heading.why_inactive) + ",\n \"model_source\": " + json_of(heading.model) +
+      ",\n \"table\": " + json_of(heading.table) + ",\n \"mechanisms\": [";
   for (std::size_t i = 0; i < heading.mechanisms.size(); ++i)
     text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
   text += "],\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +

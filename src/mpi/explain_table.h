@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "mpi/sources.h"
+
 namespace tutti::mpi {
 
 /// What calls are told apart by, of their communicator.
@@ -54,6 +56,8 @@ struct Heading {
   std::string program;
   std::string date;          ///< UTC, ISO 8601
   std::string why_inactive;  ///< empty: the library was active
+  Source model;              ///< of the model's parameters; without words where the library was inactive
+  Source table;              ///< of the decision table; without words if there was none
   std::vector<std::string> mechanisms;
   int ranks = 1;
   int cores = 0;       ///< for the ranks of rank 0's node; 0: unknown

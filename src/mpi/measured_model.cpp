@@ -30,8 +30,9 @@ void take_measured_model(Job& job, const std::vector<std::string>& files) {
     return;
   }
   job.knowledge.model = probe->model;
-  job.knowledge.model_source = file.path + ", measured " + probe->date;
-  node.log.note("the model's parameters are from %s", job.knowledge.model_source.c_str());
+  job.knowledge.model_source = probe->date.empty() ? "measured" : "measured " + probe->date;
+  job.model_file = file.path;
+  node.log.note("the model's parameters are from %s, %s", file.path.c_str(), job.knowledge.model_source.c_str());
 }
 
 }  // namespace tutti::mpi

@@ -135,8 +135,11 @@ void gather_knowledge(Job& job, const std::vector<Card>& all, const Offer& offer
   job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
   if (all.front().probe_files > 0) take_measured_model(job, offer.probes);
   job.origin = table_origin(published_machine(node));
-  if (const int count = all.front().table_files; count > 0)
-    job.knowledge.table = agreed_table(offer.tables, count, node.settings.decision_table, job.origin, known, node.log);
+  const int count = all.front().table_files;
+  if (count == 0) return;
+  AgreedTable agreed = agreed_table(offer.tables, count, node.settings.decision_table, job.origin, known, node.log);
+  job.knowledge.table = std::move(agreed.table);
+  job.table_source = std::move(agreed.source);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "collectives/collectives.h"
 #include "mpi/host.h"
 #include "mpi/neighbours.h"
+#include "mpi/sources.h"
 #include "mpi/xpmem_setup.h"
 
 namespace tutti::mpi {
@@ -17,6 +18,8 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::Knowledge knowledge;
+  std::string model_file;           ///< that the parameters in `knowledge` are from; empty: none
+  Source table_source;              ///< of the table in it
   selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
   std::vector<Entry> world;         ///< for the state of MPI_COMM_WORLD

@@ -107,9 +107,8 @@ std::vector<std::string> table_files(const std::string& setting) {
   return paths;
 }
 
-std::shared_ptr<const selection::Table> agreed_table(const std::vector<std::string>& paths, int count,
-                                                     const std::string& setting, const selection::TableOrigin& here,
-                                                     std::span<const selection::Known> known, const Log& log) {
+AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& setting,
+                         const selection::TableOrigin& here, std::span<const selection::Known> known, const Log& log) {
   const std::vector<SiteFile> files = agreed_files(paths, count);
   std::string misfit;
   int misfits = 0;
@@ -122,7 +121,8 @@ std::shared_ptr<const selection::Table> agreed_table(const std::vector<std::stri
     if (why.empty()) {
       say_left_out(file, parsed.left_out, log);
       log.note("decision table %s: %zu entries", file.path.c_str(), parsed.table->entries().size());
-      return std::make_shared<const selection::Table>(std::move(*parsed.table));
+      Source source = source_of_table(file.path, file.text, parsed.table->origin());
+      return {std::make_shared<const selection::Table>(std::move(*parsed.table)), std::move(source)};
     }
     if (!parsed.table)
       log.warn("%s: %s; it is not used", file.path.c_str(), why.c_str());
@@ -134,7 +134,7 @@ std::shared_ptr<const selection::Table> agreed_table(const std::vector<std::stri
              misfits > 1 ? (" (nor do " + std::to_string(misfits - 1) + " other tables fit)").c_str() : "");
   else if (!setting.empty() && setting != "off" && (files.empty() || files.front().path.empty()))
     log.warn("TUTTI_TABLE: there is no file \"%s\"; the model chooses", setting.c_str());
-  return nullptr;
+  return {};
 }
 
 }  // namespace tutti::mpi

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "mpi/sources.h"
 #include "selection/known.h"
 #include "selection/table.h"
 #include "topology/machine.h"
@@ -26,11 +27,15 @@ selection::TableOrigin table_origin(const std::optional<topology::Machine>& mach
 /// The files that TUTTI_TABLE stands for: one, none if it is "off", or those in the user's and the site's folders.
 std::vector<std::string> table_files(const std::string& setting);
 
+struct AgreedTable {
+  std::shared_ptr<const selection::Table> table;  ///< null: none
+  Source source;
+};
+
 /// The table that all ranks choose by: the first of rank 0's `paths` that fits on all nodes; null if there is none, for
 /// which rank 0 says once why. Collective over MPI_COMM_WORLD; rank 0 reads, the others get its bytes, and need to know
 /// only how many paths it has: `count`. setting: TUTTI_TABLE.
-std::shared_ptr<const selection::Table> agreed_table(const std::vector<std::string>& paths, int count,
-                                                     const std::string& setting, const selection::TableOrigin& here,
-                                                     std::span<const selection::Known> known, const Log& log);
+AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& setting,
+                         const selection::TableOrigin& here, std::span<const selection::Known> known, const Log& log);
 
 }  // namespace tutti::mpi

@@ -72,6 +72,33 @@ TEST(ExplainTable, AnInactiveLibrarySaysWhy) {
             "tutti: the library was inactive: a single rank\n");
 }
 
+TEST(ExplainTable, TheHeadingSaysWhatTheChoicesRestOn) {
+  Heading shipped = heading();
+  shipped.model.words = "shipped values";
+  EXPECT_EQ(table(shipped, {}, 40),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns, 0 of them by the MPI itself\n"
+            "tutti: model: shipped values\n"
+            "tutti: table: none\n");
+  Heading files = heading();
+  files.model = {"/a/probe.json", "measured 2026-10-01T12:00:00+00:00"};
+  files.table = {"/a/table.json", "measured with MPICH 5.0.2, 2026-10-02T12:00:00+00:00"};
+  EXPECT_EQ(table(files, {}, 40),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns, 0 of them by the MPI itself\n"
+            "tutti: model: measured 2026-10-01T12:00:00+00:00 (/a/probe.json)\n"
+            "tutti: table: measured with MPICH 5.0.2, 2026-10-02T12:00:00+00:00 (/a/table.json)\n");
+}
+
+TEST(ExplainTable, JsonHasTheSources) {
+  Heading some = heading();
+  EXPECT_NE(json(some, {}).find("\"model_source\": null,\n \"table\": null,"), std::string::npos) << json(some, {});
+  some.model.words = "shipped values";
+  some.table = {"/a/\"t\".json", "measured with MPICH"};
+  EXPECT_NE(json(some, {}).find("\"model_source\": {\"path\": null, \"words\": \"shipped values\"},\n \"table\": "
+                                "{\"path\": \"/a/\\\"t\\\".json\", \"words\": \"measured with MPICH\"},"),
+            std::string::npos)
+      << json(some, {});
+}
+
 TEST(ExplainTable, OfSeveralRanksTheSlowestAndTheFastestCount) {
   std::vector<Row> rows;
   merge(rows, {row("bcast", 12, "eager", 2)}, Merge::ranks);

@@ -2,7 +2,7 @@
 //
 //     calls     of every kind, by the library and by the host, on communicators that live and that are gone
 //     late      rank 1 says "PID 1 pid" and comes a minute late to MPI_Finalize
-//     threads   three threads of each rank, each on a communicator of its own
+//     threads   three threads of each rank, each on a communicator of its own; rank 0 says if the MPI has none
 #include <mpi.h>
 #include <unistd.h>
 
@@ -102,6 +102,8 @@ int main(int argc, char** argv) {
     calls(rank, size);
   else if (provided == MPI_THREAD_MULTIPLE)
     threads();
+  else if (rank == 0)
+    std::printf("no MPI_THREAD_MULTIPLE\n");
   MPI_Finalize();
   return 0;
 }

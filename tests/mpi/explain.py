@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +25,12 @@ CALLS = [
 ]
 #: Nothing of the calls depends on what the machine's model says.
 FORCED = {"TUTTI_ALGORITHM": "bcast:eager;allgather:host"}
+#: Files of the user or the site are not read.
+SHIPPED = {"TUTTI_PROBE": "off", "TUTTI_TABLE": "off"}
+#: A machine that is only planned for, so that files can be made that fit it, and what the library calls it.
+TOPOLOGY = "package:1 core:2 pu:1"
+MACHINE = {"processor": "", "cores": 2, "topology": "1 socket, 1 NUMA node, 0 L3, 0 L2, 2 cores, 2 units"}
+DATES = {"probe": "2026-10-01T12:00:00+00:00", "table": "2026-10-02T12:00:00+00:00"}
 
 
 def normal(words):
@@ -48,13 +55,14 @@ def rows_of_table(text):
 
 def check_table(runner):
     """TUTTI_EXPLAIN=1."""
-    outcome = runner.start(2, "explain", ["calls"], {**FORCED, "TUTTI_EXPLAIN": "1"}).wait(60)
+    outcome = runner.start(2, "explain", ["calls"], {**FORCED, **SHIPPED, "TUTTI_EXPLAIN": "1"}).wait(60)
     rows = rows_of_table(outcome.text)
     wrong = [row for row in CALLS if not any(matches_table(row, printed) for printed in rows)]
     good = outcome.status == 0 and not wrong and len(rows) == len(CALLS)
     good = (
         good and re.search(r"; 50 collectives in .*, 11 of them by the MPI itself", outcome.text) is not None
     )
+    good = good and "tutti: model: shipped values" in outcome.text and "tutti: table: none" in outcome.text
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=1 prints what ran"
     runner.verdict(good, name, f"{outcome.why()}, not there: {wrong}", outcome.text)
 
@@ -83,28 +91,91 @@ def matches_json(row, found):
 
 
 def check_file(runner, folder):
-    """TUTTI_EXPLAIN=FILE."""
+    """TUTTI_EXPLAIN=FILE. Returns what it says."""
     path = Path(folder) / "told.json"
-    outcome = runner.start(2, "explain", ["calls"], {**FORCED, "TUTTI_EXPLAIN": str(path)}).wait(60)
+    variables = {**FORCED, **SHIPPED, "TUTTI_EXPLAIN": str(path)}
+    outcome = runner.start(2, "explain", ["calls"], variables).wait(60)
     told = json.loads(path.read_text()) if path.exists() else {"rows": []}
     wrong = [row for row in CALLS if not any(matches_json(row, found) for found in told["rows"])]
     good = outcome.status == 0 and not wrong and len(told["rows"]) == len(CALLS)
     good = good and told["schema"] == "tutti-explain-1" and told["ranks"] == 2 and told["active"]
+    good = good and told["model_source"] == {"path": None, "words": "shipped values"} and not told["table"]
     good = good and "collective " not in outcome.text
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE writes what ran"
     runner.verdict(
         good, name, f"{outcome.why()}, not there: {wrong}", outcome.text + json.dumps(told, indent=1)
     )
+    return told
+
+
+def made_files(runner, folder, mpi):
+    """A probe and a table for MACHINE, their paths by name. The table gives Allgather to the MPI."""
+    predict = [str(runner.launcher.build / "tools/tutti-predict"), "--model-only"]
+    model = json.loads(subprocess.run(predict, capture_output=True, text=True, check=True).stdout)["model"]
+    name, _, version = mpi.rpartition(" ")
+    kinds = [
+        (reach, levels, ranks)
+        for reach in ("mapped", "kernel", "staged")
+        for levels in (1, 2)
+        for ranks in (1, 2)
+    ]
+    entry = {"collective": "allgather", "ranks": [2, 2], "bytes": [0, 1 << 20], "algorithm": "host"}
+    texts = {
+        "probe": {"schema": "tutti-probe-1", "date": DATES["probe"], "machine": MACHINE, "model": model},
+        "table": {
+            "schema": "tutti-table-1",
+            "date": DATES["table"],
+            "machine": MACHINE,
+            "host": {"name": name, "version": version},
+            "entries": [
+                {**entry, "reach": reach, "levels": levels, "ranks_per_core": ranks}
+                for reach, levels, ranks in kinds
+            ],
+        },
+    }
+    paths = {kind: Path(folder) / f"{kind}.json" for kind in texts}
+    for kind, text in texts.items():
+        paths[kind].write_text(json.dumps(text))
+    return paths
+
+
+def check_sources(runner, folder, mpi):
+    """What the choices rest on stands in the heading and in the file."""
+    paths = made_files(runner, folder, mpi)
+    variables = {f"TUTTI_{kind.upper()}": str(path) for kind, path in paths.items()}
+    variables["TUTTI_TOPOLOGY"] = TOPOLOGY
+    words = {"probe": f"measured {DATES['probe']}", "table": f"measured with {mpi}, {DATES['table']}"}
+    outcome = runner.start(2, "explain", ["calls"], {**variables, "TUTTI_EXPLAIN": "1"}).wait(60)
+    reasons = [row[5] for row in rows_of_table(outcome.text) if row[0] == "allgather"]
+    good = outcome.status == 0 and reasons == ["by the table"]
+    good = good and f"tutti: model: {words['probe']} ({paths['probe']})" in outcome.text
+    good = good and f"tutti: table: {words['table']} ({paths['table']})" in outcome.text
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=1 says from which files the choices are"
+    runner.verdict(good, name, f"{outcome.why()}, allgather {reasons}", outcome.text)
+
+    path = Path(folder) / "sources.json"
+    outcome = runner.start(2, "explain", ["calls"], {**variables, "TUTTI_EXPLAIN": str(path)}).wait(60)
+    told = json.loads(path.read_text()) if path.exists() else {}
+    found = {"probe": told.get("model_source"), "table": told.get("table")}
+    good = outcome.status == 0 and all(
+        found[kind] == {"path": str(paths[kind]), "words": words[kind]} for kind in paths
+    )
+    name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=FILE has the files that the choices are from"
+    runner.verdict(good, name, f"{outcome.why()}, {found}", outcome.text)
 
 
 def check_threads(runner, folder):
     """Threads in collectives at the same time, on communicators that are gone at the end."""
     path = Path(folder) / "threads.json"
-    outcome = runner.start(2, "explain", ["threads"], {"TUTTI_EXPLAIN": str(path)}).wait(120)
+    outcome = runner.start(2, "explain", ["threads"], {**SHIPPED, "TUTTI_EXPLAIN": str(path)}).wait(120)
     told = json.loads(path.read_text()) if path.exists() else {"rows": []}
     calls = sorted((row["collective"], row["reason"], row["calls"]) for row in told["rows"])
-    good = outcome.status == 0 and calls in ([("bcast", OURS, 600), ("bcast", "no data", 150)], [])
+    # An MPI without such threads says so itself: that nothing was counted is no reason to believe it.
+    unable = "no MPI_THREAD_MULTIPLE" in outcome.text
+    expected = [] if unable else [("bcast", OURS, 600), ("bcast", "no data", 150)]
+    good = outcome.status == 0 and path.exists() and calls == expected
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN counts the calls of all threads"
+    name += " (this MPI has no MPI_THREAD_MULTIPLE)" if unable else ""
     runner.verdict(good, name, f"{outcome.why()}, {calls}", outcome.text)
 
 
@@ -125,6 +196,7 @@ def check_inactive(runner):
     outcome = runner.start(2, "explain", ["calls"], variables).wait(60)
     rows = rows_of_table(outcome.text)
     good = outcome.status == 0 and "the library was inactive: TUTTI_ENABLE=0" in outcome.text
+    good = good and "tutti: model:" not in outcome.text
     good = good and all(row[3] == "host" and row[5] == "the library is inactive" for row in rows)
     good = good and sum(row[4] for row in rows) == 50
     name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN tells of an inactive library, too"
@@ -162,7 +234,8 @@ def check(runner):
     """All of it."""
     with tempfile.TemporaryDirectory() as folder:
         check_table(runner)
-        check_file(runner, folder)
+        told = check_file(runner, folder)
+        check_sources(runner, folder, told.get("mpi", ""))
         check_threads(runner, folder)
         check_bad_file(runner)
         check_inactive(runner)

@@ -17,11 +17,11 @@ class DescribedMachine(Machine):
     """A machine whose files lie below a folder and whose kernel answers as it is told to.
 
     facts: files (path -> text), limits (name -> value; others are unlimited), processors, shm (bytes of /dev/shm),
-    trials (name -> [worked, detail]; others work), kernel, is_root, environment.
+    trials (name -> [worked, detail]; others work), kernel, is_root, environment, ranks (how many are asked about).
     """
 
     def __init__(self, folder: Path, facts: Dict[str, Any], hosts: Optional[List[Host]] = None) -> None:
-        super().__init__(folder, facts.get("environment", {}))
+        super().__init__(folder, facts.get("environment", {}), facts.get("ranks", 0))
         self.facts = facts
         self.known_hosts = hosts or []
         self.processors = list(range(facts.get("processors", 2)))
@@ -56,8 +56,8 @@ class DescribedMachine(Machine):
 
     @property
     def python_prefixes(self) -> List[Path]:
-        prefix = self.environment.get("VIRTUAL_ENV")
-        return [Path(prefix)] if prefix else []
+        named = [self.environment.get(name) for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+        return [Path(prefix) for prefix in named if prefix]
 
     def hosts(self) -> List[Host]:
         return self.known_hosts

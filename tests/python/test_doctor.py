@@ -26,6 +26,7 @@ from tutti.doctor_hosts import host_checks
 from tutti.doctor_limits import limit_checks
 from tutti.doctor_mechanisms import mechanisms
 from tutti.doctor_reach import reach_checks
+from tutti.elf import read_elf
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.library import ROOT
@@ -135,6 +136,55 @@ def test_limits_take_the_window_before_they_take_everything(tmp_path):
     machine = with_facts(tmp_path, limits={"file-size": 10 << 20})
     assert mechanisms(machine)["staged"]["usable"] is False
     assert by_id(limit_checks(machine))["file-size"].status == FAIL
+
+
+CORES = {
+    f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list": f"{n % 4},{n % 4 + 4}" for n in range(8)
+}
+QUOTA = {"/proc/self/cgroup": "0::/", "/sys/fs/cgroup/cpu.max": "200000 100000"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "more", "status", "found", "consequence"),
+    [
+        (4, {}, OK, "4 cores with 8 hardware threads; a core for each rank", ""),
+        (6, {}, WARN, "4 cores with 8 hardware threads; 1.5 ranks a core", "none has to take turns"),
+        (8, {}, WARN, "4 cores with 8 hardware threads; 2 ranks a core", "none has to take turns"),
+        (9, {}, WARN, "4 cores with 8 hardware threads; 2.25 ranks a core", "ranks take turns"),
+        (
+            2,
+            QUOTA,
+            OK,
+            "4 cores with 8 hardware threads, but time for 2 of them (cgroup quota); a core for each rank",
+            "",
+        ),
+        (
+            3,
+            QUOTA,
+            WARN,
+            "4 cores with 8 hardware threads, but time for 2 of them (cgroup quota); 1.5 ranks for each",
+            "stopped for a part of every period",
+        ),
+    ],
+)
+def test_a_number_of_ranks_is_held_against_the_cores(ranks, more, status, found, consequence, tmp_path):
+    machine = with_facts(tmp_path, processors=8, files={**CORES, **more}, ranks=ranks)
+    check = by_id(core_checks(machine))["cores"]
+    assert (check.status, check.found, check.title) == (status, found, f"Cores, for {ranks} ranks")
+    assert consequence in check.consequence
+    assert bool(check.consequence) == bool(check.remedy) == (status == WARN)
+
+
+def test_one_rank_on_one_core_is_well(tmp_path):
+    check = by_id(core_checks(with_facts(tmp_path, processors=1, ranks=1)))["cores"]
+    assert (check.status, check.title) == (OK, "Cores, for 1 rank")
+
+
+def test_limits_are_for_the_ranks_that_are_asked_about(tmp_path):
+    facts = {"processors": 2, "limits": {"open-files": 100}}
+    assert by_id(limit_checks(with_facts(tmp_path, **facts)))["open-files"].status == OK
+    check = by_id(limit_checks(with_facts(tmp_path, **facts, ranks=64)))["open-files"]
+    assert (check.status, check.found) == (WARN, "100, for 64 ranks on this machine")
 
 
 def test_exit_status_is_1_only_for_what_does_not_work():
@@ -267,6 +317,82 @@ def test_two_installations_of_one_abi_are_a_warning(fakes):
     (one / "bin/mpicc").unlink()
     check = by_id(fakes.checks([one / "bin", two / "bin"]))["mpi-tools"]
     assert (check.status, "two installations" in check.consequence) == (WARN, True)
+
+
+def environment(fakes, *packages, libraries=(), modules=()):
+    """A Python environment: packages as pip notes them, MPI libraries, and mpi4py with modules that need some."""
+    prefix = fakes.folder / "environment"
+    site = prefix / "lib/python3.11/site-packages"
+    site.mkdir(parents=True)
+    for package in packages:
+        (site / f"{package}.dist-info").mkdir()
+    for library in libraries:
+        (prefix / "lib" / library).write_text("")
+    for number, (needed, source) in enumerate(modules):
+        (site / "mpi4py").mkdir(exist_ok=True)
+        (site / "mpi4py" / f"MPI.{number}.so").write_bytes(source.read_bytes())
+        assert needed in read_elf(site / "mpi4py" / f"MPI.{number}.so").needed
+    return prefix
+
+
+def wheels(fakes, prefix, path=()):
+    return by_id(fakes.checks(path, VIRTUAL_ENV=str(prefix)))["wheels"]
+
+
+def test_two_mpis_in_one_environment_are_told_by_their_libraries(fakes):
+    prefix = environment(fakes, libraries=["libmpi.so.12", "libmpi_abi.so.1", "libmpi.so.40"])
+    check = wheels(fakes, prefix)
+    assert check.status == WARN
+    assert check.found.startswith(f"MPICH or Intel MPI and Open MPI in {prefix} (")
+    assert f"{prefix}/lib/libmpi.so.12 and {prefix}/lib/libmpi.so.40" in check.found
+    assert check.remedy == "an environment of its own for each MPI"
+
+
+def test_two_mpis_of_one_abi_are_told_by_their_packages(fakes):
+    packages = ["mpich-5.0.2", "impi_rt-2021.18.1", "impi_devel-2021.18.1", "numpy-2.0.0"]
+    prefix = environment(fakes, *packages, libraries=["libmpi.so.12"])
+    check = wheels(fakes, prefix)
+    assert (check.status, "Intel MPI and MPICH in" in check.found) == (WARN, True)
+    assert check.remedy.startswith("pip uninstall impi_rt mpich, then install one of them again")
+
+
+def test_two_mpis_of_conda_are_told_too(fakes):
+    prefix = environment(fakes, "openmpi-5.0.11", libraries=["libmpi.so.40"])
+    (prefix / "conda-meta").mkdir()
+    (prefix / "conda-meta/mpich-4.2.0-hd3b9a3f_100.json").write_text("{}")
+    check = wheels(fakes, prefix)
+    assert (check.status, "MPICH and Open MPI in" in check.found) == (WARN, True)
+    assert check.remedy.startswith("conda remove")
+
+
+def test_one_mpi_with_a_library_for_the_standard_abi_is_one(fakes):
+    prefix = environment(fakes, "mpich-5.0.2", libraries=["libmpi.so.12", "libmpi_abi.so.1"])
+    check = wheels(fakes, prefix)
+    assert (check.status, check.found) == (OK, f"{prefix}/lib/libmpi.so.12")
+
+
+def test_mpi4py_that_was_linked_with_the_mpi_of_the_system_is_noticed(fakes, kit):
+    keep = "-Wl,--no-as-needed"
+    openmpi = kit.library("system/libmpi.so.40", "int ompi;\n")
+    mpich = kit.library("system/libmpi.so.12", "int mpich;\n")
+    foreign = ("libmpi.so.40", kit.library("foreign.so", "int foreign;\n", keep, str(openmpi)))
+    own = ("libmpi.so.12", kit.library("own.so", "int own;\n", keep, str(mpich)))
+    prefix = environment(fakes, "mpich-5.0.2", libraries=["libmpi.so.12"], modules=[foreign])
+    check = wheels(fakes, prefix)
+    assert (check.status, "needs libmpi.so.40, which is not of this environment" in check.found) == (
+        WARN,
+        True,
+    )
+    (prefix / "lib/python3.11/site-packages/mpi4py/MPI.other.so").write_bytes(own[1].read_bytes())
+    assert wheels(fakes, prefix).status == OK
+
+
+def test_the_second_environment_is_looked_at_too(fakes):
+    mpich = fakes.install("mpich", "mpich", HYDRA, "libmpi.so.12")
+    both = environment(fakes, libraries=["libmpi.so.12", "libmpi.so.40"])
+    machine = fakes.machine([mpich / "bin"], VIRTUAL_ENV=str(mpich), CONDA_PREFIX=str(both))
+    check = by_id(host_checks(machine, (), lambda abi: fakes.library))["wheels"]
+    assert (check.status, f"in {both}" in check.found) == (WARN, True)
 
 
 def test_no_mpi_at_all_fails(fakes):
@@ -476,6 +602,12 @@ sys.argv[1:] = ["doctor", "--host", "site"]
 from tutti.cli import main
 main()
 """
+
+
+def test_a_number_of_ranks_can_be_asked_about(tutti_here):
+    report = json.loads(tutti_here("doctor", "--ranks", "100000", "--json").stdout)
+    assert by_id([Check(**check) for check in report["checks"]])["cores"].title == "Cores, for 100000 ranks"
+    assert tutti_here("doctor", "--ranks", "-1").returncode == 2
 
 
 @pytest.mark.parametrize("command", ["doctor", "info"])

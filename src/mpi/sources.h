@@ -1,0 +1,19 @@
+// Where the files are from that choices are made by, for people and for the JSON of TUTTI_EXPLAIN.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "selection/table.h"
+
+namespace tutti::mpi {
+
+struct Source {
+  std::string path;   ///< empty: no file
+  std::string words;  ///< how it was made: "measured 2026-10-01T12:00:00+00:00"
+};
+
+/// Of a decision table. text: the file, of which `origin` was read.
+Source source_of_table(std::string path, std::string_view text, const selection::TableOrigin& origin);
+
+}  // namespace tutti::mpi
