@@ -74,8 +74,9 @@ def _hierarchies(text: str) -> List[str]:
         if word in ("auto", "flat"):
             continue
         levels = word.split("+")
+        alone = ["auto", "flat"] if len(levels) == 1 else []
         for level in levels:
-            _known(level, "--hierarchies", ["auto", "flat", *LEVELS])
+            _known(level, "--hierarchies", [*alone, *LEVELS])
         other = by_depth.setdefault(len(levels), word)
         if other != word:
             raise UserError(
