@@ -66,6 +66,7 @@ class TuneOptions:
     #: Candidates that the model takes for more than so many times slower than its best are not measured; 0: all are.
     within: float = 3.0
     variables: Dict[str, str] = field(default_factory=dict)
+    #: Everything is measured with each of them.
     setups: List[Setup] = field(default_factory=lambda: [DEFAULT])
 
     def key(self) -> Dict[str, Any]:
@@ -252,7 +253,8 @@ class Tuning:
     def close_ones(self) -> Dict[Tuple[int, str, Setup], List[Decision]]:
         """What more measuring could change, by ranks, collective and setup; that which promises most first.
 
-        Where several setups lead to one shape, as small messages are staged in all of them, the first does for all."""
+        Where several setups lead to one shape, as small messages are staged in all of them, the first does for all.
+        """
         setups: Dict[Tuple[Kind, int], Setup] = {}
         for cell in self.state.cells:
             setups.setdefault((kind_of(cell), int(cell["class_bytes"])), Setup(*cell["setup"]))
