@@ -19,6 +19,7 @@ from tutti.files import check_output, read_json
 from tutti.hosts import Host
 from tutti.run import make_plan
 from tutti.tune_check import valid_table
+from tutti.tune_setups import DEFAULT, Setup
 from tutti.tune_table import (
     HOST,
     MEASURED_AS,
@@ -28,13 +29,14 @@ from tutti.tune_table import (
     decide,
     document,
     entries_of,
+    kind_of,
     promise,
     rivals_of,
     with_others,
     write_json,
 )
 
-STATE_SCHEMA = "tutti-tune-state-1"
+STATE_SCHEMA = "tutti-tune-state-2"
 #: What is measured unless asked for: all that a table may choose for, by the benchmark's names.
 TUNABLE = (
     "barrier", "bcast", "reduce", "allreduce", "scatter", "gather", "allgather", "alltoall", "reduce_scatter_block",
@@ -64,12 +66,15 @@ class TuneOptions:
     #: Candidates that the model takes for more than so many times slower than its best are not measured; 0: all are.
     within: float = 3.0
     variables: Dict[str, str] = field(default_factory=dict)
+    #: Everything is measured with each of them.
+    setups: List[Setup] = field(default_factory=lambda: [DEFAULT])
 
     def key(self) -> Dict[str, Any]:
         """What must be the same for a tuning to be resumed."""
         values = asdict(self)
         del values["minutes"]
-        return {**values, "host": self.host.name}
+        # As JSON gives them back.
+        return {**values, "host": self.host.name, "setups": [list(setup) for setup in self.setups]}
 
 
 def tunable(text: str) -> List[str]:
@@ -131,7 +136,7 @@ class State:
     key: Dict[str, Any]
     origin: Dict[str, str] = field(default_factory=dict)
     cells: List[Cell] = field(default_factory=list)
-    #: Starts that are complete: pass, ranks, collective.
+    #: Starts that are complete: pass, ranks, collective, and the members of Setup.
     done: List[List[Any]] = field(default_factory=list)
     #: How often the benchmark was started.
     starts: int = 0
@@ -168,6 +173,7 @@ class Start:
     bounds: Tuple[int, int]
     seconds: float = LEAST_SECONDS
     within: float = 0.0
+    setup: Setup = DEFAULT
 
     def sizes(self) -> int:
         """How many there are."""
@@ -217,16 +223,17 @@ class Tuning:
         """Everything, briefly."""
         bounds = (self.options.minimum_bytes, self.options.maximum_bytes)
         plan = [
-            Start(ranks, name, self.candidates(ranks, name), bounds, within=self.options.within)
+            Start(ranks, name, self.candidates(ranks, name), bounds, within=self.options.within, setup=setup)
             for ranks in self.options.ranks
+            for setup in self.options.setups
             for name in self.options.collectives
-            if ["first", ranks, name] not in self.state.done
+            if ["first", ranks, name, *setup] not in self.state.done
         ]
         for start in self.timed(plan, self.budget * FIRST_PART):
             if self.left() <= 0:
                 return
             if self.measure(start):
-                self.state.done.append(["first", start.ranks, start.name])
+                self.state.done.append(["first", start.ranks, start.name, *start.setup])
             self.state.save()
 
     def timed(self, plan: List[Start], until: float) -> Iterator[Start]:
@@ -243,22 +250,26 @@ class Tuning:
         """All algorithms, with the numbers that are worth considering."""
         return [word for one in catalogue(ranks).get(self.names.get(name, name), []) for word in one.words()]
 
-    def close_ones(self) -> Dict[Tuple[int, str], List[Decision]]:
-        """What more measuring could change, by ranks and collective; that which promises most first."""
-        found: Dict[Tuple[int, str], List[Decision]] = {}
+    def close_ones(self) -> Dict[Tuple[int, str, Setup], List[Decision]]:
+        """What more measuring could change, by ranks, collective and setup; that which promises most first.
+
+        Where several setups lead to one shape, as small messages are staged in all of them, the first does for all.
+        """
+        setups: Dict[Tuple[Kind, int], Setup] = {}
+        for cell in self.state.cells:
+            setups.setdefault((kind_of(cell), int(cell["class_bytes"])), Setup(*cell["setup"]))
+        found: Dict[Tuple[int, str, Setup], List[Decision]] = {}
         for kind, decisions in decide(self.state.cells).items():
             for decision in decisions:
                 if promise(decision) > 1:
-                    found.setdefault((kind.ranks, kind.collective), []).append(decision)
+                    setup = setups[kind, decision.class_bytes]
+                    found.setdefault((kind.ranks, kind.collective, setup), []).append(decision)
         return dict(sorted(found.items(), key=lambda pair: -max(map(promise, pair[1]))))
 
     def later_passes(self) -> None:
         """What is close, again."""
         for number in range(ROUNDS):
-            plan = [
-                self.again(ranks, collective, decisions)
-                for (ranks, collective), decisions in self.close_ones().items()
-            ]
+            plan = [self.again(*which, decisions) for which, decisions in self.close_ones().items()]
             least = sum(self.start_up + start.sizes() * LEAST_SECONDS * self.cost for start in plan)
             # Rather one whole round than parts of several.
             until = self.spent() + max(self.left() / (ROUNDS - number), min(self.left(), least))
@@ -268,27 +279,25 @@ class Tuning:
                 self.measure(start)
                 self.state.save()
 
-    def again(self, ranks: int, collective: str, decisions: List[Decision]) -> Start:
+    def again(self, ranks: int, collective: str, setup: Setup, decisions: List[Decision]) -> Start:
         """The start that measures what is still worth it for these decisions."""
         words = list(dict.fromkeys(word for one in decisions for word in rivals_of(one)))
-        sizes = [size for one in decisions for size in self.measured_sizes(ranks, collective, one)]
-        # A barrier has none; the benchmark wants some all the same.
-        bounds = (max(min(sizes), GRAIN), max(*sizes, GRAIN))
-        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds)
-
-    def measured_sizes(self, ranks: int, collective: str, decision: Decision) -> List[int]:
-        """The benchmark's sizes of a class."""
-        return [
+        classes = {one.class_bytes for one in decisions}
+        sizes = [
             int(cell["bytes"])
             for cell in self.state.cells
             if cell["chosen_as"] == collective
             and cell["ranks"] == ranks
-            and cell["class_bytes"] == decision.class_bytes
+            and Setup(*cell["setup"]) == setup
+            and cell["class_bytes"] in classes
         ]
+        # A barrier has none; the benchmark wants some all the same.
+        bounds = (max(min(sizes), GRAIN), max(*sizes, GRAIN))
+        return Start(ranks, MEASURED_AS.get(collective, collective), words, bounds, setup=setup)
 
     def measure(self, start: Start) -> bool:
         """One start of the benchmark; what it says is kept. False if it did not come to its end."""
-        title = f"{self.options.host.title}, {start.ranks} ranks, {start.name}"
+        title = f"{self.options.host.title}, {start.ranks} ranks, {start.name}{start.setup.words()}"
         planned = start.sizes() * start.seconds
         expected = planned * self.cost + self.start_up
         begin = time.monotonic()
@@ -313,8 +322,9 @@ class Tuning:
                 elif "progress" in value:
                     self.progress(title, min(0.99, done_before + share * float(value["progress"])))
                 elif "asked" in value and "class_bytes" in value:
-                    names = {"chosen_as": self.names.get(start.name, start.name), "run": self.state.starts}
-                    kept.append({**value, **names})
+                    chosen_as = self.names.get(start.name, start.name)
+                    where = {"chosen_as": chosen_as, "run": self.state.starts, "setup": list(start.setup)}
+                    kept.append({**value, **where})
         except OutOfTime:
             self.failed(f"{title}: took too long and was ended; what it had measured is kept")
             return False
@@ -352,7 +362,7 @@ class Tuning:
         options += ["--algorithms", ";".join(f"{chosen_as}:{word}" for word in start.words)]
         environment = {**os.environ, **host.environment(start.ranks > len(os.sched_getaffinity(0)))}
         # The model's own choice is measured among the others: a table must not change it.
-        variables = {**self.options.variables, "TUTTI_TABLE": "off"}
+        variables = {**self.options.variables, **start.setup.variables(), "TUTTI_TABLE": "off"}
         command = [*host.launch_words(start.ranks), str(program), *options]
         plan = make_plan(command, host.library, variables, environment)
         return _lines(plan.words, {**environment, **plan.variables}, title)
@@ -397,7 +407,8 @@ def tune(
         raise UserError(
             "stopped before anything was measured" if interrupted else "nothing could be measured"
         )
-    complete = not interrupted and len(state.done) == len(options.ranks) * len(options.collectives)
+    planned = len(options.ranks) * len(options.collectives) * len(options.setups)
+    complete = not interrupted and len(state.done) == planned
     found = decide(state.cells)
     path = output or default_path(state.origin)
     table = document(state.origin, entries_of(found), _measured(options, state, complete), options.variables)
@@ -426,6 +437,7 @@ def _wrong(cells: List[Cell]) -> List[str]:
     """Candidates that gave wrong results; none of them is in the table."""
     return sorted(
         {f"{cell['collective']} {cell['asked']} of {cell['bytes']} bytes on {cell['ranks']} ranks"
+         f"{Setup(*cell['setup']).words()}"
          for cell in cells if not cell["checked"]}
     )  # fmt: skip
 
@@ -439,7 +451,17 @@ def _measured(options: TuneOptions, state: State, complete: bool) -> Dict[str, A
         "bytes": [options.minimum_bytes, options.maximum_bytes],
         "cells": len(state.cells),
         "complete": complete,
+        **_asked_for(options.setups),
     }
+
+
+def _asked_for(setups: List[Setup]) -> Dict[str, List[str]]:
+    """The mechanisms and hierarchies, where such were named."""
+    named = {
+        "mechanisms": list(dict.fromkeys(setup.mechanism for setup in setups)),
+        "hierarchies": list(dict.fromkeys(setup.hierarchy for setup in setups)),
+    }
+    return {name: values for name, values in named.items() if values != [""]}
 
 
 def not_by_model(found: Dict[Kind, List[Decision]]) -> List[Tuple[Kind, Decision]]:

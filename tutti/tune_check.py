@@ -11,7 +11,7 @@ from rich.console import Console
 from tutti.errors import UserError
 from tutti.library import find_tool
 from tutti.sizes import human_bytes
-from tutti.tune_table import shape_key
+from tutti.tune_table import run_of, shape_key
 
 #: Choices are made for these sizes: all others count as the next of them.
 CLASSES = (0, *(1 << power for power in range(62)))
@@ -57,6 +57,7 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
         f"{path}: {found['entries']} entries",
         f"measured on {machine['processor'] or 'a machine that is only described'} ({machine['topology']})",
         f"measured with {host['name']} {host['version']}",
+        *_earlier_runs(json.loads(path.read_text(encoding="utf-8"))),
     ]
     if found["other_machine"]:
         lines.append(f"not for this machine: {found['other_machine']}")
@@ -70,6 +71,21 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return status
+
+
+def _earlier_runs(table: Dict[str, Any]) -> List[str]:
+    """A line for each run but the last that entries are from."""
+    counts: Dict[str, int] = {}
+    for entry in table["entries"]:
+        if "earlier" in entry:
+            run = run_of(table, entry)
+            settings = run.get("settings")
+            words = [f"tutti {run.get('tutti', '?')}", str(run.get("date", "at some time"))]
+            words += (
+                [f"{name}={value}" for name, value in settings.items()] if isinstance(settings, dict) else []
+            )
+            counts[", ".join(words)] = counts.get(", ".join(words), 0) + 1
+    return [f"{count} of them from an earlier run: {words}" for words, count in counts.items()]
 
 
 def _without_left_out(path: Path, table: Dict[str, Any]) -> List[str]:

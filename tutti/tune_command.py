@@ -22,6 +22,8 @@ EPILOG = """Examples:
 
     tutti tune --host openmpi --ranks 2,8 --collectives bcast,allreduce --output table.json
 
+    tutti tune --host mpich --minutes 30 --mechanisms window,cma,staged --hierarchies auto,flat
+
     tutti tune --host mpich --minutes 10 --resume
 
     tutti tune --check table.json
@@ -43,6 +45,16 @@ def tune(
     ),
     sizes: str = typer.Option(
         "4:4M", "--sizes", metavar="MIN:MAX", help="Messages or blocks, going up by 4."
+    ),
+    mechanisms: str = typer.Option(
+        "",
+        "--mechanisms",
+        help="Tune with each of these: auto, window, xpmem, cma, staged. Default: as it is.",
+    ),
+    hierarchies: str = typer.Option(
+        "",
+        "--hierarchies",
+        help="Tune with each of these, as in TUTTI_HIERARCHY, e.g. auto,flat. Default: as it is.",
     ),
     host: Optional[str] = typer.Option(None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian."),
     mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Tune for the MPI of this launcher."),
@@ -73,6 +85,7 @@ def tune(
 ) -> None:
     """Measure which algorithm is fastest where, and write the decision table that the library then chooses by."""
     from tutti import tune_check
+    from tutti.tune_setups import parse_setups
 
     console = for_output()
     if check and diff:
@@ -83,10 +96,9 @@ def tune(
         raise typer.Exit(tune_check.check(check, topology, as_json, console))
     if diff:
         raise typer.Exit(tune_check.diff(*diff, as_json, console))
-    raise typer.Exit(
-        _measure(_options(minutes, collectives, ranks, sizes, _host(host, mpirun), within, settings), output, resume,
-                 as_json, console)
-    )  # fmt: skip
+    options = _options(minutes, collectives, ranks, sizes, _host(host, mpirun), within, settings)
+    options.setups = parse_setups(mechanisms, hierarchies, options.variables)
+    raise typer.Exit(_measure(options, output, resume, as_json, console))
 
 
 def _host(name: Optional[str], mpirun: Optional[str]) -> Host:
@@ -195,12 +207,11 @@ def _show(outcome: "Any", output: Optional[Path], console: Console) -> None:
     from tutti.tune import not_by_model
 
     table = Table(box=box.SIMPLE, padding=(0, 1), pad_edge=False)
-    for name in ("collective", "ranks", "sizes", "reach", "table", "gain"):
-        table.add_column(name, justify="right" if name in ("ranks", "gain") else "left")
-    measured = {(kind.collective, kind.ranks) for kind in outcome.found}
-    for entry in outcome.table["entries"]:
-        if (entry["collective"], entry["ranks"][0]) not in measured:
-            continue
+    entries = [entry for entry in outcome.table["entries"] if "earlier" not in entry]
+    levels = ["levels"] if any(entry["levels"] > 1 for entry in entries) else []
+    for name in ("collective", "ranks", *levels, "sizes", "reach", "table", "gain"):
+        table.add_column(name, justify="right" if name in ("ranks", "levels", "gain") else "left")
+    for entry in entries:
         low, high = entry["bytes"]
         parameter = f"({entry['parameter']})" if "parameter" in entry else ""
         sizes = human_bytes(high) if low == high else f"{human_bytes(low)} to {human_bytes(high)}"
@@ -208,6 +219,7 @@ def _show(outcome: "Any", output: Optional[Path], console: Console) -> None:
         table.add_row(
             entry["collective"],
             str(entry["ranks"][0]),
+            *(str(entry[name]) for name in levels),
             sizes,
             entry["reach"],
             entry["algorithm"] + parameter,

@@ -22,6 +22,8 @@ CLOSE = 1.3
 RUNS, RUNS_IF_CLOSE = 2, 4
 #: Starts that measure what is close, if there is time.
 VISITS = 5
+#: What a table says of the run that it is from.
+RUN = ("tutti", "date", "settings", "measured")
 #: The library chooses by these names; they are measured under others.
 MEASURED_AS = {"reduce_scatter": "reduce_scatter_block"}
 
@@ -304,12 +306,33 @@ def shape_key(entry: Dict[str, Any]) -> Tuple[Any, ...]:
 
 
 def with_others(table: Dict[str, Any], before: Optional[Dict[str, Any]]) -> Dict[str, Any]:
-    """The table with those entries of an older one, of the same origin, for shapes that it says nothing of."""
+    """The table with those entries of an older one, of the same origin, for shapes that it says nothing of.
+
+    Each of them has the number of the run that it is from, in `earlier`.
+    """
     kept: List[Dict[str, Any]] = []
+    earlier: List[Dict[str, Any]] = []
     if before and all(before.get(part) == table[part] for part in ("schema", "machine", "host")):
         known = {shape_key(entry) for entry in table["entries"]}
-        kept = [entry for entry in before["entries"] if shape_key(entry) not in known]
-    return {**table, "entries": sorted([*table["entries"], *kept], key=_order)}
+        for entry in before["entries"]:
+            if shape_key(entry) in known:
+                continue
+            run = run_of(before, entry)
+            if run not in earlier:
+                earlier.append(run)
+            kept.append({**entry, "earlier": earlier.index(run)})
+    entries = sorted([*table["entries"], *kept], key=_order)
+    parts = {name: part for name, part in table.items() if name != "entries"}
+    return {**parts, **({"earlier": earlier} if earlier else {}), "entries": entries}
+
+
+def run_of(table: Dict[str, Any], entry: Dict[str, Any]) -> Dict[str, Any]:
+    """What is known of the run that an entry is from: tutti, date, settings, measured. Tables may have been edited."""
+    if "earlier" not in entry:
+        return {part: table[part] for part in RUN if part in table}
+    runs, number = table.get("earlier"), entry["earlier"]
+    known = isinstance(runs, list) and type(number) is int and 0 <= number < len(runs)
+    return dict(runs[number]) if known and isinstance(runs[number], dict) else {}
 
 
 def _order(entry: Dict[str, Any]) -> Tuple[Any, ...]:

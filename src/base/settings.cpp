@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 22>& table() {
-  static const std::array<Row, 22> rows{{
+const std::array<Row, 23>& table() {
+  static const std::array<Row, 23> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -36,6 +36,9 @@ const std::array<Row, 22>& table() {
         "Decision table of tutti tune; off: none; without it the first that fits of the user's folder, else the "
         "site's."},
        &Settings::decision_table},
+      {{"SITE", "string", "/etc/tutti",
+        "Folder of the site's probe.json and tables/, which are looked at after the user's."},
+       &Settings::site},
       {{"MECHANISM", "string", "auto",
         "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
        &Settings::mechanism},
@@ -161,7 +164,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 22> out;
+    std::array<SettingDescription, 23> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

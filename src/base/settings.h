@@ -18,6 +18,7 @@ struct Settings {
   std::string algorithm;
   std::string probe;
   std::string decision_table;
+  std::string site = "/etc/tutti";
   std::string mechanism = "auto";
   std::string hierarchy = "auto";
   std::string topology;

@@ -8,9 +8,12 @@
 
 namespace tutti::mpi {
 
-/// The model's parameters: measured ones if the first of rank 0's files fits, else the shipped ones. All ranks take the
-/// same: what one node cannot use nobody does. Collective over MPI_COMM_WORLD, after publish_machine() and the
-/// agreement.
-void take_measured_model(Job& job, const std::vector<std::string>& files);
+/// The files that TUTTI_PROBE stands for: one, there or not; none if it is "off"; or the user's and the site's.
+std::vector<std::string> probe_files(const Settings& settings);
+
+/// The model's parameters: measured ones of the first of rank 0's `paths` that fits on all nodes, else the shipped ones.
+/// Collective over MPI_COMM_WORLD, after publish_machine() and the agreement. count: of rank 0's paths; those of the
+/// others do not matter.
+void take_measured_model(Job& job, const std::vector<std::string>& paths, int count);
 
 }  // namespace tutti::mpi

@@ -133,7 +133,7 @@ void gather_knowledge(Job& job, const std::vector<Card>& all, const Offer& offer
   const Node& node = job.node;
   const auto known = known_algorithms();
   job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
-  if (all.front().probe_files > 0) take_measured_model(job, offer.probes);
+  if (const int count = all.front().probe_files; count > 0) take_measured_model(job, offer.probes, count);
   job.origin = table_origin(published_machine(node));
   const int count = all.front().table_files;
   if (count == 0) return;

@@ -1,28 +1,38 @@
-// Files of the user and of the site that choices are made from: read by one rank, the same bytes for all.
+// Files of the user and of the site that choices are made from: read by one rank, the same bytes for all; the first that
+// can be used counts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/log.h"
+#include "base/settings.h"
+
 namespace tutti::mpi {
 
-/// A file as rank 0 found it; equal on all ranks.
-struct SiteFile {
-  std::string path;   ///< empty: none of the files is there
-  std::string text;   ///< its bytes
-  std::string error;  ///< it is there but cannot be read: why, in words; `text` is empty then
+/// Where to look for `name`: in the user's folder ($XDG_CONFIG_HOME/tutti, else ~/.config/tutti), then in the site's.
+std::vector<std::string> site_paths(std::string_view name, const Settings& settings);
+
+/// One kind of file, as messages speak of it.
+struct FileKind {
+  const char* variable;  ///< "TUTTI_TABLE"
+  std::string named;     ///< its value
+  const char* instead;   ///< what happens without such a file: "the model chooses"
 };
 
-/// Where to look for `name`: in the user's folder ($XDG_CONFIG_HOME/tutti, else ~/.config/tutti), then in /etc/tutti.
-std::vector<std::string> site_paths(std::string_view name);
+/// What a rank makes of a file. The first follows from the bytes alone, so it is equal on all ranks.
+struct Judgement {
+  std::string broken;  ///< why it is no file of its kind; empty if it is one
+  std::string misfit;  ///< why it is not for this node; empty if it is
+};
 
-/// The files that a setting stands for: `setting` alone, there or not, if it is not empty; none if it is "off"; else
-/// those of site_paths(name) that are there.
-std::vector<std::string> files_of_setting(const std::string& setting, std::string_view name);
-
-/// Rank 0 of MPI_COMM_WORLD reads the first of `paths` that is there. Collective over MPI_COMM_WORLD; the paths of the
-/// other ranks do not matter.
-SiteFile read_on_first_rank(const std::vector<std::string>& paths);
+/// The first of rank 0's `paths` that is a file of its kind and fits on every node: what one node cannot use nobody
+/// does. The others get its bytes from rank 0, and need to know only how many paths it has: `count`. judge: asked about
+/// each file in turn until one will do, last about that one. Returns its path, or nothing if there is none, for which
+/// rank 0 has said why: a line for each that is broken, one for those that do not fit. Collective over MPI_COMM_WORLD.
+std::string first_usable(const std::vector<std::string>& paths, int count, const FileKind& kind,
+                         const std::function<Judgement(const std::string& text)>& judge, const Log& log);
 
 }  // namespace tutti::mpi

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "selection/table.h"
 
@@ -13,7 +12,6 @@ struct Source {
   std::string words;  ///< how it was made: "measured 2026-10-01T12:00:00+00:00"
 };
 
-/// Of a decision table. text: the file, of which `origin` was read.
-Source source_of_table(std::string path, std::string_view text, const selection::TableOrigin& origin);
+Source source_of_table(std::string path, const selection::TableOrigin& origin);
 
 }  // namespace tutti::mpi

@@ -31,36 +31,11 @@ std::vector<std::string> tables_in(const std::string& folder) {
   return paths;
 }
 
-/// Rank 0's files, the same bytes on all ranks.
-std::vector<SiteFile> agreed_files(const std::vector<std::string>& paths, int count) {
-  std::vector<SiteFile> files;
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    files.push_back(read_on_first_rank(at < paths.size() ? std::vector{paths[at]} : std::vector<std::string>{}));
-  }
-  return files;
-}
-
-/// Nodes may differ; what one of them cannot use nobody does.
-bool everybody(bool usable) {
-  int mine = usable ? 1 : 0;
-  int all = 0;
-  host.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  return all != 0;
-}
-
-/// Why the parsed table cannot be used on every node; empty if it can. Collective.
-std::string why_not(const selection::ParsedTable& parsed, const selection::TableOrigin& here) {
-  const std::string why = parsed.table ? selection::why_other_origin(parsed.table->origin(), here) : parsed.error;
-  if (!everybody(why.empty())) return why.empty() ? "it does not fit the other nodes of this job" : why;
-  return "";
-}
-
-void say_left_out(const SiteFile& file, const std::vector<std::string>& left_out, const Log& log) {
+void say_left_out(const std::string& path, const std::vector<std::string>& left_out, const Log& log) {
   if (left_out.empty()) return;
   const std::string more =
       left_out.size() > 1 ? " (and " + std::to_string(left_out.size() - 1) + " more entries are left out)" : "";
-  log.warn("%s: %s%s; the model chooses there instead", file.path.c_str(), left_out.front().c_str(), more.c_str());
+  log.warn("%s: %s%s; the model chooses there instead", path.c_str(), left_out.front().c_str(), more.c_str());
 }
 
 /// The word after `prefix`, without a comma at its end; empty if `text` does not have the prefix.
@@ -97,44 +72,31 @@ selection::TableOrigin table_origin(const std::optional<topology::Machine>& mach
   return {machine ? selection::identity_of(*machine) : selection::MachineIdentity{}, mpi.name, mpi.version};
 }
 
-std::vector<std::string> table_files(const std::string& setting) {
-  if (setting == "off") return {};
-  if (!setting.empty()) return {setting};
+std::vector<std::string> table_files(const Settings& settings) {
+  const std::string& named = settings.decision_table;
+  if (named == "off") return {};
+  if (!named.empty()) return {named};
   std::vector<std::string> paths;
-  for (const std::string& folder : site_paths("tables"))
+  for (const std::string& folder : site_paths("tables", settings))
     for (std::string& path : tables_in(folder)) paths.push_back(std::move(path));
   if (paths.size() > files_max) paths.resize(files_max);
   return paths;
 }
 
-AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& setting,
+AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& named,
                          const selection::TableOrigin& here, std::span<const selection::Known> known, const Log& log) {
-  const std::vector<SiteFile> files = agreed_files(paths, count);
-  std::string misfit;
-  int misfits = 0;
-  for (const SiteFile& file : files) {
-    if (file.path.empty()) continue;  // gone since the folder was listed, or not there at all
-    selection::ParsedTable parsed;
-    parsed.error = file.error;
-    if (file.error.empty()) parsed = selection::parse_table(file.text, known);
-    const std::string why = why_not(parsed, here);
-    if (why.empty()) {
-      say_left_out(file, parsed.left_out, log);
-      log.note("decision table %s: %zu entries", file.path.c_str(), parsed.table->entries().size());
-      Source source = source_of_table(file.path, file.text, parsed.table->origin());
-      return {std::make_shared<const selection::Table>(std::move(*parsed.table)), std::move(source)};
-    }
-    if (!parsed.table)
-      log.warn("%s: %s; it is not used", file.path.c_str(), why.c_str());
-    else if (misfits++ == 0)
-      misfit = file.path + ": " + why;
-  }
-  if (misfits > 0)
-    log.warn("%s%s; the model chooses instead", misfit.c_str(),
-             misfits > 1 ? (" (nor do " + std::to_string(misfits - 1) + " other tables fit)").c_str() : "");
-  else if (!setting.empty() && setting != "off" && (files.empty() || files.front().path.empty()))
-    log.warn("TUTTI_TABLE: there is no file \"%s\"; the model chooses", setting.c_str());
-  return {};
+  selection::ParsedTable parsed;
+  const auto judge = [&](const std::string& text) -> Judgement {
+    parsed = selection::parse_table(text, known);
+    if (!parsed.table) return {parsed.error, ""};
+    return {"", selection::why_other_origin(parsed.table->origin(), here)};
+  };
+  const std::string path = first_usable(paths, count, {"TUTTI_TABLE", named, "the model chooses instead"}, judge, log);
+  if (path.empty()) return {};
+  say_left_out(path, parsed.left_out, log);
+  log.note("decision table %s: %zu entries", path.c_str(), parsed.table->entries().size());
+  Source source = source_of_table(path, parsed.table->origin());
+  return {std::make_shared<const selection::Table>(std::move(*parsed.table)), std::move(source)};
 }
 
 }  // namespace tutti::mpi

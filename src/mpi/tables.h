@@ -5,8 +5,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "mpi/sources.h"
 #include "selection/known.h"
 #include "selection/table.h"
@@ -25,7 +27,7 @@ HostName host_name();
 selection::TableOrigin table_origin(const std::optional<topology::Machine>& machine);
 
 /// The files that TUTTI_TABLE stands for: one, none if it is "off", or those in the user's and the site's folders.
-std::vector<std::string> table_files(const std::string& setting);
+std::vector<std::string> table_files(const Settings& settings);
 
 struct AgreedTable {
   std::shared_ptr<const selection::Table> table;  ///< null: none
@@ -34,8 +36,8 @@ struct AgreedTable {
 
 /// The table that all ranks choose by: the first of rank 0's `paths` that fits on all nodes; null if there is none, for
 /// which rank 0 says once why. Collective over MPI_COMM_WORLD; rank 0 reads, the others get its bytes, and need to know
-/// only how many paths it has: `count`. setting: TUTTI_TABLE.
-AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& setting,
+/// only how many paths it has: `count`. named: TUTTI_TABLE.
+AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& named,
                          const selection::TableOrigin& here, std::span<const selection::Known> known, const Log& log);
 
 }  // namespace tutti::mpi

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "selection/file_text.h"
+
 namespace tutti::selection {
 
 namespace {
@@ -26,11 +28,6 @@ std::string processor_name() {
 
 std::string counted(int count, const char* one, const char* many) {
   return std::to_string(count) + " " + (count == 1 ? one : many);
-}
-
-std::string text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 std::string number_text(double value) {
@@ -130,6 +127,8 @@ std::string why_other_machine(const MachineIdentity& measured, const MachineIden
   if (measured.cores > 0 && here.cores > 0 && measured.cores != here.cores)
     return "it was measured on " + counted(measured.cores, "core", "cores") + ", here " +
            (here.cores == 1 ? "is 1" : "are " + std::to_string(here.cores));
+  if (!measured.topology.empty() && !here.topology.empty() && measured.topology != here.topology)
+    return "it was measured on a machine of " + measured.topology + ", this has " + here.topology;
   return "";
 }
 

@@ -15,7 +15,9 @@ namespace tutti::selection {
 struct MachineIdentity {
   std::string processor;  ///< model name; empty: unknown, which fits any
   int cores = 0;          ///< as hwloc counts them; 0: unknown, which fits any
-  std::string topology;   ///< in words: "1 socket, 1 NUMA node, 1 L3, 2 L2, 2 cores, 2 units"
+  /// In words: "1 socket, 1 NUMA node, 1 L3, 2 L2, 2 cores, 2 units"; empty: unknown, which fits any. Of the whole
+  /// machine: what a process may use of it does not count.
+  std::string topology;
 };
 
 /// Of the machine that ranks are planned for. The processor is known only if it is the one we run on.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
+#include "selection/file_text.h"
 
 namespace tutti::selection {
 
@@ -27,18 +28,6 @@ std::string in_quotes(const std::string& text) {
 const json* member(const json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();
   return object.is_object() && found != object.end() ? &*found : nullptr;
-}
-
-/// The text, fit to stand in a message: one line, and not too long. What the library itself calls things stays as it
-/// is.
-std::string text_of(const json& object, const char* name) {
-  constexpr std::size_t longest = 200;
-  const json* value = member(object, name);
-  if (!value || !value->is_string()) return "";
-  std::string text = value->get<std::string>().substr(0, longest);
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char letter) { return letter < 0x20 || letter == 0x7f; }, '?');
-  return text;
 }
 
 /// The value, if it is a whole number from `least` to `most`.
@@ -140,6 +129,7 @@ std::string read_head(const json& document, TableOrigin& origin) {
     return "it does not say on what machine it was measured (\"machine\": processor, topology, cores)";
   origin.host = host ? text_of(*host, "name") : "";
   origin.host_version = host ? text_of(*host, "version") : "";
+  origin.date = text_of(document, "date");
   if (origin.host.empty()) return "it does not say with what MPI it was measured (\"host\": name, version)";
   const json* entries = member(document, "entries");
   if (!entries || !entries->is_array()) return "it has no \"entries\"";
@@ -192,8 +182,6 @@ ParsedTable parse_table(std::string_view text, std::span<const Known> known) {
 
 std::string why_other_origin(const TableOrigin& measured, const TableOrigin& here) {
   if (std::string why = why_other_machine(measured.machine, here.machine); !why.empty()) return why;
-  if (!same(measured.machine.topology, here.machine.topology))
-    return "it was measured on a machine of " + measured.machine.topology + ", this has " + here.machine.topology;
   if (!same(measured.host, here.host) || !same(measured.host_version, here.host_version))
     return "it was measured with " + measured.host + " " + measured.host_version + ", this is " + here.host + " " +
            here.host_version;

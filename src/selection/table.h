@@ -23,6 +23,7 @@ struct TableOrigin {
   MachineIdentity machine;
   std::string host;          ///< "MPICH", "Open MPI", "Intel MPI"
   std::string host_version;  ///< "5.0.2"
+  std::string date = "";     ///< when; nothing is chosen by it
 };
 
 /// What to use for one collective, one kind of communicator and a range of sizes.

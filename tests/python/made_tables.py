@@ -14,6 +14,7 @@ def cell(asked, us, count=1024, host_us=10.0, spread=0.01, predicted=None, **mor
         "collective": "bcast", "chosen_as": "bcast", "ranks": 2, "levels": 1, "ranks_per_core": 1.0, "reach": "mapped",
         "bytes": count, "class_bytes": count, "host_us": host_us, "host_low_us": host_us * 0.99,
         "host_high_us": host_us * 1.01, "checked": True, "predicted_us": predicted, "run": 1,
+        "setup": ["", ""],
     }  # fmt: skip
     times = {"tutti_us": us, "tutti_low_us": us * (1 - spread), "tutti_high_us": us * (1 + spread)}
     return {"asked": asked, "algorithm": name, **known, **times, **more}

@@ -337,7 +337,8 @@ def test_predictions_are_the_library_s(tmp_path):
 def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_not_belong_here(tmp_path):
     file = tmp_path / "probe.json"
     lines = measurements()
-    lines[0]["cores"] = 160
+    described = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 160 cores, 160 units"
+    lines[0].update(cores=160, topology=described)
     document, _ = probe.document(lines, [], probe.shipped_model(), 1)
     file.write_text(json.dumps(document), encoding="utf-8")
     words = [
@@ -349,12 +350,15 @@ def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_n
         "--levels",
         "3",
     ]
-    there = json.loads(
-        subprocess.run(
-            [*words, "--topology", "package:2 numa:8 core:10"], capture_output=True, check=True
-        ).stdout
-    )
-    assert there["model_source"]["fits"]
+
+    def source(topology):
+        command = [*words, "--topology", topology]
+        return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["model_source"]
+
+    assert source("package:2 numa:8 core:10")["fits"]
+    other = source("package:4 numa:4 core:10")
+    assert not other["fits"]
+    assert other["why_not"].startswith(f"it was measured on a machine of {described}, this has 4 sockets")
     here = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert not here["model_source"]["fits"]
     assert "Test Processor" in here["model_source"]["why_not"]

@@ -40,15 +40,21 @@ def good():
     }
 
 
+def environment_of(tmp_path, **variables):
+    """Of a job that finds no file but those that the variables lead to."""
+    host = HOSTS[0]
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("TUTTI_")},
+        **host.environment(), "XDG_CONFIG_HOME": str(tmp_path / "none"), "TUTTI_SITE": str(tmp_path / "none"),
+        **variables,
+    }  # fmt: skip
+
+
 def said(tmp_path, setting=None, **variables):
     """What two ranks say of the model at start-up."""
     host = HOSTS[0]
     program = find_tool(f"tutti-start-up-{host.name}", "bench")
-    environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("TUTTI_")},
-        **host.environment(), "TUTTI_VERBOSE": "1",
-        "XDG_CONFIG_HOME": str(tmp_path / "none"), **variables,
-    }  # fmt: skip
+    environment = environment_of(tmp_path, TUTTI_VERBOSE="1", **variables)
     if setting is not None:
         environment["TUTTI_PROBE"] = str(setting)
     words = [*host.launch_words(2), "env", f"LD_PRELOAD={host.library}"]
@@ -62,10 +68,11 @@ def said(tmp_path, setting=None, **variables):
     )
     assert done.returncode == 0, done.stderr
     assert '"init_ms"' in done.stdout
-    return [row for row in done.stderr.splitlines() if "parameters" in row]
+    return [row for row in done.stderr.splitlines() if "parameters" in row or "warning" in row]
 
 
 def written(tmp_path, content):
+    tmp_path.mkdir(parents=True, exist_ok=True)
     file = tmp_path / "probe.json"
     file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     return file
@@ -97,6 +104,12 @@ def test_the_user_s_file_is_found_and_can_be_switched_off(tmp_path, good):
         (lambda good: {**good, "schema": "tutti-probe-9"}, "newer"),
         (lambda good: {**good, "machine": {**good["machine"], "processor": "Another"}}, '"Another"'),
         (lambda good: {**good, "machine": {**good["machine"], "cores": 160}}, "160 cores"),
+        (
+            lambda good: {**good, "machine": {**good["machine"], "topology": "7 sockets"}},
+            "a machine of 7 sockets",
+        ),
+        (lambda good: {**good, "machine": {**good["machine"], "processor": "A\nB\x1b[31mC"}}, '"A?B?[31mC"'),
+        (lambda good: {**good, "schema": "tutti-probe-9\n\x1b[2J"}, '"tutti-probe-9??[2J" is newer'),
         (lambda good: {**good, "model": {**good["model"], "remote_byte": -1}}, '"remote_byte" is -1'),
         (lambda good: {**good, "model": {"hop": 1e-7}}, "has no number"),
     ],
@@ -114,3 +127,87 @@ def test_a_file_that_is_not_there_or_a_folder_is_one_line(tmp_path):
     assert "there is no file" in row
     (row,) = said(tmp_path, tmp_path)
     assert "it is a folder" in row
+
+
+# --- the user's file, then the site's --------------------------------------------------------------------------------
+
+
+def of_user_and_site(tmp_path, user, site):
+    """What is said if these are the user's and the site's file; None: there is none."""
+    files = []
+    for name, content in (("user/tutti", user), ("site", site)):
+        files.append(tmp_path / name / "probe.json")
+        if content is not None:
+            written(tmp_path / name, content)
+    folders = {"XDG_CONFIG_HOME": str(tmp_path / "user"), "TUTTI_SITE": str(tmp_path / "site")}
+    return (*files, said(tmp_path, **folders))
+
+
+def test_the_site_s_file_is_used_where_the_user_has_none(tmp_path, good):
+    user, site, rows = of_user_and_site(tmp_path, None, good)
+    assert [f"parameters are from {site}, measured" in row for row in rows] == [True]
+    user, site, rows = of_user_and_site(tmp_path, good, good)
+    assert [f"parameters are from {user}, measured" in row for row in rows] == [True]
+
+
+def test_a_broken_file_of_the_user_is_one_line_and_hides_no_file_of_the_site(tmp_path, good):
+    user, site, rows = of_user_and_site(tmp_path, '{"schema": "tutti-pr', good)
+    warning, note = rows
+    assert f"{user}: it is no JSON, or cut off; it is not used" in warning
+    assert f"parameters are from {site}, measured" in note
+
+
+def test_a_user_s_file_of_another_machine_hides_no_file_of_the_site(tmp_path, good):
+    other = {**good, "machine": {**good["machine"], "processor": "Another"}}
+    user, site, rows = of_user_and_site(tmp_path, other, good)
+    assert [f"parameters are from {site}, measured" in row for row in rows] == [True]
+    user, site, rows = of_user_and_site(tmp_path, other, other)
+    (row,) = rows
+    assert f"{user}: it was measured on" in row
+    assert "(nor does another); the shipped parameters are used" in row
+
+
+def test_two_broken_files_are_two_lines(tmp_path):
+    _, site, rows = of_user_and_site(tmp_path, "[]", "[]")
+    assert len(rows) == 2
+    assert rows[0].endswith("; it is not used")
+    assert f"{site}: " in rows[1]
+    assert rows[1].endswith("; the shipped parameters are used")
+
+
+# --- ranks that would read different files ---------------------------------------------------------------------------
+
+
+def bcast(tmp_path, folders):
+    """What a Bcast is done with whose ranks have these folders of the user, one each."""
+    host = HOSTS[0]
+    words = ["--collective", "bcast", "--min", "65536", "--max", "65536", "--seconds-per-cell", "0.01"]
+    command = [str(host.mpirun)]
+    for rank, folder in enumerate(folders):
+        command += [":"] if rank else []
+        command += [
+            "-n",
+            "1",
+            "env",
+            f"LD_PRELOAD={host.library}",
+            f"XDG_CONFIG_HOME={folder}",
+            str(host.bench),
+        ]
+        command += [*words, "--json-lines", "-"]
+    environment = {**environment_of(tmp_path), **host.environment(yielding=True)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (row,) = [json.loads(line) for line in done.stdout.splitlines() if '"ratio"' in line]
+    assert row["checked"] is True
+    return row["algorithm"]
+
+
+@pytest.mark.skipif(not HOSTS or HOSTS[0].bench is None, reason="no benchmark is built")
+def test_ranks_that_would_read_different_files_choose_alike(tmp_path, good):
+    fast, slow = tmp_path / "fast", tmp_path / "slow"
+    written(fast / "tutti", good)
+    written(slow / "tutti", {**good, "model": {**good["model"], "hop": 1e-3}})
+    alone, other = bcast(tmp_path, [fast, fast]), bcast(tmp_path, [slow, slow])
+    assert alone != other, "or the files differ in nothing that counts"
+    assert bcast(tmp_path, [fast, slow]) == alone
+    assert bcast(tmp_path, [slow, fast]) == other

@@ -16,6 +16,7 @@ from tutti.library import find_tool
 from tutti.run import make_plan
 from tutti.tune import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
 from tutti.tune_check import changes
+from tutti.tune_setups import DEFAULT, parse_setups
 from tutti.tune_table import HOST, write_json
 
 needs_tool = pytest.mark.skipif(find_tool("tutti-table", "tools") is None, reason="tutti-table is not built")
@@ -32,6 +33,29 @@ def test_words_of_the_options():
             parse_sizes(wrong)
     with pytest.raises(UserError, match="do not know each other's sizes"):
         tunable("neighbor_alltoall")
+
+
+def test_words_of_the_setups():
+    assert parse_setups("", "", {"TUTTI_MECHANISM": "cma"}) == [("", "")]
+    assert parse_setups("window, cma", "auto,NUMA+socket,flat", {}) == [
+        ("window", "auto"), ("window", "numa+socket"), ("window", "flat"),
+        ("cma", "auto"), ("cma", "numa+socket"), ("cma", "flat"),
+    ]  # fmt: skip
+    for mechanisms, hierarchies, words in (
+        ("windw", "", "the nearest is window"),
+        (",", "", "expected names"),
+        ("auto,window", "", "one to a table"),
+        ("window,xpmem", "", "one to a table"),
+        ("", "flatt", "the nearest is flat"),
+        ("", "numa+flat", "expected some of"),
+        ("", "numa,socket", "one to a table"),
+    ):
+        with pytest.raises(UserError, match=words):
+            parse_setups(mechanisms, hierarchies, {})
+    with pytest.raises(UserError, match="--mechanisms and -s MECHANISM exclude each other"):
+        parse_setups("cma", "", {"TUTTI_MECHANISM": "cma"})
+    with pytest.raises(UserError, match="--hierarchies and -s HIERARCHY exclude each other"):
+        parse_setups("", "flat", {"TUTTI_HIERARCHY": "numa"})
 
 
 # --- tables as files, looked at without MPI --------------------------------------------------------------------------
@@ -167,6 +191,7 @@ def test_diff_compares_what_the_library_would_choose(tutti_here, tmp_path):
     [
         ["--minutes", "0"], ["--ranks", "1"], ["--ranks", "x"], ["--sizes", "3"], ["--collectives", "bcats"],
         ["--host", "nonsense"], ["--within", "0.5"], ["--check", "/nowhere.json"], ["--diff", "/nowhere", "/either"],
+        ["--host", "mpich", "--mechanisms", "windw"], ["--host", "mpich", "--hierarchies", "flatt"],
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_status_two(tutti_here, words):
@@ -184,7 +209,7 @@ def test_only_a_state_of_the_same_tuning_is_resumed(tmp_path):
     for text, key in (
         (path.read_text(), {"host": "intel"}),
         (path.read_text()[:-20], {"host": "mpich"}),
-        ('{"schema": "tutti-tune-state-1", "key": {"host": "mpich"}}', {"host": "mpich"}),
+        (f'{{"schema": "{STATE_SCHEMA}", "key": {{"host": "mpich"}}}}', {"host": "mpich"}),
         ("[]", {"host": "mpich"}),
     ):
         path.write_text(text)
@@ -205,8 +230,10 @@ def test_what_is_measured_again_is_what_is_close(tmp_path):
     ]
     tuning = Tuning(options, state, lambda title, done: None, lambda line: None)
     close = tuning.close_ones()
-    assert list(close) == [(2, "barrier"), (2, "bcast")], "twice as fast promises more than a quarter"
-    starts = [tuning.again(ranks, name, decisions) for (ranks, name), decisions in close.items()]
+    assert list(close) == [(2, "barrier", DEFAULT), (2, "bcast", DEFAULT)], (
+        "twice as fast promises more than a quarter"
+    )
+    starts = [tuning.again(*which, decisions) for which, decisions in close.items()]
     assert starts[0] == Start(2, "barrier", ["flat", "tree"], (4, 4))
     assert starts[1] == Start(2, "bcast", ["xhc", "eager"], (64, 256))
 
@@ -240,12 +267,11 @@ def test_a_short_tuning_writes_a_table_that_can_be_used(tuned, tutti_here):
     assert [file.name for file in path.parent.iterdir()] == ["table.json"]
 
 
-def bcast(table_path, folder, *, count=1024, launcher=(), **variables):
-    """What the library chose for a Bcast on two ranks, and what it said."""
+def bench_bcast(table_path, folder, *, host=MPICH, count=1024, **variables):
+    """What the benchmark and the library say of a Bcast on two ranks. folder: of the user's configuration."""
     command = [
-        *MPICH.launch_words(2),
-        *launcher,
-        str(MPICH.bench),
+        *host.launch_words(2),
+        str(host.bench),
         "--collective",
         "bcast",
         "--min",
@@ -253,16 +279,25 @@ def bcast(table_path, folder, *, count=1024, launcher=(), **variables):
     ]
     command += ["--max", str(count), "--seconds-per-cell", "0.01", "--json-lines", "-"]
     # Yielding: what else runs on the cores must not make a call take milliseconds.
-    environment = {**os.environ, **MPICH.environment(yielding=True), "XDG_CONFIG_HOME": str(folder)}
-    settings = {"TUTTI_TABLE": str(table_path)} if table_path else {}
-    plan = make_plan(command, MPICH.library, {**settings, **variables}, environment)
+    environment = {**os.environ, **host.environment(yielding=True), "XDG_CONFIG_HOME": str(folder)}
+    settings = {
+        "TUTTI_SITE": str(folder / "site"),
+        **({"TUTTI_TABLE": str(table_path)} if table_path else {}),
+    }
+    plan = make_plan(command, host.library, {**settings, **variables}, environment)
     done = subprocess.run(
         plan.words, env={**environment, **plan.variables}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    (row,) = [json.loads(line) for line in done.stdout.splitlines() if '"ratio"' in line]
-    assert row["checked"] is True
     warnings = [line for line in done.stderr.splitlines() if "tutti" in line]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")], warnings
+
+
+def bcast(table_path, folder, **more):
+    """What the library chose for a Bcast on two ranks, and what it said. more: as for bench_bcast."""
+    lines, warnings = bench_bcast(table_path, folder, **more)
+    (row,) = [line for line in lines if "ratio" in line]
+    assert row["checked"] is True
     return row["algorithm"], warnings
 
 
@@ -300,6 +335,43 @@ def test_tables_in_the_users_folder_are_found_and_the_first_that_fits_counts(tun
     assert bcast("off", tmp_path) == ("eager", [])
 
 
+@pytest.mark.parametrize("name", ["openmpi", "intel"])
+def test_the_table_of_another_mpi_is_for_its_programs(tmp_path, name):
+    host = next((host for host in installed_hosts() if host.name == name), None)
+    if host is None:
+        pytest.skip("it is not there, or its benchmark is not built")
+    lines, _ = bench_bcast("off", tmp_path, host=host, count=4)
+    (origin,) = [line["origin"] for line in lines if "origin" in line]
+    assert origin["host"] == {"openmpi": "Open MPI", "intel": "Intel MPI"}[name]
+    entries = [entry("knomial-read", 512, 2048, parameter=3, reach="staged")]
+    path = written(tmp_path, table(*entries, origin=origin))
+    assert bcast(path, tmp_path, host=host) == ("knomial-read", [])
+    path = written(tmp_path, table(*entries, origin={**origin, "host": "MPICH"}))
+    algorithm, (line,) = bcast(path, tmp_path, host=host)
+    assert algorithm == "eager"
+    assert f"it was measured with MPICH {origin['host_version']}, this is {origin['host']}" in line
+
+
+@needs_mpich
+def test_tables_of_the_site_come_after_the_user_s_and_a_broken_one_hides_none(tuned, tmp_path):
+    value = json.loads(tuned[1].read_text())
+    site, user = tmp_path / "site" / "tables", tmp_path / "tutti" / "tables"
+    write_json(
+        site / "a.json", {**value, "entries": [entry("knomial-read", 0, 4096, parameter=3, reach="staged")]}
+    )
+    assert bcast(None, tmp_path) == ("knomial-read", [])
+    user.mkdir(parents=True)
+    (user / "a.json").write_text('{"schema": "tutti-ta')
+    algorithm, (line,) = bcast(None, tmp_path)
+    assert algorithm == "knomial-read"
+    assert f"{user / 'a.json'}: it is no JSON, or cut off; it is not used" in line
+    other = {**value, "host": {"name": "Open MPI", "version": "5.0.11"}}
+    write_json(user / "a.json", {**other, "entries": [entry("host", 0, 4096, reach="staged")]})
+    assert bcast(None, tmp_path) == ("knomial-read", []), "one that fits comes later, so nothing is said"
+    write_json(user / "b.json", {**value, "entries": [entry("direct-read", 0, 4096, reach="staged")]})
+    assert bcast(None, tmp_path) == ("direct-read", [])
+
+
 @needs_mpich
 def test_an_ineligible_entry_is_one_line_and_something_else_runs(tuned, tmp_path):
     path = for_here(tuned, tmp_path, entry("eager", 0, 1 << 20))
@@ -315,7 +387,7 @@ def test_an_ineligible_entry_is_one_line_and_something_else_runs(tuned, tmp_path
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda text: text[: len(text) // 2], "it is no JSON, or cut off; it is not used"),
+        (lambda text: text[: len(text) // 2], "it is no JSON, or cut off; the model chooses instead"),
         (lambda text: text.replace("tutti-table-1", "tutti-table-9"), "newer"),
         (lambda text: text.replace("knomial-read", "knomail-read"), 'has no algorithm "knomail-read"'),
         (lambda text: text.replace('"cores": ', '"cores": 9'), "it was measured on 9"),

@@ -3,7 +3,7 @@
 import pytest
 from made_tables import ORIGIN, cell, entry, table
 
-from tutti.tune_table import HOST, decide, entries_of, promise, rivals_of, with_others
+from tutti.tune_table import HOST, RUN, decide, entries_of, promise, rivals_of, run_of, with_others
 
 
 def auto(algorithm, us, **more):
@@ -183,5 +183,17 @@ def test_a_table_keeps_what_was_tuned_for_other_shapes_before():
         ([2, 2], "eager"),
         ([4, 4], "xhc"),
     ]
+    assert "earlier" not in after["entries"][0]
+    assert run_of(after, after["entries"][1]) == {part: before[part] for part in RUN}
     other = table(entry("xhc", 0, 64, ranks=[4, 4]), origin={**ORIGIN, "host": "Open MPI"})
     assert len(with_others(table(entry("eager", 0, 64)), other)["entries"]) == 1
+
+
+@pytest.mark.parametrize("number", [-1, 1, "0", True, None])
+def test_of_a_run_that_a_table_does_not_have_nothing_is_known(number):
+    edited = {**table(), "earlier": [{"tutti": "0.0.9"}]}
+    assert run_of(edited, entry("xhc", 0, 64, earlier=0)) == {"tutti": "0.0.9"}
+    assert run_of(edited, entry("xhc", 0, 64, earlier=number)) == {}
+    assert run_of({**edited, "earlier": 5}, entry("xhc", 0, 64, earlier=0)) == {}
+    after = with_others(table(), {**edited, "entries": [entry("xhc", 0, 64, earlier=number)]})
+    assert after["earlier"] == [{}]

@@ -68,6 +68,24 @@ TEST(ProbeFile, ValuesThatNoMachineHasAreRefusedByName) {
   EXPECT_NE(error_of(file("\"hop\"", "\"hip\"")).find("hop"), std::string::npos);
 }
 
+TEST(ProbeFile, WhateverIsInItAMessageIsOneLineWithoutControlCharacters) {
+  const auto expect_plain = [](const std::string& message) {
+    EXPECT_FALSE(message.empty());
+    EXPECT_LT(message.size(), 500u);
+    for (const char letter : message) EXPECT_TRUE(static_cast<unsigned char>(letter) >= 0x20 && letter != 0x7f);
+    EXPECT_EQ(message.find("\xc2\x9b"), std::string::npos) << "begins a sequence as ESC [ does";
+  };
+  expect_plain(error_of(file("tutti-probe-1", R"(tutti-probe-2\n\u001b[31m)" + std::string(5000, 'x'))));
+  std::string error;
+  const auto probe = parse_probe(file("Some Processor", R"(A\nB\u001b[31mC\u009b31m\u007f)"), error);
+  ASSERT_TRUE(probe) << error;
+  EXPECT_EQ(probe->machine.processor, "A?B?[31mC?31m?");
+  expect_plain(why_other_machine(probe->machine, {"A", 4, ""}));
+  const auto dated = parse_probe(file("2026-01-02T03:04:05+00:00", std::string(199, 'x') + "\u00e9"), error);
+  ASSERT_TRUE(dated) << error;
+  EXPECT_EQ(dated->date, std::string(199, 'x')) << "no letter is cut in two";
+}
+
 TEST(ProbeFile, WithoutAMachineIsRefused) {
   error_of(file("\"machine\"", "\"Machine\""));
   error_of(file("\"cores\": 4", "\"cores\": 0"));
@@ -81,6 +99,12 @@ TEST(ProbeFile, OfAnotherMachineIsRefusedInWords) {
   EXPECT_NE(why_other_machine(measured, {"B", 4, ""}).find("\"B\""), std::string::npos);
   EXPECT_NE(why_other_machine(measured, {"A", 8, ""}).find("8"), std::string::npos);
   EXPECT_EQ(why_other_machine(measured, {"", 4, ""}), "") << "a machine that is only described has no processor";
+  const MachineIdentity two_caches{"A", 4, "1 socket, 2 L3"};
+  EXPECT_EQ(why_other_machine(two_caches, {"A", 4, "1 socket, 2 L3"}), "");
+  EXPECT_EQ(why_other_machine(two_caches, {"A", 4, "1 socket, 1 L3"}),
+            "it was measured on a machine of 1 socket, 2 L3, this has 1 socket, 1 L3");
+  EXPECT_EQ(why_other_machine(measured, {"A", 4, "1 socket, 1 L3"}), "") << "a file that does not say fits any";
+  EXPECT_EQ(why_other_machine(two_caches, {"A", 4, ""}), "");
 }
 
 TEST(ProbeFile, OfADescribedMachineIsTakenByItsCores) {

@@ -1,0 +1,168 @@
+"""The published schemas: what our own code writes is as they say, and what lacks a required part is not."""
+
+import copy
+import json
+import re
+
+import jsonschema
+import pytest
+from conftest import ROOT
+from made_tables import entry, table
+from stub_bench import StubBench, options, tuned
+from test_probe import measurements
+
+from tutti import probe
+from tutti.library import find_tool
+from tutti.probe_fit import fit
+from tutti.tune_check import examine
+from tutti.tune_setups import parse_setups
+from tutti.tune_table import with_others, write_json
+
+TABLE = json.loads((ROOT / "docs" / "table.schema.json").read_text(encoding="utf-8"))
+PROBE = json.loads((ROOT / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
+#: Files of the repository, by the schema that they name.
+FILES = {
+    name: [
+        path
+        for path in sorted([*ROOT.glob("bench/results/*.json"), *ROOT.glob("tests/**/*.json")])
+        if re.search(rf'"schema":\s*"{name}"', path.read_text(encoding="utf-8"))
+    ]
+    for name in ("tutti-table-1", "tutti-probe-1")
+}
+
+
+def complaints(schema, document):
+    """What is not as the schema has it; of the document as a file has it."""
+    validator = jsonschema.Draft202012Validator(schema)
+    return [error.message for error in validator.iter_errors(json.loads(json.dumps(document)))]
+
+
+def made_table():
+    """With all that an entry may have."""
+    more = {"parameter": 4, "commutative": False}
+    before = table(
+        entry("throttled", 0, 64, collective="scatter", **more), entry("host", 0, 64, ranks=[4, 4])
+    )
+    return with_others(table(entry("xhc", 0, 64)), before)
+
+
+def made_probe(shipped=None):
+    lines = measurements()
+    lines[0]["processors"] = [{"processor": 0, "core": 0, "l3": -1}]
+    document, _ = probe.document(lines, ["a part"], shipped or fit(lines).model, 45)
+    return document
+
+
+MADE = {"table": (TABLE, made_table), "probe": (PROBE, made_probe)}
+
+
+@pytest.mark.parametrize("schema", [TABLE, PROBE])
+def test_the_schemas_are_schemas(schema):
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_is_made_is_as_the_schema_says(name):
+    schema, make = MADE[name]
+    assert complaints(schema, make()) == []
+
+
+def test_tables_of_tunings_are_as_the_schema_says(monkeypatch, tmp_path):
+    bench = StubBench(monkeypatch)
+    bench.stop_at = 3
+    setups = parse_setups("auto,cma", "auto,flat", {})
+    assert complaints(TABLE, tuned(tmp_path, options(setups=setups)).table) == [], "of one that was stopped"
+    assert complaints(TABLE, json.loads((tmp_path / "table.json").read_text())) == []
+    other = tmp_path / "other"
+    other.mkdir()
+    first = tuned(other, options(ranks=[2], variables={"TUTTI_EAGER_MAX": "4K"})).table
+    merged = with_others(tuned(tmp_path / "new", options(ranks=[4])).table, first)
+    assert merged["earlier"]
+    assert complaints(TABLE, merged) == []
+
+
+@pytest.mark.skipif(find_tool("tutti-predict", "tools") is None, reason="tutti-predict is not built")
+def test_a_probe_with_the_parameters_of_the_library_is_as_the_schema_says():
+    shipped = probe.shipped_model()
+    made = made_probe(shipped)
+    assert set(made["model"]) == set(shipped)
+    assert complaints(PROBE, made) == [], "the schema requires none that the library does not have"
+
+
+@pytest.mark.parametrize("schema", [TABLE, PROBE], ids=["tutti-table-1", "tutti-probe-1"])
+def test_the_files_of_the_repository_are_as_their_schema_says(schema):
+    files = FILES[schema["properties"]["schema"]["const"]]
+    assert files
+    for path in files:
+        assert complaints(schema, json.loads(path.read_text(encoding="utf-8"))) == [], path.name
+
+
+@pytest.mark.skipif(find_tool("tutti-table", "tools") is None, reason="tutti-table is not built")
+def test_the_library_reads_tables_with_and_without_earlier_runs(tmp_path):
+    merged = tmp_path / "table.json"
+    write_json(merged, made_table())
+    for path in (merged, *FILES["tutti-table-1"]):
+        assert examine(path)["error"] is None, path.name
+    assert examine(merged)["entries"] == 3
+
+
+# --- what is broken --------------------------------------------------------------------------------------------------
+
+
+def required(schema, part, at=()):
+    """Where a document has to have something: the path of each required member, by the first element of lists."""
+    if "$ref" in part:
+        name = part["$ref"].rpartition("/")[2]
+        part = schema["$defs"][name]
+    for name in part.get("required", []):
+        yield (*at, name)
+    for name, inner in part.get("properties", {}).items():
+        yield from required(schema, inner, (*at, name))
+    if isinstance(part.get("items"), dict):
+        yield from required(schema, part["items"], (*at, 0))
+
+
+def holder_of(document, path):
+    """What holds the last member of a path."""
+    for step in path[:-1]:
+        document = document[step]
+    return document
+
+
+MEMBERS = [(name, path) for name, (schema, _) in MADE.items() for path in required(schema, schema)]
+
+
+def test_required_members_are_found_at_every_depth():
+    assert {("table", ("entries",)), ("table", ("machine", "cores")), ("table", ("entries", 0, "reach")),
+            ("probe", ("model", "hop")), ("probe", ("measurements", 0, "seconds"))} <= set(MEMBERS)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), MEMBERS, ids=lambda part: part if isinstance(part, str) else ".".join(map(str, part))
+)
+def test_what_lacks_a_required_member_or_has_another_kind_there_is_refused(name, path):
+    schema, make = MADE[name]
+    good = make()
+    broken = copy.deepcopy(good)
+    del holder_of(broken, path)[path[-1]]
+    assert complaints(schema, broken)
+    for value in (None, [None], {"no": "such"}):
+        broken = copy.deepcopy(good)
+        holder_of(broken, path)[path[-1]] = value
+        assert complaints(schema, broken), value
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ranks": [1, 2]}, {"ranks": [2]}, {"levels": 0}, {"ranks_per_core": 0}, {"reach": "window"},
+        {"bytes": [-1, 4]}, {"parameter": -1}, {"commutative": 1}, {"earlier": -1}, {"earlier": "2026"},
+    ],
+)  # fmt: skip
+def test_entries_that_the_library_refuses_are_none_to_the_schema(change):
+    assert complaints(TABLE, table({**entry("xhc", 0, 64), **change}))
+
+
+def test_other_schemas_are_refused():
+    assert complaints(TABLE, {**made_table(), "schema": "tutti-table-2"})
+    assert complaints(PROBE, {**made_probe(), "schema": "tutti-probe-2"})
