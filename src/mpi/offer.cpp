@@ -2,11 +2,10 @@
 
 #include <cstring>
 
+#include "base/site_files.h"
 #include "mpi/mechanisms.h"
 #include "mpi/node_machine.h"
 #include "mpi/process_window.h"
-#include "mpi/site_files.h"
-#include "mpi/tables.h"
 
 namespace tutti::mpi {
 
@@ -61,8 +60,8 @@ Offer make_offer(Job& job, int world_rank, int world_size, std::uint64_t variabl
   offer_window(offer);
   if (offer.allowed & way_xpmem) card.xpmem = offer_xpmem(node, job.xpmem, magic, offer.xpmem_reason);
   if (world_rank == 0) {
-    offer.probes = files_of_setting(node.settings.probe, "probe.json");
-    offer.tables = table_files(node.settings.decision_table);
+    offer.probes = probe_files(node.settings);
+    offer.tables = table_files(node.settings);
     card.probe_files = static_cast<std::int32_t>(offer.probes.size());
     card.table_files = static_cast<std::int32_t>(offer.tables.size());
   }

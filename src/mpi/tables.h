@@ -23,9 +23,6 @@ HostName host_name();
 /// Where the job runs, as tables say it. Without a machine (hwloc failed) that part is unknown, and fits any.
 selection::TableOrigin table_origin(const std::optional<topology::Machine>& machine);
 
-/// The files that TUTTI_TABLE stands for: one, none if it is "off", or those in the user's and the site's folders.
-std::vector<std::string> table_files(const std::string& setting);
-
 /// The table that all ranks choose by: the first of rank 0's `paths` that fits on all nodes; null if there is none, for
 /// which rank 0 says once why. Collective over MPI_COMM_WORLD; rank 0 reads, the others get its bytes, and need to know
 /// only how many paths it has: `count`. setting: TUTTI_TABLE.
