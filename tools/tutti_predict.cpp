@@ -2,9 +2,12 @@
 // what the model says of it, the choice and its reason. It runs the library's own code, without any MPI. Exit status:
 // 0, or 2 with one line on standard error.
 //
-// With --model-only it prints the model's parameters instead: those of the file, or the shipped ones.
+// With --here it answers what a run here and now would do: with the settings of the environment, and the files of the
+// user and the site. With --model-only it prints the model's parameters instead: those of the file, or the shipped ones.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,11 +16,13 @@
 
 #include "base/nearest.h"
 #include "base/settings.h"
+#include "base/site_files.h"
 #include "collectives/call_shape.h"
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
 #include "input_file.h"
+#include "mpi/mechanisms.h"
 #include "selection/machine.h"
 #include "selection/table.h"
 #include "selection/words.h"
@@ -42,9 +47,9 @@ struct Options {
   int levels = 1;
   double ranks_per_core = 0;  ///< 0: by --map, or 1
   std::string reach = "mapped";
-  std::string mechanisms;
+  std::string mechanisms, usable;
   std::string mapping;
-  std::string hierarchy = "auto";
+  std::string hierarchy;
   bool cma = false;
   bool irregular = false;
   bool ordered = false;
@@ -57,6 +62,7 @@ struct Options {
   std::string topology;
   bool overview = false;
   bool model_only = false;
+  bool here = false;
 };
 
 /// The parameters and where they are from.
@@ -71,53 +77,120 @@ ordered_json json_of(const selection::Model& model) {
   return out;
 }
 
-KnownModel model_of(const Options& options) {
-  if (options.probe.empty()) return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
+ordered_json not_used(const std::string& path, const std::string& why) {
+  return {{"path", path}, {"fits", false}, {"why_not", why}};
+}
+
+topology::Machine machine_of(const Options& options) {
+  std::string error;
+  auto machine = topology::Machine::load(options.topology, error);
+  if (!machine) throw UsageError(error);
+  return std::move(*machine);
+}
+
+KnownModel shipped_model() {
+  return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
+}
+
+KnownModel model_of(const Options& options, const std::string& path, const selection::Probe& probe) {
+  const std::string why = selection::why_other_machine(probe.machine, selection::identity_of(machine_of(options)));
+  // Who asks what the library would do is told that; others may predict for whatever was measured.
+  const bool refused = !why.empty() && !options.mechanisms.empty();
+  return {refused ? selection::Model() : probe.model,
+          {{"path", path},
+           {"words", refused ? "shipped values" : "measured " + probe.date},
+           {"date", probe.date},
+           {"kernel", probe.kernel},
+           {"processor", probe.machine.processor},
+           {"cores", probe.machine.cores},
+           {"topology", probe.machine.topology},
+           {"fits", why.empty()},
+           {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
+}
+
+/// By the files that the library would read.
+KnownModel found_model(const Options& options, const Settings& settings) {
+  std::optional<KnownModel> refused;
+  for (const std::string& path : probe_files(settings)) {
+    const SiteFile file = read_site_file(path);
+    std::string error = file.path.empty() ? "there is no such file" : file.error;
+    const auto probe = error.empty() ? selection::parse_probe(file.text, error) : std::nullopt;
+    KnownModel known = probe ? model_of(options, path, *probe) : KnownModel{{}, not_used(path, error)};
+    if (known.source["fits"] == true) return known;
+    known.source["words"] = "shipped values";
+    if (!refused) refused = KnownModel{{}, known.source};
+  }
+  return refused.value_or(shipped_model());
+}
+
+KnownModel model_of(const Options& options, const Settings& settings) {
+  if (options.probe.empty() && options.here) return found_model(options, settings);
+  if (options.probe.empty() || options.probe == "off") return shipped_model();
   std::string error;
   const auto probe = selection::parse_probe(text_of_file(options.probe), error);
   if (!probe) throw UsageError(options.probe + ": " + error);
-  const auto machine = topology::Machine::load(options.topology, error);
-  if (!machine) throw UsageError(error);
-  const std::string why = selection::why_other_machine(probe->machine, selection::identity_of(*machine));
-  // Who asks what the library would do is told that; others may predict for whatever was measured.
-  const bool refused = !why.empty() && !options.mechanisms.empty();
-  return {refused ? selection::Model() : probe->model,
-          {{"path", options.probe},
-           {"words", refused ? "shipped values" : "measured " + probe->date},
-           {"date", probe->date},
-           {"kernel", probe->kernel},
-           {"processor", probe->machine.processor},
-           {"cores", probe->machine.cores},
-           {"topology", probe->machine.topology},
-           {"fits", why.empty()},
-           {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
+  return model_of(options, options.probe, *probe);
 }
 
 /// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any
 /// fits.
 struct KnownTable {
-  std::shared_ptr<const selection::Table> table;
-  ordered_json source;
+  std::shared_ptr<const selection::Table> table = nullptr;
+  ordered_json source = nullptr;
+  ordered_json passed_over = ordered_json::array();  ///< other files that are not used
 };
 
-KnownTable table_of(const Options& options) {
-  if (options.table.empty()) return {nullptr, nullptr};
-  const auto known = known_algorithms();
-  selection::ParsedTable parsed = selection::parse_table(text_of_file(options.table), known);
-  if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
-  std::string error;
-  const auto machine = topology::Machine::load(options.topology, error);
-  if (!machine) throw UsageError(error);
+KnownTable table_of(const Options& options, const std::string& path, selection::ParsedTable parsed) {
   const selection::TableOrigin& origin = parsed.table->origin();
-  const std::string why = selection::why_other_origin(origin, {selection::identity_of(*machine), options.host, ""});
-  const ordered_json source{
-      {"path", options.table},
+  const std::string why =
+      selection::why_other_origin(origin, {selection::identity_of(machine_of(options)), options.host, ""});
+  ordered_json source{
+      {"path", path},
       {"words", "measured with " + origin.host + " " + origin.host_version + " on " + origin.machine.processor},
       {"fits", why.empty()},
       {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
       {"left_out", parsed.left_out}};
   if (!why.empty()) return {nullptr, source};
   return {std::make_shared<const selection::Table>(std::move(*parsed.table)), source};
+}
+
+/// By the files that the library would read. Without --host the MPI is not known: then those that another MPI would have
+/// are named as well.
+KnownTable found_table(const Options& options, const Settings& settings) {
+  KnownTable found;
+  ordered_json passed_over = ordered_json::array();
+  const auto known = known_algorithms();
+  for (const std::string& path : table_files(settings)) {
+    const SiteFile file = read_site_file(path);
+    selection::ParsedTable parsed;
+    parsed.error = file.path.empty() ? "there is no such file" : file.error;
+    if (parsed.error.empty()) parsed = selection::parse_table(file.text, known);
+    KnownTable here =
+        parsed.table ? table_of(options, path, std::move(parsed)) : KnownTable{nullptr, not_used(path, parsed.error)};
+    if (!here.table) {
+      if (!found.table) passed_over.push_back(std::move(here.source));
+    } else if (!found.table) {
+      found = std::move(here);
+    } else if (here.table->origin().host != found.table->origin().host) {
+      passed_over.push_back(
+          not_used(path, "it is for " + here.table->origin().host + "; --host says which MPI is meant"));
+    }
+    if (found.table && !options.host.empty()) break;
+  }
+  if (!found.table && !passed_over.empty()) {
+    found.source = passed_over.front();
+    passed_over.erase(passed_over.begin());
+  }
+  found.passed_over = std::move(passed_over);
+  return found;
+}
+
+KnownTable table_of(const Options& options, const Settings& settings) {
+  if (options.table.empty() && options.here) return found_table(options, settings);
+  if (options.table.empty() || options.table == "off") return {};
+  selection::ParsedTable parsed = selection::parse_table(text_of_file(options.table), known_algorithms());
+  if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
+  return table_of(options, options.table, std::move(parsed));
 }
 
 /// What the table has for a shape; null if nothing.
@@ -135,11 +208,78 @@ std::size_t size_of(const std::string& text, const char* option) {
   return bytes;
 }
 
-/// Of a communicator of all ranks: as described, or as --map places them on the machine.
-Surroundings surroundings_of(const Options& options) {
-  Settings settings;
+/// The environment's settings that choices are made from and no option overrides, as `name` and `value`.
+class TakenSettings {
+ public:
+  explicit TakenSettings(const Settings& settings) : settings_(settings) {}
+
+  template <class Value>
+  void add(const char* variable, Value Settings::*member, bool overridden = false) {
+    const char* const text = std::getenv(variable);
+    if (!overridden && text && settings_.*member != Settings().*member)
+      list_.push_back({{"name", variable}, {"value", text}});
+  }
+  const ordered_json& list() const { return list_; }
+
+ private:
+  const Settings& settings_;
+  ordered_json list_ = ordered_json::array();
+};
+
+/// Those of --usable that the settings allow.
+std::string allowed_of(const std::string& usable, const Settings& settings) {
+  const unsigned allowed = mpi::allowed_ways(settings.mechanism, Log());
+  std::string list;
+  for (const std::string& name : mpi::names_of_ways(allowed)) {
+    if (name == "window" && settings.window_size == 1) continue;
+    if (("," + usable + ",").find("," + name + ",") == std::string::npos) continue;
+    list.append(list.empty() ? "" : ",").append(name);
+  }
+  return list.empty() ? "staged" : list;
+}
+
+/// What cannot be used is a warning, as in a run, and the default holds.
+void check_machine_settings(Settings& settings) {
+  const Log log;
+  std::string error;
+  if (!topology::Machine::load(settings.topology, error)) {
+    log.warn("TUTTI_TOPOLOGY=%s: %s; this machine is used", settings.topology.c_str(), error.c_str());
+    settings.topology.clear();
+  }
+  if (!topology::parse_levels(settings.hierarchy, error)) {
+    log.warn("TUTTI_HIERARCHY: %s; auto is used", error.c_str());
+    settings.hierarchy = Settings().hierarchy;
+  }
+}
+
+/// What holds where the options say nothing: with --here the environment's settings, else the defaults. Fills in the
+/// options that are settings as well. taken: those of the environment that took part.
+Settings settings_for(Options& options, ordered_json& taken) {
+  Settings settings = options.here ? Settings::from_environment(environ, Log()) : Settings();
+  if (options.here) check_machine_settings(settings);
+  TakenSettings list(settings);
+  list.add("TUTTI_ALGORITHM", &Settings::algorithm, !options.algorithm.empty());
+  list.add("TUTTI_PROBE", &Settings::probe, !options.probe.empty());
+  list.add("TUTTI_TABLE", &Settings::decision_table, !options.table.empty());
+  list.add("TUTTI_MECHANISM", &Settings::mechanism, !options.mechanisms.empty());
+  list.add("TUTTI_WINDOW_SIZE", &Settings::window_size, !options.mechanisms.empty());
+  list.add("TUTTI_WINDOW_MIN", &Settings::window_min);
+  list.add("TUTTI_HIERARCHY", &Settings::hierarchy, !options.hierarchy.empty());
+  list.add("TUTTI_TOPOLOGY", &Settings::topology, !options.topology.empty());
+  list.add("TUTTI_EAGER_MAX", &Settings::eager_max, !options.eager_max.empty());
+  list.add("TUTTI_FLAT_MAX", &Settings::flat_max, options.flat_max > 0);
+  taken = list.list();
+  if (options.algorithm.empty()) options.algorithm = settings.algorithm;
+  if (options.hierarchy.empty()) options.hierarchy = settings.hierarchy;
+  if (options.topology.empty()) options.topology = settings.topology;
+  if (options.mechanisms.empty() && !options.usable.empty()) options.mechanisms = allowed_of(options.usable, settings);
   if (!options.eager_max.empty()) settings.eager_max = size_of(options.eager_max, "--eager-max");
   if (options.flat_max > 0) settings.flat_max = static_cast<std::size_t>(options.flat_max);
+  return settings;
+}
+
+/// Of a communicator of all ranks: as described, or as --map places them on the machine.
+Surroundings surroundings_of(const Options& options, const Settings& settings) {
   int ranks = options.ranks, levels = options.levels;
   double ranks_per_core = options.ranks_per_core;
   if (!options.mapping.empty()) {
@@ -148,10 +288,9 @@ Surroundings surroundings_of(const Options& options) {
     if (!spec) throw UsageError(error);
     const auto mapping = topology::parse_mapping(options.mapping, error);
     if (!mapping) throw UsageError(error);
-    const auto machine = topology::Machine::load(options.topology, error);
-    if (!machine) throw UsageError(error);
-    if (ranks == 0) ranks = machine->core_count();
-    const auto placement = topology::place_by_affinity(*machine, topology::map_ranks(*machine, ranks, *mapping));
+    const topology::Machine machine = machine_of(options);
+    if (ranks == 0) ranks = machine.core_count();
+    const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
     levels = static_cast<int>(topology::build(placement, topology::choose_levels(*spec, placement), 0).levels.size());
     if (ranks_per_core == 0) ranks_per_core = ranks_per_core_of(placement, ranks, placement.oversubscribed());
   }
@@ -197,7 +336,7 @@ ordered_json json_of(const Predictions& predictions) {
   const bool by_host = predictions.algorithm == selection::host_algorithm;
   return {{"name", predictions.algorithm},
           {"parameter", predictions.parameter ? ordered_json(predictions.parameter) : ordered_json(nullptr)},
-          {"seconds", predictions.seconds},
+          {"seconds", predictions.seconds ? ordered_json(*predictions.seconds) : ordered_json(nullptr)},
           {"reason", selection::name_of(predictions.reason)},
           {"words", selection::words_of(predictions.reason, by_host)}};
 }
@@ -222,24 +361,45 @@ ordered_json overview(const Options& options, const Surroundings& surroundings, 
   return rows;
 }
 
-ordered_json describe(const Options& options) {
-  const KnownModel known = model_of(options);
+ordered_json json_of(const Prediction& each) {
+  const bool has_parameter = !each.parameter_name.empty();
+  return {
+      {"name", each.algorithm},
+      {"parameter", has_parameter ? ordered_json(each.parameter) : ordered_json(nullptr)},
+      {"parameter_name", has_parameter ? ordered_json(each.parameter_name) : ordered_json(nullptr)},
+      {"eligible", each.eligible},
+      {"allowed", each.allowed},
+      {"seconds", each.seconds ? ordered_json(*each.seconds) : ordered_json(nullptr)},
+      {"why_unpredicted", each.why_unpredicted.empty() ? ordered_json(nullptr) : ordered_json(each.why_unpredicted)},
+      {"requirements", each.requirements}};
+}
+
+ordered_json describe(Options options) {
+  ordered_json taken;
+  const Settings settings = settings_for(options, taken);
+  const KnownModel known = model_of(options, settings);
   if (options.model_only) return {{"model", json_of(known.model)}, {"source", known.source}};
   selection::Knowledge knowledge;
   knowledge.model = known.model;
-  const KnownTable table = table_of(options);
+  const KnownTable table = table_of(options, settings);
   knowledge.table = table.table;
   const auto names = known_algorithms();
   knowledge.user = selection::UserChoice::parse(options.algorithm, names, Log());
-  const Surroundings surroundings = surroundings_of(options);
-  if (options.overview)
-    return {{"shape",
-             {{"ranks", surroundings.common.ranks},
-              {"levels", surroundings.common.levels},
-              {"ranks_per_core", surroundings.common.ranks_per_core}}},
-            {"model_source", known.source},
-            {"table", table.source},
-            {"choices", overview(options, surroundings, knowledge)}};
+  const Surroundings surroundings = surroundings_of(options, settings);
+  const ordered_json sources{{"enabled", settings.enable},
+                             {"environment", taken},
+                             {"model_source", known.source},
+                             {"table", table.source},
+                             {"tables_passed_over", table.passed_over}};
+  if (options.overview) {
+    ordered_json told{{"shape",
+                       {{"ranks", surroundings.common.ranks},
+                        {"levels", surroundings.common.levels},
+                        {"ranks_per_core", surroundings.common.ranks_per_core}}}};
+    told.update(sources);
+    told["choices"] = overview(options, surroundings, knowledge);
+    return told;
+  }
   const selection::Shape shape = shape_of(options, surroundings, options.collective, size_of(options.bytes, "--bytes"));
   const auto predictions = predict(options.collective, shape, knowledge);
   if (!predictions) {
@@ -250,33 +410,25 @@ ordered_json describe(const Options& options) {
                      nearest(options.collective, collectives));
   }
   ordered_json candidates = ordered_json::array();
-  for (const Prediction& each : predictions->candidates) {
-    const bool has_parameter = !each.parameter_name.empty();
-    candidates.push_back({{"name", each.algorithm},
-                          {"parameter", has_parameter ? ordered_json(each.parameter) : ordered_json(nullptr)},
-                          {"parameter_name", has_parameter ? ordered_json(each.parameter_name) : ordered_json(nullptr)},
-                          {"eligible", each.eligible},
-                          {"allowed", each.allowed},
-                          {"seconds", each.eligible ? ordered_json(each.seconds) : ordered_json(nullptr)},
-                          {"requirements", each.requirements}});
-  }
-  return {{"collective", options.collective},
-          {"shape",
-           {{"bytes", shape.bytes},
-            {"ranks", shape.ranks},
-            {"levels", shape.levels},
-            {"ranks_per_core", shape.ranks_per_core},
-            {"regular", shape.regular},
-            {"commutative", shape.commutative},
-            {"reach", selection::name_of(shape.reach)},
-            {"eager_max", shape.eager_max},
-            {"slot_bytes", shape.slot_bytes},
-            {"flat_max", shape.flat_max}}},
-          {"model_source", known.source},
-          {"table", table.source},
-          {"table_entry", json_of(table.table ? table.table->find(options.collective, shape) : nullptr)},
-          {"candidates", candidates},
-          {"choice", json_of(*predictions)}};
+  for (const Prediction& each : predictions->candidates) candidates.push_back(json_of(each));
+  ordered_json told{{"collective", options.collective},
+                    {"shape",
+                     {{"bytes", shape.bytes},
+                      {"ranks", shape.ranks},
+                      {"levels", shape.levels},
+                      {"ranks_per_core", shape.ranks_per_core},
+                      {"regular", shape.regular},
+                      {"commutative", shape.commutative},
+                      {"reach", selection::name_of(shape.reach)},
+                      {"eager_max", shape.eager_max},
+                      {"slot_bytes", shape.slot_bytes},
+                      {"flat_max", shape.flat_max},
+                      {"window_min", surroundings.window_min}}}};
+  told.update(sources);
+  told["table_entry"] = json_of(table.table ? table.table->find(options.collective, shape) : nullptr);
+  told["candidates"] = candidates;
+  told["choice"] = json_of(*predictions);
+  return told;
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -292,23 +444,30 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--mechanisms", options.mechanisms,
                  "window, xpmem, cma, staged, with commas: shape and reach are then made as the library makes them, "
                  "sizes counted in classes");
+  app.add_option("--usable", options.usable,
+                 "As --mechanisms, but TUTTI_MECHANISM and TUTTI_WINDOW_SIZE leave some of them out; with --here");
   app.add_option(
       "--map", options.mapping,
       "core, numa, socket or unbound: ranks are placed so on the machine, which gives the levels; --ranks 0: "
       "one a core");
-  app.add_option("--hierarchy", options.hierarchy, "As TUTTI_HIERARCHY; with --map")->capture_default_str();
+  app.add_option("--hierarchy", options.hierarchy, "As TUTTI_HIERARCHY; with --map");
   app.add_flag("--cma", options.cma, "Where staged: what does not fit a slot is copied by the kernel");
   app.add_flag("--irregular", options.irregular, "Sizes differ between ranks");
   app.add_flag("--ordered", options.ordered, "The operator does not commute");
   app.add_option("--eager-max", options.eager_max, "TUTTI_EAGER_MAX");
   app.add_option("--slot-bytes", options.slot_bytes, "Data area of an operation; by default as the library makes it");
   app.add_option("--flat-max", options.flat_max, "TUTTI_FLAT_MAX");
-  app.add_option("--probe", options.probe, "File of tutti probe; without it the shipped parameters");
-  app.add_option("--table", options.table, "File of tutti tune to choose by, if it fits");
+  app.add_option("--probe", options.probe,
+                 "File of tutti probe; off, and without --here nothing: the shipped parameters");
+  app.add_option("--table", options.table,
+                 "File of tutti tune to choose by, if it fits; off, and without --here nothing: none");
   app.add_option("--host", options.host, "Host MPI that the table should fit: MPICH, Open MPI, Intel MPI");
   app.add_option("--topology", options.topology, "hwloc description or XML file that probe and table should fit");
   app.add_option("--algorithm", options.algorithm, "As TUTTI_ALGORITHM");
   app.add_flag("--overview", options.overview, "The choice of every collective in every size class up to --bytes");
+  app.add_flag("--here", options.here,
+               "As a run started here: settings of the environment and files of the user and the site, where no option "
+               "says otherwise");
   app.add_flag("--model-only", options.model_only, "Print the model's parameters and where they are from");
 }
 

@@ -187,7 +187,11 @@ _EXPLAIN_EPILOG = """Examples:
 
     tutti explain scatter 1M 8 --algorithm "scatter:throttled,k=4"
 
+    tutti explain bcast 64K 8 --probe off --table off
+
     tutti explain bcast 64K --json | jq -r '.choice.name'
+
+What no option says is as in a run here: TUTTI_ settings of the environment, files of tutti probe and tutti tune.
 
 Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
 """
@@ -207,13 +211,23 @@ def explain(
     hierarchy: str = typer.Option("", "--hierarchy", help="Levels, e.g. numa+socket, or flat."),
     mapping: str = typer.Option("", "--mapping", help="How ranks are laid out: core, numa, socket, unbound."),
     mechanism: str = typer.Option(
-        "", "--mechanism", help="What there is: window, xpmem, cma, staged, with commas."
+        "",
+        "--mechanism",
+        help="What there is: window, xpmem, cma, staged, with commas; default: what works when it is tried here.",
     ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     ordered: bool = typer.Option(False, "--ordered", help="With an operator that does not commute."),
-    probe_file: Optional[Path] = typer.Option(None, "--probe", help="A file of tutti probe to predict from."),
-    table_file: Optional[Path] = typer.Option(None, "--table", help="A table of tutti tune to choose by."),
-    host: str = typer.Option("", "--host", help="MPI that the table has to be for: mpich, openmpi, intel."),
+    probe_file: Optional[Path] = typer.Option(
+        None, "--probe", help="A file of tutti probe to predict from; off: the shipped parameters."
+    ),
+    table_file: Optional[Path] = typer.Option(
+        None, "--table", help="A table of tutti tune to choose by; off: none."
+    ),
+    host: str = typer.Option(
+        "",
+        "--host",
+        help="MPI that the table has to be for: mpich, openmpi, intel; default: any, the first that fits.",
+    ),
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
     """Say which algorithm a collective takes, what the others would cost, and why they are not taken."""

@@ -1,7 +1,7 @@
 """`tutti explain`: which algorithm a collective would take, what the others would cost, and why they are not taken.
 
-Everything comes from the program `tutti-predict`, which runs the library's own code: the same shape, the same model,
-the same choice as in a run with these settings.
+Everything comes from the program `tutti-predict`, which runs the library's own code: the same settings of the
+environment, the same files, the same shape, the same choice as in a run here and now.
 """
 
 import json
@@ -18,13 +18,17 @@ from rich.table import Table
 from rich.text import Text
 
 from tutti.bench_words import CHOSEN_AS, parse_bytes
+from tutti.doctor_mechanisms import mechanisms
 from tutti.errors import UserError
+from tutti.machine import Machine
 from tutti.nearest import hint
 from tutti.sizes import human_bytes
 
 #: Where nothing is said of a size.
 DEFAULT_BYTES = "64K"
 OVERVIEW_BYTES = "16M"
+#: Lines of one kind.
+SHOWN_MOST = 3
 #: As tables name them.
 HOST_NAMES = {
     "mpich": "MPICH",
@@ -33,6 +37,7 @@ HOST_NAMES = {
     "openmpi-debian": "Open MPI",
     "intel": "Intel MPI",
 }
+USUAL_MECHANISMS = "window,cma,staged"
 _REACH_WORDS = {
     "mapped": "peers load and store the buffers",
     "kernel": "the kernel copies between ranks",
@@ -42,7 +47,7 @@ _REACH_WORDS = {
 
 @dataclass
 class Question:
-    """What is asked; empty texts and 0 stand for what fits this machine."""
+    """What is asked; empty texts, None and 0 stand for what a run here would have. `off` instead of a file: none."""
 
     collective: str = ""
     size: str = ""
@@ -59,13 +64,17 @@ class Question:
     ordered: bool = False
 
 
-def available_mechanisms() -> str:
-    """What there usually is: xpmem where its device is."""
-    return "window,xpmem,cma,staged" if os.path.exists("/dev/xpmem") else "window,cma,staged"
+def usable_mechanisms(question: Question) -> str:
+    """What works here, by trying it as `tutti doctor` does; on a machine that is described what there usually is. Empty
+    if ranks here can share nothing."""
+    if question.topology or os.environ.get("TUTTI_TOPOLOGY"):
+        return USUAL_MECHANISMS
+    return ",".join(name for name, way in mechanisms(Machine()).items() if way["usable"])
 
 
-def arguments_of(question: Question) -> List[str]:
-    """The question as tutti-predict takes it. Raises UserError for a size that is none."""
+def arguments_of(question: Question, usable: str) -> List[str]:
+    """The question as tutti-predict takes it. usable: mechanisms, where the question names none. Raises UserError for a
+    size that is none."""
     size = question.size or (DEFAULT_BYTES if question.collective else OVERVIEW_BYTES)
     if question.host and question.host not in (*HOST_NAMES, *HOST_NAMES.values()):
         raise UserError(
@@ -77,10 +86,11 @@ def arguments_of(question: Question) -> List[str]:
         )
     bytes_asked = 0 if question.collective == "barrier" else parse_bytes(size)
     arguments = [
+        "--here",
         f"--bytes={bytes_asked}",
         f"--ranks={question.ranks}",
         f"--map={question.mapping or 'core'}",
-        f"--mechanisms={question.mechanisms or available_mechanisms()}",
+        f"--mechanisms={question.mechanisms}" if question.mechanisms else f"--usable={usable or 'staged'}",
     ]
     collective = CHOSEN_AS.get(question.collective, question.collective)
     arguments.append(f"--collective={collective}" if question.collective else "--overview")
@@ -102,7 +112,8 @@ def arguments_of(question: Question) -> List[str]:
 
 def ask(tool: Path, question: Question) -> Dict[str, Any]:
     """What tutti-predict says. Its warnings go to standard error; raises UserError with its one line if it fails."""
-    command = [str(tool), *arguments_of(question)]
+    usable = question.mechanisms or usable_mechanisms(question)
+    command = [str(tool), *arguments_of(question, usable)]
     try:
         done = subprocess.run(
             command,
@@ -115,7 +126,8 @@ def ask(tool: Path, question: Question) -> Dict[str, Any]:
     except OSError as problem:
         raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
     if done.returncode != 0:
-        words = done.stderr.strip() or f"tutti-predict ended with status {done.returncode}"
+        lines = done.stderr.strip().splitlines()  # what it warned of before does not matter any more
+        words = lines[-1] if lines else f"tutti-predict ended with status {done.returncode}"
         for theirs, ours in (
             ("tutti-predict: ", ""),
             ("--collective ", ""),
@@ -125,6 +137,10 @@ def ask(tool: Path, question: Question) -> Dict[str, Any]:
         raise UserError(words)
     told: Dict[str, Any] = json.loads(done.stdout)
     told["warnings"] = [line.replace("tutti: ", "", 1) for line in done.stderr.splitlines()]
+    if not usable:
+        told["warnings"].append(
+            "ranks share no memory here, so a run leaves every call to the MPI (tutti doctor)"
+        )
     return told
 
 
@@ -152,6 +168,8 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
         return "not asked for"
     if choice["reason"] == "table":
         return "not what the table says"
+    if candidate["why_unpredicted"]:
+        return str(candidate["why_unpredicted"])
     if choice["name"] == "host":
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
@@ -159,12 +177,17 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
 
 
 def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:
-    """Candidates with why they were not taken: the choice first, then by time, those that cannot last."""
+    """Candidates with why they were not taken: the choice, then by time, then without one, those that cannot last."""
     choice = told["choice"]
     rows = [(candidate, why_not(candidate, choice)) for candidate in told["candidates"]]
     return sorted(
         rows,
-        key=lambda row: (row[1] != "", not row[0]["eligible"], row[0]["seconds"] or 0.0, name_of(row[0])),
+        key=lambda row: (
+            row[1] != "",
+            not row[0]["eligible"],
+            math.inf if row[0]["seconds"] is None else row[0]["seconds"],
+            name_of(row[0]),
+        ),
     )
 
 
@@ -179,23 +202,39 @@ def shape_words(told: Dict[str, Any]) -> str:
     return words
 
 
+def _not_used(source: Dict[str, Any]) -> str:
+    return f"{source['path']} is not used: {source['why_not']}"
+
+
+def _first_of(lines: List[str], others: str) -> List[str]:
+    """Three of them, and how many others there are."""
+    more = [f"and {len(lines) - SHOWN_MOST} more {others}"] if len(lines) > SHOWN_MOST else []
+    return lines[:SHOWN_MOST] + more
+
+
 def _sources(told: Dict[str, Any]) -> List[str]:
+    """What the answer rests on: settings, parameters, table, with the files that they are from."""
+    lines = []
+    if told["environment"]:
+        given = ", ".join(f"{setting['name']}={setting['value']}" for setting in told["environment"])
+        lines.append(f"from the environment: {given}")
     source = told["model_source"]
     used = source.get("path") and source.get("fits")
-    lines = [f"model: {source['words']}" + (f" ({source['path']})" if used else "")]
+    lines.append(f"model: {source['words']}" + (f" ({source['path']})" if used else ""))
     if source.get("fits") is False:
-        lines.append(f"{source['path']} is not used: {source['why_not']}")
-    table = told.get("table")
-    if table and not table["fits"]:
-        lines.append(f"{table['path']} is not used: {table['why_not']}")
-    elif table:
-        lines.append(f"table: {table['words']} ({table['path']})")
-        lines += [f"left out of it: {words}" for words in table["left_out"][:3]]
-        if len(table["left_out"]) > 3:
-            lines.append(f"and {len(table['left_out']) - 3} more entries")
-        if "candidates" in told:
-            lines.append(_entry_words(told["table_entry"]))
-    return lines
+        lines.append(_not_used(source))
+    return lines + _table_sources(told)
+
+
+def _table_sources(told: Dict[str, Any]) -> List[str]:
+    table, others = told["table"], told["tables_passed_over"]
+    if not table or not table["fits"]:
+        return ["table: none", *_first_of([_not_used(one) for one in [table, *others] if one], "tables")]
+    lines = [f"table: {table['words']} ({table['path']})"]
+    lines += _first_of([f"left out of it: {words}" for words in table["left_out"]], "entries")
+    if "candidates" in told:
+        lines.append(_entry_words(told["table_entry"]))
+    return lines + _first_of([_not_used(one) for one in others], "tables")
 
 
 def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
@@ -207,9 +246,19 @@ def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
 
 def show(told: Dict[str, Any], console: Console) -> None:
     """Prints the answer for people."""
+    if not told["enabled"]:
+        console.print(
+            Text("TUTTI_ENABLE is off: a run leaves every call to the MPI. Otherwise:", style="yellow")
+        )
     (_show_overview if "choices" in told else _show_candidates)(told, console)
     for line in _sources(told):
-        console.print(Text(line, style="dim"))
+        console.print(Text(line, style="dim"), soft_wrap=True)  # paths stay whole
+
+
+def _time_words(candidate: Dict[str, Any]) -> str:
+    if candidate["seconds"] is None:
+        return "no prediction" if candidate["eligible"] else "-"
+    return words_of_seconds(candidate["seconds"])
 
 
 def _show_candidates(told: Dict[str, Any], console: Console) -> None:
@@ -231,11 +280,9 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
     table.add_column("by the model", justify="right")
     table.add_column("", overflow="fold")
     for candidate, why in ordered_candidates(told):
-        time = words_of_seconds(candidate["seconds"]) if candidate["eligible"] else "-"
+        time = _time_words(candidate)
         style = "green" if not why else "" if candidate["eligible"] else "dim"
         table.add_row(Text(name_of(candidate)), time, Text(why or "taken"), style=style)
-    if choice["name"] == "host":
-        table.add_row("host", "-", "taken", style="green")
     console.print(table)
 
 
@@ -279,8 +326,8 @@ def _show_overview(told: Dict[str, Any], console: Console) -> None:
     for number, row in enumerate(rows):
         first = number == 0 or rows[number - 1]["collective"] != row["collective"]
         last = number + 1 == len(rows) or rows[number + 1]["collective"] != row["collective"]
-        begin, end = (words_of_seconds(seconds) for seconds in row["seconds"])
-        time = "-" if row["name"] == "host" else begin if begin == end else f"{begin} to {end}"
+        begin, end = ("-" if seconds is None else words_of_seconds(seconds) for seconds in row["seconds"])
+        time = begin if begin == end else f"{begin} to {end}"
         table.add_row(
             row["collective"] if first else "",
             _range_words(row, last),

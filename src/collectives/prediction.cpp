@@ -12,10 +12,25 @@ namespace {
 template <class Arguments>
 Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selection::Shape shape, bool allowed,
                          const selection::Model& model) {
-  Prediction prediction{algorithm.name, algorithm.requirements, "", shape.parameter, false, allowed, 0};
+  Prediction prediction;
+  prediction.algorithm = algorithm.name;
+  prediction.requirements = algorithm.requirements;
+  prediction.parameter = shape.parameter;
+  prediction.allowed = allowed;
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
   prediction.eligible = algorithm.eligible(shape);
   if (prediction.eligible) prediction.seconds = algorithm.cost(shape).seconds(shape, model);
+  return prediction;
+}
+
+/// What the MPI runs inside is not known (docs/decisions/host-without-a-cost.md).
+Prediction prediction_of_host(bool allowed) {
+  Prediction prediction;
+  prediction.algorithm = selection::host_algorithm;
+  prediction.requirements = "nothing";
+  prediction.eligible = true;
+  prediction.allowed = allowed;
+  prediction.why_unpredicted = "the model does not predict the MPI's own algorithms; tutti tune measures them";
   return prediction;
 }
 
@@ -42,10 +57,11 @@ Predictions predict_among(std::string_view collective, selection::Shape shape, c
       out.candidates.push_back(prediction_of(*algorithm, asked, allowed, knowledge.model));
     }
   }
+  out.candidates.push_back(prediction_of_host(knowledge.user.allows(collective, selection::host_algorithm)));
   const auto chosen = selection::choose(collective, algorithms, shape, knowledge);
   out.algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   out.parameter = chosen.parameter;
-  out.seconds = chosen.seconds;
+  if (chosen.algorithm) out.seconds = chosen.seconds;
   out.reason = chosen.reason;
   return out;
 }

@@ -10,23 +10,25 @@
 
 namespace tutti {
 
-/// One algorithm, with one value of its parameter if it has one.
+/// One algorithm, with one value of its parameter if it has one; or the MPI's own, which is always eligible.
 struct Prediction {
   std::string algorithm;
   std::string requirements;
   std::string parameter_name;  ///< empty if it has none
   int parameter = 0;
   bool eligible = false;
-  bool allowed = false;  ///< by the user
-  double seconds = 0;    ///< by the model; only if it is eligible
+  bool allowed = false;           ///< by the user
+  std::optional<double> seconds;  ///< by the model; nothing if it is not eligible, or why_unpredicted is not empty
+  std::string why_unpredicted;    ///< in words
 };
 
-/// All candidates of one collective for one shape, in the order in which they are tried, and the one that is taken.
+/// All candidates of one collective for one shape, in the order in which they are tried, then the MPI's own, and the
+/// one that is taken.
 struct Predictions {
   std::vector<Prediction> candidates;
   std::string algorithm;  ///< chosen; "host" if it is the MPI's own
   int parameter = 0;
-  double seconds = 0;
+  std::optional<double> seconds;  ///< by the model; nothing if it is the MPI's own
   selection::Reason reason = selection::Reason::model;
 };
 

@@ -1,7 +1,5 @@
 #include "mpi/measured_model.h"
 
-#include <unistd.h>
-
 #include <optional>
 
 #include "mpi/node_machine.h"
@@ -9,14 +7,6 @@
 #include "selection/machine.h"
 
 namespace tutti::mpi {
-
-std::vector<std::string> probe_files(const Settings& settings) {
-  if (settings.probe == "off") return {};
-  if (!settings.probe.empty()) return {settings.probe};
-  std::vector<std::string> paths = site_paths("probe.json", settings);
-  std::erase_if(paths, [](const std::string& path) { return access(path.c_str(), F_OK) != 0; });
-  return paths;
-}
 
 void take_measured_model(Job& job, const std::vector<std::string>& paths, int count) {
   const Node& node = job.node;

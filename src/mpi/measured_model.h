@@ -8,9 +8,6 @@
 
 namespace tutti::mpi {
 
-/// The files that TUTTI_PROBE stands for: one, there or not; none if it is "off"; or the user's and the site's.
-std::vector<std::string> probe_files(const Settings& settings);
-
 /// The model's parameters: measured ones of the first of rank 0's `paths` that fits on all nodes, else the shipped ones.
 /// Collective over MPI_COMM_WORLD, after publish_machine() and the agreement. count: of rank 0's paths; those of the
 /// others do not matter.

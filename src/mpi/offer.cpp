@@ -2,11 +2,10 @@
 
 #include <cstring>
 
-#include "mpi/measured_model.h"
+#include "base/site_files.h"
 #include "mpi/mechanisms.h"
 #include "mpi/node_machine.h"
 #include "mpi/process_window.h"
-#include "mpi/tables.h"
 
 namespace tutti::mpi {
 

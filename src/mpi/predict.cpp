@@ -53,11 +53,11 @@ extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm com
   std::string lines = std::to_string(shape.levels) + " " + number(shape.ranks_per_core) + " " +
                       std::string(selection::name_of(shape.reach)) + " " + std::to_string(shape.bytes) + "\n";
   for (const Prediction& each : predictions->candidates) {
-    if (!each.eligible) continue;
+    if (!each.seconds) continue;
     lines += each.algorithm;
     if (!each.parameter_name.empty())
       lines.append(1, ',').append(each.parameter_name).append(1, '=').append(std::to_string(each.parameter));
-    lines.append(1, ' ').append(number(each.seconds)).append(1, '\n');
+    lines.append(1, ' ').append(number(*each.seconds)).append(1, '\n');
   }
   return put(lines, text, bytes);
 }

@@ -4,16 +4,11 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/log.h"
-#include "base/settings.h"
 
 namespace tutti::mpi {
-
-/// Where to look for `name`: in the user's folder ($XDG_CONFIG_HOME/tutti, else ~/.config/tutti), then in the site's.
-std::vector<std::string> site_paths(std::string_view name, const Settings& settings);
 
 /// One kind of file, as messages speak of it.
 struct FileKind {

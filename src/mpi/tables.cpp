@@ -1,7 +1,5 @@
 #include "mpi/tables.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -13,23 +11,6 @@
 namespace tutti::mpi {
 
 namespace {
-
-/// A folder with more has lost its purpose; every start of every program reads them.
-constexpr std::size_t files_max = 32;
-
-/// Files *.json of a folder, by name.
-std::vector<std::string> tables_in(const std::string& folder) {
-  std::vector<std::string> paths;
-  DIR* const stream = opendir(folder.c_str());
-  if (!stream) return paths;
-  while (const dirent* entry = readdir(stream)) {
-    const std::string_view name(entry->d_name);
-    if (name.ends_with(".json") && name.front() != '.') paths.push_back(folder + "/" + std::string(name));
-  }
-  closedir(stream);
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 void say_left_out(const std::string& path, const std::vector<std::string>& left_out, const Log& log) {
   if (left_out.empty()) return;
@@ -70,17 +51,6 @@ HostName host_name() {
 selection::TableOrigin table_origin(const std::optional<topology::Machine>& machine) {
   const HostName mpi = host_name();
   return {machine ? selection::identity_of(*machine) : selection::MachineIdentity{}, mpi.name, mpi.version};
-}
-
-std::vector<std::string> table_files(const Settings& settings) {
-  const std::string& named = settings.decision_table;
-  if (named == "off") return {};
-  if (!named.empty()) return {named};
-  std::vector<std::string> paths;
-  for (const std::string& folder : site_paths("tables", settings))
-    for (std::string& path : tables_in(folder)) paths.push_back(std::move(path));
-  if (paths.size() > files_max) paths.resize(files_max);
-  return paths;
 }
 
 AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const std::string& named,

@@ -26,9 +26,6 @@ HostName host_name();
 /// Where the job runs, as tables say it. Without a machine (hwloc failed) that part is unknown, and fits any.
 selection::TableOrigin table_origin(const std::optional<topology::Machine>& machine);
 
-/// The files that TUTTI_TABLE stands for: one, none if it is "off", or those in the user's and the site's folders.
-std::vector<std::string> table_files(const Settings& settings);
-
 struct AgreedTable {
   std::shared_ptr<const selection::Table> table;  ///< null: none
   Source source;
