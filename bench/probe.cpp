@@ -2,8 +2,8 @@
 // processes that are bound to cores and share memory (bench/probe/).
 //
 // On standard output one JSON object a line: {"measure": NAME, what it is of, "pass", "seconds": median, "lower",
-// "upper": its 95 % confidence interval, "samples"}, or {"left_out": why}. On standard error {"progress": fraction,
-// "title": what is next}.
+// "upper": its 95 % confidence interval, "samples"}, or {"left_out": why}, with "figures": how many failed for this
+// reason. On standard error {"progress": fraction, "title": what is next}.
 //
 // A flag is timed before and after every figure (state_gate.h). The first pass takes the machine as it is and shows in
 // which state it mostly is; the later ones wait for that one, and begin with what was not yet measured in it. What was
@@ -25,7 +25,6 @@
 #include <string>
 #include <vector>
 
-#include "memory/xpmem.h"
 #include "probe/measures.h"
 #include "probe/team.h"
 #include "processors.h"
@@ -79,6 +78,8 @@ class Plan {
     print(machine_line());
     cma_ = kernel_copies_work(reason_);
     if (!cma_) leave_out("copies by the kernel: " + reason_);
+    xpmem_ = usable_xpmem(reason_).has_value();
+    if (!xpmem_) leave_out("copies through xpmem: " + reason_);
     if (processors_.size() < 2) leave_out("everything between two cores: there is one core to run on");
     leave_out("more readers and pairs at once than the " + std::to_string(processors_.size()) +
               (processors_.size() == 1 ? " core" : " cores") + " here: they would take turns");
@@ -122,7 +123,7 @@ class Plan {
   const Options& options_;
   std::optional<topology::Machine> machine_;
   std::vector<int> processors_;  ///< one a core, neighbours side by side
-  bool cma_ = false;
+  bool cma_ = false, xpmem_ = false;
   std::string reason_;
   std::vector<Figure> figures_;
 };
@@ -334,8 +335,7 @@ void Plan::pairs_of_cores() {
 void Plan::concurrent(const char* where, const std::vector<int>& pairs) {
   std::vector<std::pair<const char*, Way>> ways{{"mapped", Way::mapped}, {"staged", Way::staged}};
   if (cma_) ways.insert(ways.begin() + 1, {"cma", Way::cma});
-  std::string reason;
-  if (memory::load_xpmem("/dev/xpmem", reason)) ways.emplace_back("xpmem", Way::xpmem);
+  if (xpmem_) ways.emplace_back("xpmem", Way::xpmem);
   for (const std::size_t count : some_counts(pairs.size() / 2)) {
     const std::vector<int> places(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(2 * count));
     for (const auto& [name, way] : ways)
@@ -406,6 +406,8 @@ class Run {
 
   void measure() {
     for (std::size_t i = 0; i < plan_.figures().size(); ++i) measure(i, 0, nullptr);
+    // What refuses all figures refuses them again.
+    if (measured_.empty()) return report(-1);
     const double usual = usual_flag(measured_);
     for (Measured& one : measured_)
       one.in_state = one.before < 0 || (same_state(one.before, usual) && same_state(one.after, usual));
@@ -421,6 +423,7 @@ class Run {
   void measure(std::size_t index, int pass, StateGate* gate);
   std::vector<std::size_t> by_need() const;
   void report(double usual) const;
+  void report_failures() const;
 
   const Options& options_;
   const std::uint64_t begin_ = shared_now_ns();
@@ -430,6 +433,7 @@ class Run {
   double weight_left_ = 0;
   double last_flag_ = 0;  ///< as it was after the figure before this one; 0: there was none
   std::size_t skipped_ = 0;
+  std::map<std::string, std::set<std::size_t>> failed_;  ///< why, and the figures
 };
 
 /// gate: waited at before; null: the machine is taken as it is.
@@ -462,7 +466,7 @@ void Run::measure(std::size_t index, int pass, StateGate* gate) {
       measured.after = last_flag_ = plan_.flag_now(clock_);
     measured_.push_back(std::move(measured));
   } catch (const std::exception& problem) {
-    leave_out(figure.title + " " + line.dump() + ": " + problem.what());
+    failed_[problem.what()].insert(index);
   }
   weight_left_ -= figure.weight;
 }
@@ -475,6 +479,21 @@ std::vector<std::size_t> Run::by_need() const {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
   return order;
+}
+
+/// A line for each reason. What another pass has measured is not left out.
+void Run::report_failures() const {
+  for (auto [reason, figures] : failed_) {
+    for (const Measured& one : measured_) figures.erase(one.figure);
+    if (figures.empty()) continue;
+    std::set<std::string> titles;
+    for (const std::size_t figure : figures) titles.insert(plan_.figures()[figure].title);
+    std::string text = std::to_string(figures.size()) + " of " + std::to_string(plan_.figures().size()) + " figures";
+    if (figures.size() < plan_.figures().size())
+      for (const std::string& title : titles) text += (title == *titles.begin() ? " (" : ", ") + title;
+    text += figures.size() < plan_.figures().size() ? "): " : ": ";
+    print({{"left_out", text + reason}, {"figures", figures.size()}});
+  }
 }
 
 void Run::report(double usual) const {
@@ -491,6 +510,7 @@ void Run::report(double usual) const {
     leave_out(std::to_string(elsewhere) + of_all + ": the machine was not in the state in which a flag takes " +
               std::to_string(std::lround(usual * 1e9)) + " ns");
   if (skipped_) leave_out(std::to_string(skipped_) + of_all + ": the time was over; ask for more --seconds");
+  report_failures();
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ std::string shape_of(const Prediction& prediction) {
   if (!prediction.known) return "";
   return "\"levels\": " + std::to_string(prediction.levels) +
          ", \"ranks_per_core\": " + number(true, prediction.ranks_per_core) +
-         ", \"reach\": " + quoted(prediction.reach) + ", \"class_bytes\": " + std::to_string(prediction.class_bytes) +
-         ", ";
+         ", \"reach\": " + quoted(prediction.reach) + ", \"chosen_bytes\": " + std::to_string(prediction.chosen_bytes) +
+         ", \"class_bytes\": " + std::to_string(prediction.class_bytes) + ", ";
 }
 
 /// The ends of the 95 % confidence interval as members of a JSON object.

@@ -91,6 +91,7 @@ Prediction predict(MPI_Comm communicator, const char* collective, std::size_t by
   using Function = int (*)(MPI_Comm, const char*, std::size_t, char*, int);
   static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_predict"));
   Prediction prediction;
+  prediction.chosen_bytes = bytes;
   if (!function) return prediction;
   std::istringstream lines(
       text_of([&](char* text, int room) { return function(communicator, collective, bytes, text, room); }));

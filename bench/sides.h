@@ -53,6 +53,7 @@ struct Prediction {
   int levels = 1;      ///< of the hierarchy
   double ranks_per_core = 1;
   std::string reach;                      ///< mapped, kernel or staged
+  std::size_t chosen_bytes = 0;           ///< what the library was asked with
   std::size_t class_bytes = 0;            ///< the size that stands for all of its class
   std::map<std::string, double> us = {};  ///< microseconds by name, "throttled,k=4"
 

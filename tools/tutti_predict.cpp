@@ -317,13 +317,12 @@ Surroundings surroundings_of(const Options& options, const Settings& settings) {
 
 selection::Shape shape_of(const Options& options, const Surroundings& surroundings, std::string_view collective,
                           std::size_t bytes) {
-  if (!options.mechanisms.empty()) {
-    const bool regular = !is_irregular(collective) && !options.irregular;
+  const bool regular = !is_irregular(collective) && !options.irregular;
+  if (!options.mechanisms.empty())
     return call_shape(surroundings, regular ? bytes : irregular_block_bytes, regular, !options.ordered);
-  }
   selection::Shape shape = surroundings.common;
   shape.bytes = bytes;
-  shape.regular = !options.irregular;
+  shape.regular = regular;
   shape.commutative = !options.ordered;
   shape.reach = options.reach == "mapped"   ? selection::Reach::mapped
                 : options.reach == "kernel" ? selection::Reach::kernel

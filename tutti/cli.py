@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import click
 import typer
@@ -271,6 +271,16 @@ def _numbers(text: str, what: str) -> List[int]:
     return values
 
 
+def _sizes(minimum: str, maximum: str) -> Tuple[int, Optional[int]]:
+    """--min and --max in bytes; None: there is no --max. Raises UserError."""
+    from tutti.bench_words import parse_size
+
+    least, most = parse_size(minimum, "--min"), parse_size(maximum, "--max") if maximum else None
+    if most is not None and most < least:
+        raise UserError(f"--max {maximum}: less than --min {minimum}")
+    return least, most
+
+
 _BENCH_EPILOG = """Examples:
 
     tutti bench
@@ -354,16 +364,13 @@ def bench(
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
     from tutti.bench import BenchOptions, check_algorithms, document, measure
     from tutti.bench_report import Reports
-    from tutti.bench_words import AlgorithmWords, parse_collectives, parse_mechanisms, parse_size
+    from tutti.bench_words import AlgorithmWords, parse_collectives, parse_mechanisms
     from tutti.hosts import host_of_mpirun, installed_hosts
     from tutti.run import parse_settings
     from tutti.settings import all_settings
 
     collectives = parse_collectives(collective)
-    minimum_bytes = parse_size(minimum, "--min")
-    maximum_bytes = parse_size(maximum, "--max") if maximum else None
-    if maximum_bytes is not None and maximum_bytes < minimum_bytes:
-        raise UserError(f"--max {maximum}: less than --min {minimum}")
+    minimum_bytes, maximum_bytes = _sizes(minimum, maximum)
     compared = parse_mechanisms(mechanisms)
     words = AlgorithmWords(algorithms) if algorithms else None
     if algorithm and words:
@@ -455,6 +462,12 @@ def bench(
     raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
 
 
+#: The options of `tutti probe` that go with --validate, by what they are unless given.
+_VALIDATED = {
+    "host": "", "mpirun": "", "ranks": "2", "collectives": "bcast,scatter,gather,allgather", "min": "16K", "max": "4M",
+    "mechanisms": "window,cma",
+}  # fmt: skip
+
 _PROBE_EPILOG = """Examples:
 
     tutti probe
@@ -463,10 +476,12 @@ _PROBE_EPILOG = """Examples:
 
     tutti probe --validate --plot probe.png
 
+    tutti probe --validate -n 2,8 -c scan,alltoall --max 1M --mechanisms staged
+
     tutti probe --from ~/.config/tutti/probe.json --json
 
-Exit status: 0; 1 if the predictions of --validate are worse than what is aimed at; 2 for a mistake; 130 after
-Ctrl-C, with the old file as it was.
+Exit status: 0; 1 if nothing of use could be measured, with the old file as it was, or if the predictions of --validate
+are worse than what is aimed at; 2 for a mistake; 130 after Ctrl-C, with the old file as it was.
 """
 
 
@@ -485,22 +500,47 @@ def probe(
         False, "--validate", help="Force every algorithm and compare its time with the prediction."
     ),
     ranks: str = typer.Option("2", "--ranks", "-n", help="For --validate: numbers of ranks, e.g. 2,8."),
+    collectives: str = typer.Option(
+        _VALIDATED["collectives"],
+        "--collectives",
+        "--collective",
+        "-c",
+        help="For --validate: names or groups, with commas, as for tutti bench.",
+    ),
+    minimum: str = typer.Option(
+        _VALIDATED["min"], "--min", help="For --validate: smallest message or block."
+    ),
+    maximum: str = typer.Option(_VALIDATED["max"], "--max", help="For --validate: largest; up by 4."),
+    mechanisms: str = typer.Option(
+        _VALIDATED["mechanisms"], "--mechanisms", help="For --validate: some of window, xpmem, cma, staged."
+    ),
     host: str = typer.Option(
         "", "--host", help="For --validate: mpich, openmpi, intel, abi, openmpi-debian."
     ),
     mpirun: str = typer.Option("", "--mpirun", help="For --validate: the MPI of this launcher."),
 ) -> None:
     """Measure this machine, once: what flags, copies and the kernel cost. The library's model reads the file."""
+    from tutti.bench_words import parse_collectives, parse_mechanisms
     from tutti.probe import SECONDS_MAX
     from tutti.probe_command import ProbeOptions, run
+    from tutti.probe_validate import Wanted
 
     if not 1 <= seconds <= SECONDS_MAX:
         raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
-    if (host or mpirun) and not validate:
-        raise UserError(f"--{'host' if host else 'mpirun'} goes with --validate: nothing else runs an MPI")
-    options = ProbeOptions(
-        output, seconds, as_json, plot, source, validate, _numbers(ranks, "ranks"), host, mpirun
-    )
+    given = {
+        "host": host, "mpirun": mpirun, "ranks": ranks, "collectives": collectives, "min": minimum, "max": maximum,
+        "mechanisms": mechanisms,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value != _VALIDATED[name] and not validate:
+            raise UserError(f"--{name} goes with --validate: nothing else runs an MPI")
+    ways = parse_mechanisms(mechanisms)
+    if not ways:
+        raise UserError("--mechanisms: expected some of window, xpmem, cma, staged")
+    least, most = _sizes(minimum, maximum or _VALIDATED["max"])
+    assert most is not None
+    wanted = Wanted(_numbers(ranks, "ranks"), parse_collectives(collectives), ways, least, most)
+    options = ProbeOptions(output, seconds, as_json, plot, source, validate, wanted, host, mpirun)
     raise typer.Exit(run(options))
 
 

@@ -9,8 +9,9 @@ import json
 import os
 import platform
 import subprocess
+import tempfile
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from tutti import __version__
 from tutti.bench import parse_line
@@ -27,7 +28,20 @@ SECONDS_MAX = 120.0
 #: The program may be silent for its whole time and this much more before it is stopped.
 PATIENCE = 60.0
 
+#: What hwloc says, without any measurement.
+BY_HWLOC = {"private_cache"}
+
 Document = Dict[str, Any]
+
+
+class Measured(NamedTuple):
+    """What `tutti-probe-measure` printed."""
+
+    lines: List[Line]
+    #: What was left out, in words.
+    left_out: List[str]
+    #: Of those the one for which most figures failed; empty if none did.
+    main_failure: str
 
 
 def user_file(name: str = "probe.json") -> Path:
@@ -53,12 +67,13 @@ def shipped_model() -> Dict[str, float]:
     return dict(json.loads(done.stdout)["model"])
 
 
-def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[List[Line], List[str]]:
-    """All measurements, and what was left out, in words. progress: title and fraction done. Raises UserError."""
+def measure(seconds: float, progress: Callable[[str, float], None]) -> Measured:
+    """All measurements. progress: title and fraction done. Raises UserError."""
     words = [str(_tool("tutti-probe-measure", "bench")), "--seconds", f"{seconds:g}"]
     complaints: List[str] = []
     lines: List[Line] = []
     left_out: List[str] = []
+    failures: Dict[str, int] = {}
 
     def said(text: str) -> None:
         value = parse_line(text)
@@ -74,6 +89,7 @@ def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[Lis
                 continue
             if "left_out" in value:
                 left_out.append(str(value["left_out"]))
+                failures.update({left_out[-1]: int(value["figures"])} if "figures" in value else {})
             elif "measure" in value:
                 lines.append(value)
         status = program.status()
@@ -84,7 +100,7 @@ def measure(seconds: float, progress: Callable[[str, float], None]) -> Tuple[Lis
         raise UserError(f"tutti-probe-measure ended with status {status}: {said}")
     if not lines:
         raise UserError("tutti-probe-measure printed no measurement")
-    return combine_passes(lines), left_out
+    return Measured(combine_passes(lines), left_out, max(failures, key=lambda why: failures[why], default=""))
 
 
 def document(
@@ -164,3 +180,15 @@ def verdict(path: Path) -> str:
     if done.returncode != 0:
         return done.stderr.strip().replace("tutti-predict: ", "", 1).replace(f"{path}: ", "", 1)
     return str(json.loads(done.stdout)["source"]["why_not"] or "")
+
+
+def why_useless(value: Document, fitted: Fit, main_failure: str) -> str:
+    """Why a new file would be no better than none, and what to do; empty if it is worth keeping."""
+    if set(fitted.model) <= BY_HWLOC:
+        why = main_failure or "; ".join(value["left_out"])
+        return f"no parameter could be measured: {why}; tutti doctor says what is refused here and how to allow it"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "probe.json"
+        file.write_text(json.dumps(value), encoding="utf-8")
+        why = verdict(file)
+    return f"the library would refuse what was measured: {why}; measure again" if why else ""

@@ -12,7 +12,7 @@ from tutti.errors import INTERRUPTED, UserError
 from tutti.hosts import Host, host_of_mpirun, installed_hosts
 from tutti.probe_words import summary
 
-#: Exit status: all right; measured, but the predictions are worse than what is aimed at.
+#: Exit status: all right; the predictions are worse than what is aimed at, or nothing of use was measured.
 RIGHT, MISSED = 0, 1
 
 
@@ -26,11 +26,9 @@ class ProbeOptions(NamedTuple):
     #: Use this file instead of measuring.
     source: Optional[Path] = None
     validate: bool = False
-    ranks: List[int] = [2]  # noqa: RUF012
+    wanted: probe_validate.Wanted = probe_validate.Wanted()
     host: str = ""
     mpirun: str = ""
-    #: Time for each cell of the validation.
-    cell_seconds: float = 0.05
 
 
 def _host(options: ProbeOptions) -> Host:
@@ -62,14 +60,12 @@ def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Di
             hop = 0.0 if "hop" in document["shipped"] else float(document["model"]["hop"])
             # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
             variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
-            cells, notes = probe_validate.observe(
-                host, options.ranks, options.cell_seconds, hop, bar, variables
-            )
-        points = probe_validate.points_of(
-            cells, probe_validate.Predictor(file), probe_validate.usable_cores()
-        )
+            cells, notes = probe_validate.observe(host, options.wanted, hop, bar, variables)
+        points = probe_validate.points_of(cells, probe_validate.Predictor(file))
+    notes += probe_validate.without_points(points, options.wanted)
     if not points:
-        raise UserError("nothing could be compared: no algorithm was measured that the model predicts")
+        what = "no algorithm was measured that the model predicts"
+        raise UserError("; ".join(["nothing could be compared", *(notes or [what])]))
     if options.plot:
         files.draw(_predicted_file(options.plot), lambda path: probe_validate.draw(points, path))
     median, most = probe_validate.errors_of(points)
@@ -96,8 +92,14 @@ def command(options: ProbeOptions) -> int:
         files.check_picture(options.plot)
     if not options.source:
         with progress_bar(remaining=True) as bar:
-            lines, left_out = probe.measure(options.seconds, bar)
-        document, _ = probe.document(lines, left_out, probe.shipped_model(), options.seconds)
+            measured = probe.measure(options.seconds, bar)
+        document, fitted = probe.document(
+            measured.lines, measured.left_out, probe.shipped_model(), options.seconds
+        )
+        useless = probe.why_useless(document, fitted, measured.main_failure)
+        if useless:
+            print(f"tutti: {path} is not written: {useless}", file=sys.stderr)
+            return MISSED
     if path and not (options.source and path == options.source):
         files.write(path, json.dumps(document, indent=1) + "\n")
     if options.plot:

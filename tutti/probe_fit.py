@@ -121,21 +121,22 @@ def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
         locks = select(lines, "kernel_step", step="lock", **only)
         copies = select(lines, "kernel_step", step="copy", **only)
         accesses = select(lines, "kernel_step", step="access", **only)
-        if len(locks) < 2 or len(copies) < 2 or not accesses:
+        empties = select(lines, "kernel_step", step="empty", **only)
+        if len(locks) < 2 or len(copies) < 2 or not accesses or not empties:
             return None
         # One page is part of the access already.
         access = [(1.0, float(line["seconds"])) for line in accesses]
         _, page = _line_through(access + [(float(line["pages"]), float(line["seconds"])) for line in locks])
         start, whole_page = _line_through([(float(line["pages"]), float(line["seconds"])) for line in copies])
         page = min(max(page, 0.0), 0.95 * whole_page)
+        empty_call = statistics.median(float(line["seconds"]) for line in empties)
         found["both" if call is None else call] = {
-            "alpha": start,
+            # Where large copies scatter the line may begin below 0; a call that copies nothing does less than any.
+            "alpha": max(start, empty_call),
             "l": page,
             "beta": (whole_page - page) / PAGE,
             "page": whole_page,
-            "empty_call": statistics.median(
-                float(line["seconds"]) for line in select(lines, "kernel_step", step="empty", **only)
-            ),
+            "empty_call": empty_call,
             "access": statistics.median(float(line["seconds"]) for line in accesses),
             "worst_residual": max(
                 abs((start + whole_page * float(line["pages"])) / float(line["seconds"]) - 1)

@@ -7,23 +7,38 @@ import os
 import statistics
 import subprocess
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tutti.bench import BenchOptions, Cell
 from tutti.bench import measure as run_bench
-from tutti.bench_words import AlgorithmWords
+from tutti.bench_words import CHOSEN_AS, AlgorithmWords
 from tutti.errors import UserError
 from tutti.hosts import Host
 from tutti.library import find_tool
 from tutti.probe_words import time_text
 from tutti.sizes import human_bytes
 
-COLLECTIVES = ["bcast", "scatter", "gather", "allgather"]
-MECHANISMS = ["window", "cma"]
-LEAST_BYTES = 16 * 1024
-MOST_BYTES = 4 << 20
 #: What is aimed at, in per cent: the median error, and the 90th percentile.
 AIM = (25.0, 60.0)
+
+
+class Wanted(NamedTuple):
+    """What is forced and predicted; collectives and mechanisms are named as for `tutti bench`."""
+
+    ranks: Sequence[int] = (2,)
+    collectives: Sequence[str] = ("bcast", "scatter", "gather", "allgather")
+    mechanisms: Sequence[str] = ("window", "cma")
+    minimum_bytes: int = 16 * 1024
+    maximum_bytes: int = 4 << 20
+    #: Time for each cell.
+    seconds: float = 0.05
+
+    def sizes(self, collective: str) -> List[int]:
+        """Those that the benchmark measures of a collective."""
+        if collective == "barrier":
+            return [0]
+        sizes = [self.minimum_bytes << shift for shift in range(0, 64, 2)]
+        return [size for size in sizes if size <= self.maximum_bytes]
 
 
 class Point(NamedTuple):
@@ -50,7 +65,7 @@ class Observed(NamedTuple):
     notes: List[str]
 
 
-def timings_of(ranks: List[int]) -> Dict[str, List[int]]:
+def timings_of(ranks: Sequence[int]) -> Dict[str, List[int]]:
     """Which numbers of ranks are timed how, as `tutti bench --timing` has it: predictions are for the call alone, and
     where ranks share cores only barriers keep what lies between calls apart from it."""
     timings: Dict[str, List[int]] = {}
@@ -61,13 +76,12 @@ def timings_of(ranks: List[int]) -> Dict[str, List[int]]:
 
 def observe(
     host: Host,
-    ranks: List[int],
-    seconds: float,
+    wanted: Wanted,
     hop: float,
     progress: Callable[[str, float], None],
     variables: Optional[Dict[str, str]] = None,
 ) -> Observed:
-    """The cells of `tutti bench --algorithms all --mechanisms window,cma`.
+    """The cells of `tutti bench --algorithms all --mechanisms ...`.
 
     Virtual machines move their processors about, which changes what a flag and a copy cost by factors. So only that
     counts which is measured while a flag takes about as long as for the parameters (hop, in seconds; 0: everything).
@@ -75,12 +89,12 @@ def observe(
     """
     cells: List[Cell] = []
     failures: List[str] = []
-    timings = timings_of(ranks)
+    timings = timings_of(wanted.ranks)
     for part, (timing, some) in enumerate(timings.items()):
         options = BenchOptions(
-            ranks=some, collectives=COLLECTIVES, minimum_bytes=LEAST_BYTES, maximum_bytes=MOST_BYTES, seconds=seconds,
-            timing=timing, algorithms=AlgorithmWords("all"), mechanisms=list(MECHANISMS), state_flag_us=1e6 * hop,
-            variables=variables or {},
+            ranks=some, collectives=list(wanted.collectives), minimum_bytes=wanted.minimum_bytes,
+            maximum_bytes=wanted.maximum_bytes, seconds=wanted.seconds, timing=timing, algorithms=AlgorithmWords("all"),
+            mechanisms=list(wanted.mechanisms), state_flag_us=1e6 * hop, variables=variables or {},
         )  # fmt: skip
 
         def advance(title: str, done: float, part: int = part) -> None:
@@ -89,7 +103,7 @@ def observe(
         cells += run_bench([host], options, advance, failures.append)
     if failures:
         raise UserError("; ".join(failures))
-    missing = _missing(cells, ranks)
+    missing = _missing(cells, wanted)
     if not cells:
         raise UserError(
             f"nothing was measured: the machine was never in the state in which a flag takes {time_text(hop)}, as for "
@@ -99,15 +113,14 @@ def observe(
     return Observed(cells, notes)
 
 
-def _missing(cells: List[Cell], ranks: List[int]) -> List[str]:
+def _missing(cells: List[Cell], wanted: Wanted) -> List[str]:
     """What should have been measured and was not: the state of the parameters did not come back."""
     found = {(str(cell["collective"]), int(cell["ranks"]), int(cell["bytes"])) for cell in cells}
-    sizes = [size for size in (LEAST_BYTES << shift for shift in range(0, 64, 2)) if size <= MOST_BYTES]
     return [
         f"{collective} of {human_bytes(size)} with {count} ranks"
-        for collective in COLLECTIVES
-        for count in ranks
-        for size in sizes
+        for collective in wanted.collectives
+        for count in wanted.ranks
+        for size in wanted.sizes(collective)
         if (collective, count, size) not in found
     ]
 
@@ -122,26 +135,13 @@ class Predictor:
         self._words = [str(tool), *(["--probe", str(probe)] if probe else [])]
         self._known: Dict[Tuple[Any, ...], Dict[str, float]] = {}
 
-    def of(
-        self, collective: str, size: int, ranks: int, ranks_per_core: float, reach: str
-    ) -> Dict[str, float]:
-        """Seconds by algorithm, as TUTTI_ALGORITHM writes it ("throttled,k=2")."""
-        key = (collective, size, ranks, ranks_per_core, reach)
+    def of(self, cell: Cell) -> Dict[str, float]:
+        """Seconds by algorithm, as TUTTI_ALGORITHM writes it ("throttled,k=2"), for the shape that a cell was measured
+        in, with its own size instead of one for all of its class."""
+        key = tuple(shape_words(cell))
         if key not in self._known:
-            words = [
-                "--collective",
-                collective,
-                "--bytes",
-                str(size),
-                "--ranks",
-                str(ranks),
-                "--reach",
-                reach,
-            ]
-            # Cells in slots are of cma: there the kernel copies what does not fit a slot.
-            words += ["--ranks-per-core", f"{ranks_per_core:g}", *(["--cma"] if reach == "staged" else [])]
             done = subprocess.run(
-                [*self._words, *words],
+                [*self._words, *key],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",
@@ -166,26 +166,46 @@ def reach_of(cell: Cell) -> str:
     return {"window": "mapped", "xpmem": "mapped", "cma": "kernel"}.get(str(cell["mechanism"]), "staged")
 
 
-def points_of(cells: List[Cell], predictor: Predictor, cores: int) -> List[Point]:
+def shape_words(cell: Cell) -> List[str]:
+    """The shape of a cell as `tutti-predict` takes it."""
+    collective = str(cell["collective"])
+    return [
+        "--collective", CHOSEN_AS.get(collective, collective), "--bytes", str(cell["chosen_bytes"]),
+        "--ranks", str(cell["ranks"]), "--levels", str(cell["levels"]),
+        "--ranks-per-core", f"{float(cell['ranks_per_core']):g}", "--reach", reach_of(cell),
+        # Without a window, the kernel copies what does not fit a slot.
+        *(["--cma"] if cell["asked_mechanism"] == "cma" else []),
+    ]  # fmt: skip
+
+
+def points_of(cells: List[Cell], predictor: Predictor) -> List[Point]:
     """Observed and predicted side by side, for what was forced by name."""
     points = []
     for cell in cells:
         if str(cell.get("asked") or "auto") == "auto" or not cell.get("checked"):
             continue
-        ranks = int(cell["ranks"])
-        # Cells with cma forced have no window, so what is not copied by the kernel goes through slots.
-        seconds = predictor.of(
-            str(cell["collective"]), int(cell["bytes"]), ranks, max(1.0, ranks / cores), reach_of(cell)
-        ).get(str(cell["asked"]))
-        if seconds is None:
+        seconds = predictor.of(cell).get(str(cell["asked"]))
+        # A call during which ranks only wait may come out as 0 between barriers.
+        if seconds is None or float(cell["tutti_us"]) <= 0:
             continue
         points.append(
             Point(
-                str(cell["collective"]), str(cell["asked"]), str(cell["asked_mechanism"]), ranks, int(cell["bytes"]),
-                seconds, 1e-6 * float(cell["tutti_us"]),
+                str(cell["collective"]), str(cell["asked"]), str(cell["asked_mechanism"]), int(cell["ranks"]),
+                int(cell["bytes"]), seconds, 1e-6 * float(cell["tutti_us"]),
             )
         )  # fmt: skip
     return points
+
+
+def without_points(points: List[Point], wanted: Wanted) -> List[str]:
+    """What is to be said of mechanisms that nothing was measured by."""
+    missing = [name for name in wanted.mechanisms if not any(point.mechanism == name for point in points)]
+    if not missing:
+        return []
+    return [
+        f"nothing was measured by {', '.join(missing)}: it cannot be used here (tutti doctor says why), or messages of "
+        "these sizes travel in slots"
+    ]
 
 
 def percentile(values: List[float], part: float) -> float:
@@ -232,8 +252,9 @@ def draw(points: List[Point], path: Path) -> None:
     from matplotlib import pyplot
 
     ranks = sorted({point.ranks for point in points})
-    columns = [(mechanism, count) for count in ranks for mechanism in MECHANISMS]
-    collectives = [name for name in COLLECTIVES if any(point.collective == name for point in points)]
+    mechanisms = list(dict.fromkeys(point.mechanism for point in points))
+    columns = [(mechanism, count) for count in ranks for mechanism in mechanisms]
+    collectives = list(dict.fromkeys(point.collective for point in points))
     figure, grid = pyplot.subplots(
         len(collectives), len(columns), figsize=(4.6 * len(columns) + 1.5, 3.2 * len(collectives)), squeeze=False,
         layout="constrained",
@@ -248,13 +269,15 @@ def draw(points: List[Point], path: Path) -> None:
             for number, name in enumerate(names):
                 rows = sorted((p for p in some if p.algorithm == name), key=lambda p: p.bytes)
                 colour = pyplot.get_cmap("tab20")(number % 20)
-                xs = [p.bytes for p in rows]
+                xs = [max(1, p.bytes) for p in rows]  # a barrier has no size
                 axes.plot(xs, [1e6 * p.predicted for p in rows], "-", color=colour, linewidth=1.1, label=name)
                 axes.plot(xs, [1e6 * p.observed for p in rows], "o", color=colour, markersize=3.5)
             axes.set_xscale("log", base=2)
             axes.set_yscale("log", base=10)
             sizes = sorted({p.bytes for p in some})
-            axes.set_xticks(sizes, [human_bytes(size) for size in sizes], fontsize=7)
+            axes.set_xticks(
+                [max(1, size) for size in sizes], [human_bytes(size) for size in sizes], fontsize=7
+            )
             axes.grid(True, which="major", alpha=0.3)
             axes.set_title(f"{collective}, {mechanism}, {count} ranks", fontsize=9)
             axes.set_ylabel("us: line predicted, dot observed", fontsize=7)

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/copy.h"
+#include "base/settings.h"
 #include "memory/stream.h"
-#include "memory/xpmem.h"
 #include "probe/team.h"
 #include "processors.h"
 #include "reduction/reduction.h"
@@ -125,6 +125,12 @@ bool kernel_copies_work(std::string& reason) {
     reason = problem.what();
     return false;
   }
+}
+
+std::optional<memory::Xpmem> usable_xpmem(std::string& reason) {
+  Log log;
+  log.set_quiet(true);  // the library says what is wrong with a setting
+  return memory::load_xpmem(Settings::from_environment(environ, log).xpmem_device, reason);
 }
 
 std::vector<double> kernel_step(const Probing& probing, const std::vector<int>& processors, KernelStep step,
@@ -372,7 +378,7 @@ namespace {
 /// What the reader loads from: the owner's pool, where that is attached by xpmem.
 const std::byte* attach_pool(Member& member, std::byte* pool, std::size_t bytes) {
   std::string reason;
-  const auto xpmem = memory::load_xpmem("/dev/xpmem", reason);
+  const auto xpmem = usable_xpmem(reason);
   if (!xpmem) throw std::runtime_error(reason);
   const bool owner = member.index() % 2 == 0;
   if (owner) member.state().segment[member.index()] = memory::expose_address_space(*xpmem);

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "clock.h"
+#include "memory/xpmem.h"
 
 namespace tutti::bench {
 
@@ -28,6 +30,9 @@ struct Probing {
 
 /// Whether processes here may copy from each other by the kernel; if not, why.
 bool kernel_copies_work(std::string& reason);
+
+/// libxpmem where the library would use it, too: TUTTI_XPMEM_DEVICE names the device. Empty, with the reason, if not.
+std::optional<memory::Xpmem> usable_xpmem(std::string& reason);
 
 /// processors: of the caller and of the owner of the pages. What is read the owner has just written; what is written to
 /// it has not touched since.

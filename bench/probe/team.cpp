@@ -50,7 +50,9 @@ class Children {
   state.process[index] = getpid();
   int status = 0;
   try {
-    if (!bind_to(processors[static_cast<std::size_t>(index)])) throw std::runtime_error("binding is refused");
+    if (!bind_to(processors[static_cast<std::size_t>(index)]))
+      throw std::runtime_error(std::string("processes cannot be bound to processors (sched_setaffinity: ") +
+                               std::strerror(errno) + ")");
     Member member(state, index, static_cast<int>(processors.size()), crowded);
     body(member);
   } catch (const std::exception& problem) {

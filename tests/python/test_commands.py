@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_probes
 import pytest
 import typer.main
 from conftest import started_with, until
@@ -23,6 +24,8 @@ from tutti.host_knobs import DEFAULT
 from tutti.hosts import Host, installed_hosts
 from tutti.info import TOOLS
 from tutti.library import find_tool
+from tutti.probe import document as probe_document
+from tutti.probe import shipped_model
 from tutti.program import ABI_NAMES
 from tutti.tune import Outcome
 from tutti.tune_command import _show
@@ -125,6 +128,11 @@ def test_options_that_the_documents_mention_exist():
         (["bench", "--plot", "speed.jpeg2"], "expected a name that ends in .png, .svg or .pdf"),
         (["probe", "--seconds", "nan"], "--seconds nan"),
         (["probe", "--host", "mpich"], "--host goes with --validate"),
+        (["probe", "--max", "1M"], "--max goes with --validate"),
+        (["probe", "--validate", "--min", "8M"], "--max 4M: less than --min 8M"),
+        (["probe", "--validate", "-c", "bcsat"], "--collectives bcsat: no such collective"),
+        (["probe", "--validate", "--mechanisms", "knem"], "--mechanisms knem: expected some of"),
+        (["probe", "--validate", "--mechanisms", ","], "--mechanisms: expected some of"),
         (["probe", "--validate", "--host", "lam"], "--host lam: not installed"),
         (["probe", "--output", "{folder}"], "it is a folder"),
         (["probe", "--plot", "probe"], "expected a name that ends in"),
@@ -214,6 +222,10 @@ def test_commands_work_in_poor_surroundings(tutti, tmp_path, variables):
 STOPPABLE = {
     "bench": (["bench", "--host", "{host}", "-n", "2", "-c", "bcast", "--seconds", "60"], "tutti-bench-"),
     "probe": (["probe", "--seconds", "60"], "tutti-probe-measure"),
+    "validate": (
+        ["probe", "--from", "{probe}", "--validate", "--host", "{host}", "-c", "all"],
+        "tutti-bench-",
+    ),
 }
 
 
@@ -224,8 +236,14 @@ def test_a_signal_ends_a_command_and_all_that_it_started(tmp_path, command, numb
     words, program = STOPPABLE[command]
     mark = f"MARK={tmp_path}"
     environment = {**os.environ, "MARK": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    known = tmp_path / "known.json"
+    known.write_text(
+        json.dumps(probe_document([made_probes.line("turn", 2e-6)], [], shipped_model(), 1)[0]),
+        encoding="utf-8",
+    )
+    words = [word.format(host=installed_hosts()[0].name, probe=known) for word in words]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tutti", *[word.format(host=installed_hosts()[0].name) for word in words]],
+        [sys.executable, "-m", "tutti", *words],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True,
     )  # fmt: skip
     until(lambda: any(program in name for name in started_with(mark)))

@@ -6,9 +6,7 @@ The texts in golden/ are written anew with UPDATE_GOLDEN=1.
 import ctypes
 import json
 import os
-import platform
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -16,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from call_filters import KILL, MBIND, MEMFD, READV, REFUSE_EPERM, needs_filters, run_filtered
 from described_machine import NAMES, DescribedMachine, script
 from rich.console import Console
 
@@ -452,50 +451,24 @@ def test_a_library_that_cannot_be_loaded_fails_with_the_loaders_words(fakes):
 
 # --- the kernel itself -----------------------------------------------------------------------------------------------
 
-_ALLOW, _REFUSE_EPERM, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
-_READV, _MBIND, _MEMFD = 310, 237, 319
-
 
 def filtered_trials(rules):
     """run_trials in a process under a system-call filter. rules: number of a call -> what is done about it."""
-    program = b"".join(
-        struct.pack("HBBI", *instruction)
-        for instruction in [
-            (0x20, 0, 0, 0),  # load the call's number
-            *[
-                step
-                for call, verdict in rules.items()
-                for step in ((0x15, 0, 1, call), (0x06, 0, 0, verdict))
-            ],
-            (0x06, 0, 0, _ALLOW),
-        ]
-    )
-    code = f"""
-import ctypes, json, sys
-sys.path.insert(0, {str(ROOT)!r})
+    done = run_filtered(
+        rules,
+        """
+import json
 from tutti.trials import run_trials
-class Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
-libc = ctypes.CDLL(None, use_errno=True)
-rules = {program!r}
-ctypes.create_string_buffer(rules)
-program = Program(len(rules) // 8, rules)
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(program), 0, 0): sys.exit(77)
-print(json.dumps({{name: [trial.worked, trial.detail] for name, trial in run_trials().items()}}))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    if done.returncode == 77:
-        pytest.skip("this kernel takes no system-call filter")
+print(json.dumps({name: [trial.worked, trial.detail] for name, trial in run_trials().items()}))
+""",
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-needs_filters = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls of x86-64")
-
-
 @needs_filters
 def test_calls_that_a_filter_refuses_are_found():
-    trials = filtered_trials({_READV: _REFUSE_EPERM, _MBIND: _REFUSE_EPERM})
+    trials = filtered_trials({READV: REFUSE_EPERM, MBIND: REFUSE_EPERM})
     assert trials["cma"] == [False, "process_vm_readv: EPERM (Operation not permitted)"]
     assert trials["cma-child"][0] is False
     assert trials["mbind"] == [False, "mbind: EPERM (Operation not permitted)"]
@@ -504,7 +477,7 @@ def test_calls_that_a_filter_refuses_are_found():
 
 @needs_filters
 def test_a_filter_that_kills_is_survived_and_named():
-    trials = filtered_trials({_MBIND: _KILL})
+    trials = filtered_trials({MBIND: KILL})
     assert trials["mbind"] == [False, "mbind: the process was ended by SIGSYS"]
     assert trials["memfd"][0] is True
     assert trials["cma"][0] is None
@@ -513,7 +486,7 @@ def test_a_filter_that_kills_is_survived_and_named():
 
 @needs_filters
 def test_without_memfd_nothing_is_shared_and_the_rest_is_still_tried():
-    trials = filtered_trials({_MEMFD: _REFUSE_EPERM})
+    trials = filtered_trials({MEMFD: REFUSE_EPERM})
     assert trials["memfd"][0] is False
     assert trials["window"][0] is False
     assert trials["descriptors"][0] is None

@@ -1,4 +1,7 @@
-"""`tutti probe`: fits of measurements whose answer is known, the file, what is said, the real program for a moment."""
+"""`tutti probe`: fits of measurements whose answer is known, the file, what is said, the real program for a moment.
+
+test_probe_validate.py has --validate.
+"""
 
 import json
 import os
@@ -9,15 +12,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from call_filters import REFUSE_EPERM, SET_AFFINITY, needs_filters, run_filtered
 from conftest import started_with, until
+from made_probes import ALPHA, BETA, BETA_WRITE, LINEAR, PAGE, SQUARE, K, M, line, measurements
 from typer.testing import CliRunner
 
-from tutti import files, probe, probe_validate
+from tutti import files, probe
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.library import find_tool
 from tutti.probe_fit import combine_passes, fit, fit_gamma, select
-from tutti.probe_validate import Point, errors_of, percentile, report
 from tutti.probe_words import summary, time_text
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -38,70 +42,12 @@ needs_predict = pytest.mark.skipif(
     find_tool("tutti-predict", "tools") is None, reason="tutti-predict is not built"
 )
 
-K, M = 1 << 10, 1 << 20
-ALPHA, PAGE, BETA, BETA_WRITE = 2e-6, 2e-7, 5e-11, 4e-11
-SQUARE, LINEAR = 0.3, 0.7
 
-
-def line(measure, seconds, **of):
-    return {
-        "measure": measure,
-        **of,
-        "seconds": seconds,
-        "lower": 0.99 * seconds,
-        "upper": 1.01 * seconds,
-        "samples": 99,
-    }
-
-
-def measurements():
-    """What a machine of four cores would give that follows the model to the letter."""
-    lines = [
-        {"measure": "machine", "processor": "Test Processor", "cores": 4, "units": 4, "topology": "1 socket, 4 cores",
-         "l2_bytes": 512 * K, "l3_bytes": 32 * M, "processors": []}
-    ]  # fmt: skip
-    for call, beta in (("process_vm_readv", BETA), ("process_vm_writev", BETA_WRITE)):
-        lines.append(line("kernel_step", 5e-7, call=call, step="empty", pages=1))
-        lines.append(line("kernel_step", ALPHA + PAGE, call=call, step="access", pages=1))
-        for pages in (4, 16, 64, 256):
-            lines.append(line("kernel_step", ALPHA + pages * PAGE, call=call, step="lock", pages=pages))
-        for pages in (1, 4, 16, 64, 256, 1024):
-            seconds = ALPHA + pages * (PAGE + 4096 * beta)
-            lines.append(line("kernel_step", seconds, call=call, step="copy", pages=pages))
-    for size in (16 * K, 64 * K, 256 * K, M, 4 * M, 8 * M, 16 * M, 32 * M):
-        beyond = max(0.0, 1 - 8 * M / (2 * size))
-        lines.append(line("mapped_copy", size * (3e-11 + beyond * 6e-11), copy="read", bytes=size))
-    for size in (16 * K, 64 * K, 256 * K, M, 4 * M):
-        lines.append(line("mapped_copy", size * 2e-11, copy="own", bytes=size))
-        lines.append(line("mapped_copy", size * 1e-10, copy="slot", bytes=size))
-        lines.append(line("spilled_copy", size * 4e-11, bytes=size))
-        lines.append(line("mapped_copy", size * 1.1e-10, copy="stream", bytes=size))
-        lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
-        lines.append(line("mapped_streams", size * 1.2e-10, bytes=size, processors=4))
-        lines.append(line("staged_copy", size * 9e-11, bytes=size))
-    lines += [line("turn", 1.8e-6), line("expose", 3e-8)]
-    lines.append(line("reduction", 16 * K * 4e-11, kernel="sum f64", sources=2, bytes=16 * K))
-    for c in (1, 2, 3, 4):
-        gamma = SQUARE * c * c + LINEAR * c
-        for pages in (64, 256):
-            lines.append(
-                line("readers", ALPHA + PAGE + pages * PAGE * gamma, pattern="same", readers=c, bytes=4096 * pages,
-                     lock_only=True)
-            )  # fmt: skip
-        seconds = ALPHA + 256 * (PAGE * gamma + 4096 * BETA)
-        lines.append(line("readers", seconds, pattern="same", readers=c, bytes=M, lock_only=False))
-    for a in range(4):
-        for b in range(4):
-            if a != b:
-                lines.append(line("hop", 1e-7 if abs(a - b) == 1 else 1.5e-7, **{"from": a, "to": b}))
-                lines.append(line("core_copy", M * 3e-11, **{"from": a, "to": b, "bytes": M}))
-    for way in ("mapped", "cma", "staged"):
-        for cold in (False, True):
-            for pairs in (1, 2):
-                lines.append(
-                    line("pairs", 1e-4 * pairs, where="inside", way=way, cold=cold, pairs=pairs, bytes=M)
-                )
-    return lines
+def cores_here():
+    """As hwloc counts them."""
+    words = [str(find_tool("tutti-topo", "tools")), "--ranks=1"]
+    done = subprocess.run(words, capture_output=True, check=True, stdin=subprocess.DEVNULL)
+    return json.loads(done.stdout)["machine"]["core_count"]
 
 
 def made(lines=None, left_out=()):
@@ -120,6 +66,32 @@ def test_the_fit_finds_the_parameters_that_the_measurements_were_made_from():
     }  # fmt: skip
     for name, value in expected.items():
         assert model[name] == pytest.approx(value, rel=0.02 if name != "hop" else 0.21), name
+
+
+@needs_predict
+def test_a_line_that_begins_below_zero_gives_the_time_of_an_empty_call(tmp_path):
+    rows = [row for row in measurements() if row["measure"] != "kernel_step" or row["step"] != "copy"]
+    for call in ("process_vm_readv", "process_vm_writev"):
+        rows += [
+            line("kernel_step", pages * (PAGE + 4096 * BETA) * (1 if pages < 64 else 1.3), call=call, step="copy",
+                 pages=pages)
+            for pages in (4, 16, 64, 256)
+        ]  # fmt: skip
+    document, fitted = probe.document(rows, [], probe.shipped_model(), 1)
+    assert document["model"]["kernel_start"] == pytest.approx(5e-7)
+    assert probe.why_useless({**document, "machine": {"cores": cores_here()}}, fitted, "") == ""
+    assert fit([row for row in rows if row.get("step") != "empty"]).kernel is None
+
+
+@needs_predict
+def test_a_file_that_the_library_would_refuse_is_not_worth_keeping():
+    document, fitted = probe.document(measurements(), [], probe.shipped_model(), 1)
+    document = {**document, "machine": {"cores": cores_here()}}
+    assert probe.why_useless(document, fitted, "") == ""
+    document["model"]["kernel_start"] = -1e-7
+    assert 'would refuse what was measured: "kernel_start" is -1e-07' in probe.why_useless(
+        document, fitted, ""
+    )
 
 
 def test_gamma_is_fitted_by_least_squares_with_its_residuals():
@@ -300,39 +272,6 @@ def test_help_has_examples_and_mistakes_are_explained(tmp_path):
         assert isinstance(refused.exception, UserError), words
 
 
-def points(*errors):
-    return [
-        Point("bcast", f"a{i}", "window", 2, 65536, 1e-6 * (1 + e / 100), 1e-6) for i, e in enumerate(errors)
-    ]
-
-
-def test_errors_are_counted_without_their_sign():
-    assert errors_of(points(10, -20, 30, 0)) == pytest.approx((15, 30))
-    assert percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.9) == 9
-    said = report(points(10, -20, 30, 0))
-    assert said[0] == "4 predictions: median error 15 %, 90th percentile 30 % (aim: 25 % and 60 %, reached)"
-    assert "a2" in said[2]
-    assert "not reached" in report(points(70, 80))[0]
-
-
-@needs_predict
-def test_predictions_are_the_library_s(tmp_path):
-    file = tmp_path / "probe.json"
-    shipped = probe.shipped_model()
-    document, _ = probe.document(measurements(), [], shipped, 1)
-    file.write_text(json.dumps(document), encoding="utf-8")
-    slow, fast = probe_validate.Predictor(file), probe_validate.Predictor(None)
-    cells = [
-        {"collective": "bcast", "asked": name, "asked_mechanism": "cma", "mechanism": "cma", "ranks": 2, "bytes": M,
-         "tutti_us": 300.0, "checked": True}
-        for name in ("auto", "direct-read", "knomial-read,k=1", "no-such-algorithm")
-    ]  # fmt: skip
-    found = probe_validate.points_of(cells, slow, 2)
-    assert [point.algorithm for point in found] == ["direct-read", "knomial-read,k=1"]
-    assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA), rel=0.05)
-    assert probe_validate.points_of(cells, fast, 2)[0].predicted != found[0].predicted
-
-
 @needs_predict
 def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_not_belong_here(tmp_path):
     file = tmp_path / "probe.json"
@@ -372,9 +311,157 @@ def test_a_short_probe_measures_and_writes(tmp_path):
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
     document = probe.read(file)
-    assert select(document["measurements"], "turn")
+    assert set(document["shipped"]) < set(document["model"])
     assert document["machine"]["cores"] >= 1
     assert str(file) in done.stdout
+
+
+def old_file(tmp_path):
+    file = tmp_path / "probe.json"
+    file.write_text("old", encoding="utf-8")
+    return file
+
+
+@needs_measure
+@needs_predict
+@needs_filters
+def test_where_binding_is_refused_one_line_says_so_and_the_old_file_stays(tmp_path):
+    file = old_file(tmp_path)
+    code = "from tutti.main import main; main(sys.argv[1:])"
+    words = ["probe", "--seconds", "2", "--output", str(file)]
+    done = run_filtered({SET_AFFINITY: REFUSE_EPERM}, code, *words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    why = "processes cannot be bound to processors (sched_setaffinity: Operation not permitted)"
+    assert re.match(
+        rf"tutti: {re.escape(str(file))} is not written: no parameter could be measured: (\d+) of \1 figures: "
+        rf"{re.escape(why)}; tutti doctor says",
+        done.stderr,
+    )
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
+
+
+@needs_predict
+def test_what_gives_no_parameter_or_is_refused_leaves_the_old_file(tmp_path, monkeypatch, tutti_here):
+    file = old_file(tmp_path)
+    machine = {**measurements()[0], "processor": "", "cores": cores_here()}
+    found = {
+        "no parameter could be measured: too slow": [machine, line("core_copy", 1.0, **{"from": 0, "to": 1})],
+        'would refuse what was measured: "hop" is 2': [machine, line("hop", 2.0, **{"from": 0, "to": 1})],
+    }
+    for says, lines in found.items():
+        measured = probe.Measured(lines, ["too slow"], "")
+        monkeypatch.setattr(probe, "measure", lambda *_, measured=measured: measured)
+        done = tutti_here("probe", "--output", file)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert says in done.stderr
+        assert file.read_text() == "old"
+
+
+def measured_here(*words, **variables):
+    """What tutti-probe-measure prints in one pass: the measurements, and what was left out."""
+    done = subprocess.run(
+        [str(find_tool("tutti-probe-measure", "bench")), "--passes", "1", *words],
+        env={**os.environ, **variables}, check=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    rows = [json.loads(row) for row in done.stdout.splitlines()]
+    left_out = [row["left_out"] for row in rows if "left_out" in row]
+    return [row for row in rows if "measure" in row], left_out
+
+
+def skip_if_incomplete(left_out):
+    if any("the time was over" in why for why in left_out):
+        pytest.skip("the machine is too busy")
+
+
+#: Of two cores: what a measurement is of, by its name.
+EVERYTHING = {
+    "kernel_step": {
+        (call, step, pages)
+        for call in ("process_vm_readv", "process_vm_writev")
+        for step, counts in {"empty": [1], "access": [1], "lock": [4, 16, 64, 256],
+                             "copy": [1, 4, 16, 64, 256, 1024]}.items()
+        for pages in counts
+    },
+    "readers": {
+        *((pattern, count, size, False) for pattern in ("same", "different", "everybody") for count in (1, 2)
+          for size in (16 * K, 64 * K, 256 * K, M) if (pattern, count) != ("everybody", 1)),
+        *(("same", count, size, True) for count in (1, 2) for size in (64 * K, 256 * K, M)),
+    },
+    "mapped_copy": {
+        *((copy, size) for copy in ("read", "own", "slot", "stream")
+          for size in (4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M)),
+        *(("read", size) for size in (8 * M, 16 * M, 32 * M)),
+    },
+    "pairs": {("inside", way, cold, 1) for way in ("mapped", "cma", "staged") for cold in (False, True)},
+    "reduction": {(kernel, sources) for kernel in ("sum f64", "sum f32", "max i32", "prod f64")
+                  for sources in (2, 4, 8)},
+    "turn": {(2,), (4,)},
+    "expose": {()},
+}  # fmt: skip
+#: The fields that say so.
+FIELDS = {
+    "kernel_step": ("call", "step", "pages"), "readers": ("pattern", "readers", "bytes", "lock_only"),
+    "mapped_copy": ("copy", "bytes"), "pairs": ("where", "way", "cold", "pairs"), "reduction": ("kernel", "sources"),
+    "turn": ("ranks_per_core",), "expose": (), "hop": ("from", "to"), "core_copy": ("from", "to", "bytes"),
+}  # fmt: skip
+
+
+@needs_measure
+@needs_predict
+def test_a_probe_of_two_cores_measures_everything_that_it_says():
+    here = measured_here("--only", "machine")[0][0]["processors"]
+    if len(here) < 2:
+        pytest.skip("one core")
+    one, other = (entry["processor"] for entry in here[:2])
+    lines, left_out = measured_here("--processors", f"{one},{other}", "--seconds", "12")
+    if any("copies by the kernel" in why for why in left_out):
+        pytest.skip("copies by the kernel are refused")
+    wanted = {
+        **EVERYTHING,
+        "hop": {(one, other), (other, one)},
+        "core_copy": {pair for size in (M, 100 * M) for pair in ((one, other, size), (other, one, size))},
+    }
+    found = {}
+    for measure, figures in wanted.items():
+        rows = select(lines, measure)
+        found[measure] = {tuple(row[field] for field in FIELDS[measure]) for row in rows}
+        assert found[measure] <= figures, measure
+    rows = [row for row in lines if row["measure"] != "machine"]
+    assert all(0 < row["lower"] <= row["seconds"] <= row["upper"] and row["samples"] > 0 for row in rows)
+    skip_if_incomplete(left_out)
+    assert found == wanted
+    document, _ = probe.document(combine_passes(lines), left_out, probe.shipped_model(), 12)
+    assert document["shipped"] == []
+    assert all(0 <= value < float("inf") for value in document["model"].values())
+    kernel, gamma = document["fits"]["kernel"], document["fits"]["gamma"]
+    for call in ("process_vm_readv", "process_vm_writev", "both"):
+        assert all(0 <= kernel[call][name] < float("inf") for name in ("alpha", "beta", "l"))
+    assert all(0 <= gamma[name] < float("inf") for name in ("square", "linear"))
+
+
+STAND_IN = REPOSITORY / "build" / "release" / "tests" / "mpi" / "stand_in"
+needs_stand_in = pytest.mark.skipif(
+    not (STAND_IN / "libxpmem.so.0").is_file(), reason="the stand-in for libxpmem is not built"
+)
+
+
+@needs_measure
+@needs_stand_in
+def test_copies_through_xpmem_follow_the_library_s_setting():
+    words = ("--only", "pairs", "--seconds", "5")
+    stand_in = {"LD_LIBRARY_PATH": str(STAND_IN), "TUTTI_XPMEM_DEVICE": "/dev/null"}
+    if len(measured_here("--only", "machine")[0][0]["processors"]) < 2:
+        pytest.skip("one core")
+    lines, left_out = measured_here(*words[:2], "--seconds", "1", TUTTI_XPMEM_DEVICE="/dev/no-such-device")
+    assert not select(lines, "pairs", way="xpmem")
+    assert "copies through xpmem: /dev/no-such-device: No such file or directory" in left_out
+    lines, left_out = measured_here(*words, **stand_in)
+    assert not any(why.startswith("copies through xpmem") for why in left_out)
+    skip_if_incomplete(left_out)
+    assert {row["cold"] for row in select(lines, "pairs", way="xpmem")} == {False, True}
+    _, left_out = measured_here(*words, **stand_in, XPMEM_STAND_IN_REFUSE="attach")
+    skip_if_incomplete(left_out)
+    assert any(why.endswith("(pairs of cores at once): xpmem cannot attach") for why in left_out)
 
 
 @needs_measure
@@ -395,52 +482,3 @@ def test_ctrl_c_in_a_terminal_leaves_no_process_and_no_file(tmp_path):
     assert (process.returncode, out, err) == (130, "", "tutti: stopped; no file was changed\n")
     until(lambda: not started_with(mark))
     assert not list(tmp_path.iterdir())
-
-
-def bench_that_gives(monkeypatch, left_out=(), failure=""):
-    """Stands for the benchmark; what it was asked for."""
-    asked = []
-
-    def bench(hosts, options, progress, failed):
-        asked.append(options)
-        if failure:
-            failed(failure)
-        return [
-            {"collective": name, "ranks": count, "bytes": size}
-            for name in options.collectives
-            for count in options.ranks
-            for size in (16 * K, 64 * K, 256 * K, M, 4 * M)
-            if (name, count, size) not in left_out
-        ]
-
-    monkeypatch.setattr(probe_validate, "run_bench", bench)
-    return asked
-
-
-def observe(ranks, hop=1e-7):
-    return probe_validate.observe(None, ranks, 0.1, hop, lambda title, done: None)
-
-
-def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
-    monkeypatch.setattr(probe_validate, "usable_cores", lambda: 4)
-    assert probe_validate.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
-    asked = bench_that_gives(monkeypatch)
-    assert observe([2, 8]).notes == []
-    assert [(some.timing, some.ranks) for some in asked] == [("calls", [2]), ("between-barriers", [8])]
-
-
-def test_only_what_is_measured_in_the_state_of_the_parameters_counts(monkeypatch):
-    asked = bench_that_gives(monkeypatch, left_out=[("scatter", 2, M)])
-    found = observe([2], hop=1.5e-7)
-    assert "--state-flag-us 0.15" in " ".join(asked[0].program_words("bcast"))
-    assert len(found.cells) == 5 * len(probe_validate.COLLECTIVES) - 1
-    assert found.notes == ["left out, since the machine was in another state: scatter of 1 MiB with 2 ranks"]
-    monkeypatch.setattr(probe_validate, "run_bench", lambda *_: [])
-    with pytest.raises(UserError, match="never in the state in which a flag takes 150 ns"):
-        observe([2], hop=1.5e-7)
-
-
-def test_a_benchmark_that_fails_ends_the_validation(monkeypatch):
-    bench_that_gives(monkeypatch, failure="the benchmark ended with status 1")
-    with pytest.raises(UserError, match="ended with status 1"):
-        observe([2])
