@@ -41,7 +41,8 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .remote_bytes = combined * bytes,
                              .slot_bytes = 2 * bytes,
                              .reduced_bytes = combined * bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .across = selection::Across::levels};
     },
     run};
 
