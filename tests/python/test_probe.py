@@ -16,7 +16,7 @@ from tutti import files, probe, probe_validate
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.library import find_tool
-from tutti.probe_fit import combine_passes, fit, fit_gamma, select
+from tutti.probe_fit import DISTANCES, combine_passes, fit, fit_gamma, select
 from tutti.probe_validate import Point, errors_of, percentile, report
 from tutti.probe_words import summary, time_text
 
@@ -402,6 +402,23 @@ def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_n
     here = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     assert not here["model_source"]["fits"]
     assert "Test Processor" in here["model_source"]["why_not"]
+
+
+@needs_measure
+def test_pairs_of_cores_say_what_they_share():
+    words = [
+        str(find_tool("tutti-probe-measure", "bench")),
+        "--only",
+        "hop",
+        "--passes",
+        "1",
+        "--seconds",
+        "3",
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    rows = [row for row in map(json.loads, done.stdout.splitlines()) if row.get("measure") == "hop"]
+    assert rows or len(os.sched_getaffinity(0)) < 2
+    assert all(row["shares"] in DISTANCES for row in rows)
 
 
 @needs_measure

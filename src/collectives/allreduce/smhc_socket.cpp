@@ -43,8 +43,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .remote_bytes = (combined + 2) * bytes,
                              .slot_bytes = 4 * bytes,
                              .reduced_bytes = combined * bytes,
-                             .exposures = 2,
-                             .across = selection::Across::levels};
+                             .exposures = 2};
     },
     run};
 

@@ -45,8 +45,7 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
           .exposures = levels,
           // In all the message is copied p times, and once more for each socket but the root's.
           .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, (3 * levels - 2) * bytes + last),
-          .common = true,
-          .across = selection::Across::levels};
+          .common = true};
     },
     run};
 

@@ -41,8 +41,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .remote_bytes = combined * bytes,
                              .slot_bytes = 2 * bytes,
                              .reduced_bytes = combined * bytes,
-                             .exposures = 2,
-                             .across = selection::Across::levels};
+                             .exposures = 2};
     },
     run};
 
