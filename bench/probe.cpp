@@ -31,6 +31,7 @@
 #include "selection/machine.h"
 #include "state_gate.h"
 #include "statistics.h"
+#include "topology/distance.h"
 #include "topology/machine.h"
 
 namespace {
@@ -75,6 +76,7 @@ class Plan {
     machine_ = topology::Machine::load("", error);
     if (!machine_) throw std::runtime_error(error);
     choose_processors();
+    begin_with_the_nearest();
     print(machine_line());
     cma_ = kernel_copies_work(reason_);
     if (!cma_) leave_out("copies by the kernel: " + reason_);
@@ -96,6 +98,7 @@ class Plan {
 
  private:
   void choose_processors();
+  void begin_with_the_nearest();
   ordered_json machine_line() const;
   void kernel_steps();
   void copies();
@@ -113,6 +116,14 @@ class Plan {
   const topology::ProcessingUnit* unit_of(int processor) const {
     const int at = machine_->find(processor);
     return at < 0 ? nullptr : &machine_->units()[static_cast<std::size_t>(at)];
+  }
+  /// By what two processors share; those that hwloc does not know share nothing.
+  topology::Distance distance_between(int one, int other) const {
+    const auto place_of = [&](int processor) {
+      const auto* const unit = unit_of(processor);
+      return unit ? topology::RankPlace{unit->domain, unit->core, -1} : topology::RankPlace{};
+    };
+    return topology::distance_between(place_of(one), place_of(other));
   }
   std::size_t cache_bytes() const { return machine_->l2_bytes() ? machine_->l2_bytes() : 512 * K; }
   /// Two processors: neighbours, the nearest there are.
@@ -149,6 +160,15 @@ void Plan::choose_processors() {
   if (processors_.empty()) processors_ = usable;
   if (siblings) leave_out(std::to_string(siblings) + " hardware threads that share a core with another one");
   if (refused) leave_out(std::to_string(refused) + " processing units that this process may not run on");
+}
+
+/// What is measured of two processors is then of the first two, which no others are nearer than.
+void Plan::begin_with_the_nearest() {
+  std::size_t first = 0;
+  const auto gap = [&](std::size_t i) { return distance_between(processors_[i], processors_[i + 1]); };
+  for (std::size_t i = 1; i + 1 < processors_.size(); ++i)
+    if (gap(i) < gap(first)) first = i;
+  std::rotate(processors_.begin(), processors_.begin() + static_cast<std::ptrdiff_t>(first), processors_.end());
 }
 
 double Plan::flag_now(const Clock& clock) const {
@@ -315,9 +335,11 @@ void Plan::pairs_of_cores() {
   const double share = 20.0 / static_cast<double>(all);
   for (const auto& [from, to] : small) {
     const std::vector<int> places{from, to};
-    add("flags between cores", share / 4, {{"measure", "hop"}, {"from", from}, {"to", to}},
+    const auto shares = topology::name_of(distance_between(from, to));
+    add("flags between cores", share / 4, {{"measure", "hop"}, {"from", from}, {"to", to}, {"shares", shares}},
         [=](const Probing& probing) { return flag_hop(probing, places); });
-    add("copies between cores", share / 2, {{"measure", "core_copy"}, {"from", from}, {"to", to}, {"bytes", 1 * M}},
+    add("copies between cores", share / 2,
+        {{"measure", "core_copy"}, {"from", from}, {"to", to}, {"shares", shares}, {"bytes", 1 * M}},
         [=](const Probing& probing) { return mapped_copy(probing, places, Copy::read, 1 * M, false); });
   }
   const std::size_t caches =
@@ -326,7 +348,12 @@ void Plan::pairs_of_cores() {
     const std::vector<int> places{from, to};
     const bool streaming = 100 * M * 2 >= caches;
     add("large copies between cores", share,
-        {{"measure", "core_copy"}, {"from", from}, {"to", to}, {"bytes", 100 * M}, {"streaming", streaming}},
+        {{"measure", "core_copy"},
+         {"from", from},
+         {"to", to},
+         {"shares", topology::name_of(distance_between(from, to))},
+         {"bytes", 100 * M},
+         {"streaming", streaming}},
         [=](const Probing& probing) { return mapped_copy(probing, places, Copy::read, 100 * M, streaming); });
   }
 }

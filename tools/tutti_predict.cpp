@@ -26,6 +26,7 @@
 #include "selection/machine.h"
 #include "selection/table.h"
 #include "selection/words.h"
+#include "topology/distance.h"
 #include "topology/machine.h"
 #include "topology/mapping.h"
 #include "topology/tree.h"
@@ -193,6 +194,19 @@ KnownTable table_of(const Options& options, const Settings& settings) {
   return table_of(options, options.table, std::move(parsed));
 }
 
+ordered_json json_of(const topology::DistanceShares& shares) {
+  ordered_json out = ordered_json::object();
+  for (const topology::Distance distance : topology::all_distances)
+    out[std::string(topology::name_of(distance))] = shares[topology::index_of(distance)];
+  return out;
+}
+
+ordered_json json_of(const topology::Distances& distances) {
+  return {{"widest", topology::name_of(distances.widest())},
+          {"pairs", json_of(distances.pairs)},
+          {"levels", json_of(distances.levels)}};
+}
+
 /// What the table has for a shape; null if nothing.
 ordered_json json_of(const selection::TableEntry* entry) {
   if (!entry) return nullptr;
@@ -282,6 +296,7 @@ Settings settings_for(Options& options, ordered_json& taken) {
 Surroundings surroundings_of(const Options& options, const Settings& settings) {
   int ranks = options.ranks, levels = options.levels;
   double ranks_per_core = options.ranks_per_core;
+  topology::Distances distances;
   if (!options.mapping.empty()) {
     std::string error;
     const auto spec = topology::parse_levels(options.hierarchy, error);
@@ -291,12 +306,14 @@ Surroundings surroundings_of(const Options& options, const Settings& settings) {
     const topology::Machine machine = machine_of(options);
     if (ranks == 0) ranks = machine.core_count();
     const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
-    levels = static_cast<int>(topology::build(placement, topology::choose_levels(*spec, placement), 0).levels.size());
+    const auto hierarchy = topology::build(placement, topology::choose_levels(*spec, placement), 0);
+    levels = static_cast<int>(hierarchy.levels.size());
+    distances = topology::distances(placement, hierarchy);
     if (ranks_per_core == 0) ranks_per_core = ranks_per_core_of(placement, ranks, placement.oversubscribed());
   }
   if (ranks < 1) throw UsageError("--ranks 0: expected a number of ranks, or --map as well");
   Surroundings surroundings =
-      tutti::surroundings_of(settings, ranks, levels, ranks_per_core > 0 ? ranks_per_core : 1.0);
+      tutti::surroundings_of(settings, ranks, levels, ranks_per_core > 0 ? ranks_per_core : 1.0, distances);
   if (!options.slot_bytes.empty()) surroundings.common.slot_bytes = size_of(options.slot_bytes, "--slot-bytes");
   std::string list = options.mechanisms;
   while (!list.empty()) {
@@ -394,7 +411,8 @@ ordered_json describe(Options options) {
     ordered_json told{{"shape",
                        {{"ranks", surroundings.common.ranks},
                         {"levels", surroundings.common.levels},
-                        {"ranks_per_core", surroundings.common.ranks_per_core}}}};
+                        {"ranks_per_core", surroundings.common.ranks_per_core},
+                        {"distances", json_of(surroundings.common.distances)}}}};
     told.update(sources);
     told["choices"] = overview(options, surroundings, knowledge);
     return told;
@@ -416,6 +434,7 @@ ordered_json describe(Options options) {
                       {"ranks", shape.ranks},
                       {"levels", shape.levels},
                       {"ranks_per_core", shape.ranks_per_core},
+                      {"distances", json_of(shape.distances)},
                       {"regular", shape.regular},
                       {"commutative", shape.commutative},
                       {"reach", selection::name_of(shape.reach)},

@@ -18,6 +18,8 @@ LEAST_BYTES = 16 * 1024
 CACHED_BYTES = 1 << 20
 #: What is larger goes past the caches of the rank that gets it.
 STREAMED_BYTES = 16 * 1024
+#: How far apart two cores are, by what they share, nearest first: "shares" of what is measured of a pair.
+DISTANCES = ("cache", "numa", "socket", "machine")
 #: Passes that differ by more were measured in different states of the machine.
 UNSTEADY = 1.5
 #: What a line has of its measurement; the rest says of what.
@@ -236,6 +238,35 @@ def _per_byte(
     )
 
 
+def by_distance(rows: List[Line]) -> Dict[str, List[Line]]:
+    """The measurements of pairs of cores by how far apart these are, nearest first; only distances that occur. Files of
+    the first versions do not say: theirs are all of one."""
+    if not all("shares" in row for row in rows):
+        return {DISTANCES[0]: rows} if rows else {}
+    found = {name: [row for row in rows if row["shares"] == name] for name in DISTANCES}
+    return {name: some for name, some in found.items() if some}
+
+
+def fit_distances(rows: List[Line], prefix: str) -> Dict[str, Tuple[float, float]]:
+    """How many times as long it takes between cores so far apart as between the nearest ones that were measured, and
+    the spread: by name of the parameter. What is farther takes no less; nothing is nearer than the nearest."""
+    groups = by_distance(rows)
+    if not groups:
+        return {}
+    medians = {
+        name: statistics.median(float(row["seconds"]) for row in some) for name, some in groups.items()
+    }
+    spreads = {name: max(spread_of(row) for row in some) for name, some in groups.items()}
+    nearest, *others = groups
+    nearer = DISTANCES[1 : DISTANCES.index(nearest) + 1]
+    factors = {f"{prefix}_{name}": (1.0, spreads[nearest]) for name in nearer}
+    factor = 1.0
+    for name in others:
+        factor = max(factor, medians[name] / medians[nearest])
+        factors[f"{prefix}_{name}"] = factor, spreads[name]
+    return factors
+
+
 def fit(lines: List[Line]) -> Fit:
     """The model of the machine that the measurements describe."""
     model: Dict[str, float] = {}
@@ -259,7 +290,13 @@ def fit(lines: List[Line]) -> Fit:
     if private > 0:
         model["private_cache"] = private
         spread["private_cache"] = 0.0
-    put("hop", single(select(lines, "hop")))
+    hops = select(lines, "hop")
+    put("hop", single(next(iter(by_distance(hops).values()), [])))
+    for name, factor in {
+        **fit_distances(hops, "hop"),
+        **fit_distances(select(lines, "core_copy", bytes=CACHED_BYTES), "byte"),
+    }.items():
+        put(name, factor)
     put("turn", single(select(lines, "turn")))
     put("expose", single(select(lines, "expose")))
     put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))

@@ -12,11 +12,13 @@ double ranks_per_core_of(const topology::Placement& placement, int ranks, bool o
   return std::max<double>(placement.ranks_per_core, ranks / cores);
 }
 
-Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core) {
+Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core,
+                             const topology::Distances& distances) {
   Surroundings surroundings;
   surroundings.common.ranks = ranks;
   surroundings.common.levels = std::max(1, levels);
   surroundings.common.ranks_per_core = ranks_per_core;
+  surroundings.common.distances = distances;
   surroundings.common.eager_max = settings.eager_max;
   surroundings.common.slot_bytes = slot_bytes_of(settings, ranks);
   surroundings.common.flat_max = settings.flat_max;

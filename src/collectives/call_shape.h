@@ -6,6 +6,7 @@
 
 #include "base/settings.h"
 #include "selection/model.h"
+#include "topology/distance.h"
 #include "topology/placement.h"
 
 namespace tutti {
@@ -23,8 +24,10 @@ struct Surroundings {
 /// How many ranks of the communicator take turns on a core; 1 where each has its own. oversubscribed: the node is.
 double ranks_per_core_of(const topology::Placement& placement, int ranks, bool oversubscribed);
 
-/// levels: depth of the hierarchy, 1 if it is flat. Without any mechanism: the caller adds those that there are.
-Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core);
+/// levels: depth of the hierarchy, 1 if it is flat. distances: by default all ranks share a cache. Without any mechanism:
+/// the caller adds those that there are.
+Surroundings surroundings_of(const Settings& settings, int ranks, int levels, double ranks_per_core,
+                             const topology::Distances& distances = {});
 
 /// Sizes are chosen for in classes (2^(k-1), 2^k]: a limit that is a power of two is inside its class. 0 and 1 are one.
 inline std::size_t size_class_of(std::size_t bytes) {

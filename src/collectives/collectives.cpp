@@ -69,7 +69,9 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
     : communicator_(communicator), knowledge_(knowledge) {
   const Node& node = communicator.node();
   const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
-  shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core).common;
+  shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core,
+                           communicator.distances())
+               .common;
   cached_bytes_ = static_cast<double>(node.cache_bytes);
 }
 

@@ -68,7 +68,9 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
   std::string error;
   const auto spec = topology::parse_levels(node.settings.hierarchy, error);
   levels_ = topology::choose_levels(spec.value_or(topology::LevelSpec{true, {}}), placement_);
-  depth_ = std::max<int>(1, static_cast<int>(topology::build(placement_, levels_, 0).levels.size()));
+  const topology::Hierarchy hierarchy = topology::build(placement_, levels_, 0);
+  depth_ = std::max<int>(1, static_cast<int>(hierarchy.levels.size()));
+  distances_ = topology::distances(placement_, hierarchy);
   if (node.settings.chunk != "auto") chunk_of_level_ = parse_chunks(node.settings.chunk);
   if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
   if (node.operations) node.operations->add(running_since_);

@@ -15,6 +15,7 @@
 #include "engine/node.h"
 #include "engine/ways.h"
 #include "sync/flag.h"
+#include "topology/distance.h"
 #include "topology/rank_blocks.h"
 #include "topology/tree.h"
 
@@ -303,6 +304,7 @@ class Communicator final : public sync::Party {
   const topology::RankBlocks& rank_blocks();
   /// Levels of the hierarchy; 1 if it is flat.
   int depth() const { return depth_; }
+  const topology::Distances& distances() const { return distances_; }
   /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
   std::size_t chunk_bytes(int level) const;
 
@@ -371,6 +373,7 @@ class Communicator final : public sync::Party {
   topology::Placement placement_;
   std::vector<topology::LevelKind> levels_;
   int depth_ = 1;
+  topology::Distances distances_;
   bool has_parted_ = false;
   std::array<std::vector<std::unique_ptr<topology::RankPlan>>, 2> plans_;  ///< by grouping and root
   std::vector<std::size_t> chunk_of_level_;

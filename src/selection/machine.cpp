@@ -45,7 +45,8 @@ int schema_version(const std::string& schema) {
 
 /// Files of the first versions have none of these; the shipped values hold then.
 bool came_later(std::string_view field) {
-  return field == "stream_byte" || field == "streams_byte";
+  return field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") || field == "byte_numa" ||
+         field == "byte_socket" || field == "byte_machine";
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -71,6 +72,7 @@ bool read_model(const json& section, Model& model, std::string& error) {
 
 std::span<const ModelField> model_fields() {
   constexpr double byte_least = 1e-13, byte_most = 1e-6;  // 10 TB/s to 1 MB/s
+  constexpr double factor_most = 1e3;
   static const std::array fields{
       ModelField{"hop", &Model::hop, 1e-9, 1e-3, "seconds from the store of a flag to the peer that sees it"},
       ModelField{"turn", &Model::turn, 1e-8, 1e-1, "seconds until a rank that shares its core runs"},
@@ -95,6 +97,14 @@ std::span<const ModelField> model_fields() {
       ModelField{"shared_cache", &Model::shared_cache, 1024, 1e18, "bytes that the caches of the node hold"},
       ModelField{"memory_byte", &Model::memory_byte, byte_least, byte_most,
                  "seconds a byte, copied from and to what has left the caches"},
+      ModelField{"hop_numa", &Model::hop_numa, 1, factor_most,
+                 "times hop, where two cores share a NUMA node and no cache"},
+      ModelField{"hop_socket", &Model::hop_socket, 1, factor_most, "the same where they share a socket only"},
+      ModelField{"hop_machine", &Model::hop_machine, 1, factor_most, "the same where they share no socket"},
+      ModelField{"byte_numa", &Model::byte_numa, 1, factor_most,
+                 "times a byte of another core's, where two cores share a NUMA node and no cache"},
+      ModelField{"byte_socket", &Model::byte_socket, 1, factor_most, "the same where they share a socket only"},
+      ModelField{"byte_machine", &Model::byte_machine, 1, factor_most, "the same where they share no socket"},
       ModelField{"expose", &Model::expose, 0, 1e-3, "seconds to expose a buffer and find the peers' ones"},
       ModelField{"kernel_start", &Model::kernel_start, 1e-9, 1e-2, "seconds to start a copy by the kernel (alpha)"},
       ModelField{"kernel_byte", &Model::kernel_byte, byte_least, byte_most, "seconds a byte it copies (beta)"},

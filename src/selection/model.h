@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "topology/distance.h"
+
 namespace tutti::selection {
 
 /// From so many bytes of a message or block on, stores into another rank's memory go past its caches.
@@ -37,6 +39,15 @@ struct Model {
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
 
+  // The above are of cores as near each other as cores are. What a hop takes as many times as long, and a byte of what
+  // is another core's, where two share no cache but a NUMA node, no NUMA node but a socket, nothing but the machine.
+  double hop_numa = 1.5;
+  double hop_socket = 2;
+  double hop_machine = 3;
+  double byte_numa = 1.25;
+  double byte_socket = 1.5;
+  double byte_machine = 2;
+
   // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
   // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one
   // rank.
@@ -50,6 +61,13 @@ struct Model {
   double gamma(double concurrency) const {
     return concurrency <= 1 ? 1.0 : kernel_gamma_square * concurrency * concurrency + kernel_gamma_linear * concurrency;
   }
+  /// The mean over such shares of the distances.
+  double hop_factor(const topology::DistanceShares& shares) const {
+    return shares[0] + shares[1] * hop_numa + shares[2] * hop_socket + shares[3] * hop_machine;
+  }
+  double byte_factor(const topology::DistanceShares& shares) const {
+    return shares[0] + shares[1] * byte_numa + shares[2] * byte_socket + shares[3] * byte_machine;
+  }
 };
 
 /// How buffers of a size are usually reached: loaded and stored, copied by the kernel, or through a copy of the owner.
@@ -58,10 +76,11 @@ enum class Reach { mapped, kernel, staged };
 /// The call as all ranks see it: only what is equal on all of them.
 struct Shape {
   int ranks = 2;
-  std::size_t bytes = 0;      ///< of the message; of one block where each rank has its own; of all for Reduce_scatter
-  bool regular = true;        ///< false: sizes differ between ranks, `bytes` is a guess that all share
-  int levels = 1;             ///< depth of the hierarchy
-  double ranks_per_core = 1;  ///< above 1 the ranks take turns
+  std::size_t bytes = 0;  ///< of the message; of one block where each rank has its own; of all for Reduce_scatter
+  bool regular = true;    ///< false: sizes differ between ranks, `bytes` is a guess that all share
+  int levels = 1;         ///< depth of the hierarchy
+  topology::Distances distances;  ///< between the ranks
+  double ranks_per_core = 1;      ///< above 1 the ranks take turns
   std::size_t eager_max = 0;
   std::size_t slot_bytes = 0;  ///< what an operation can send through its data area
   std::size_t flat_max = 0;
@@ -78,6 +97,13 @@ struct Shape {
   }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
+};
+
+/// How far the bytes of the slowest rank go, and the hops that it waits for.
+enum class Across {
+  farthest,  ///< bytes of one other rank, which is far away; so are the hops
+  all,       ///< bytes of all the others, or to them, near and far; some hops are far
+  levels,    ///< both from level to level of the hierarchy
 };
 
 /// What one rank, the root, does at the same time as the others do their work.
@@ -106,6 +132,7 @@ struct Cost {
   double held_bytes = 0;   ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
   bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
   Beside beside = {};   ///< what the root does meanwhile: the slower of both counts
+  Across across = Across::farthest;
 
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
@@ -130,7 +157,7 @@ struct Cost {
                              (beside.remote_bytes - beside.written_bytes) * price.read +
                              beside.written_bytes * price.written_alone;
     const double slower = std::max(work, meanwhile);
-    if (!shape.oversubscribed()) return slower + hops * model.hop;
+    if (!shape.oversubscribed()) return slower + hops * model.hop * model.hop_factor(hop_distances(shape));
     const double cores = shape.ranks / shared;
     const double all = workers > 0 ? workers : shape.ranks;
     // Where one rank leaves the work to the others, there is a core on which none rests.
@@ -144,6 +171,18 @@ struct Cost {
     double own, slot, read, exchanged, written, written_alone;
   };
 
+  static topology::DistanceShares widest(const Shape& shape) {
+    topology::DistanceShares one{};
+    one[index_of(shape.distances.widest())] = 1;
+    return one;
+  }
+  topology::DistanceShares hop_distances(const Shape& shape) const {
+    return across == Across::levels ? shape.distances.levels : widest(shape);
+  }
+  topology::DistanceShares byte_distances(const Shape& shape) const {
+    return across == Across::all ? shape.distances.pairs : hop_distances(shape);
+  }
+
   Prices prices(const Shape& shape, const Model& model, double shared) const {
     // The part of the data that is not in the caches any more when it is copied.
     const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
@@ -155,17 +194,18 @@ struct Cost {
     const bool spilled = held > model.private_cache;
     Prices price{};
     price.own = byte(spilled ? model.spilled_byte : model.copy_byte);
+    const double apart = model.byte_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself.
-    price.slot = std::max(byte(model.slot_byte), price.own);
-    price.read = byte(model.remote_byte);
-    price.exchanged = byte(model.exchange_byte);
+    price.slot = std::max(apart * byte(model.slot_byte), price.own);
+    price.read = apart * byte(model.remote_byte);
+    price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
     // Irregular blocks may be small. Where ranks share cores, whoever gets a small block past its caches has the others of
     // its core wait while it fetches that from memory: no faster than by other means.
     const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
     const bool streams = large && shape.bytes >= streamed_to_peers_min;
-    price.written_alone = streams ? model.stream_byte : byte(model.write_byte);
-    price.written = streams ? std::max(model.stream_byte, writers * model.streams_byte) : price.written_alone;
+    price.written_alone = apart * (streams ? model.stream_byte : byte(model.write_byte));
+    price.written = streams ? std::max(price.written_alone, writers * model.streams_byte) : price.written_alone;
     if (!shape.oversubscribed()) return price;
     // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one
     // of them, they are those of another core who finish last.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace tutti::topology {
 
@@ -17,12 +18,22 @@ RankPlace place_on_unit(const Machine& machine, int position) {
   return {unit.domain, unit.core, position};
 }
 
+/// Where the units of a mask are; an empty one stands for all units.
+std::vector<int> positions_in(const Machine& machine, const CpuSet& mask) {
+  std::vector<int> positions;
+  if (mask.empty()) {
+    positions.resize(machine.units().size());
+    std::iota(positions.begin(), positions.end(), 0);
+  }
+  for (const int os_index : mask.members())
+    if (const int position = machine.find(os_index); position >= 0) positions.push_back(position);
+  return positions;
+}
+
 RankPlace place_in_mask(const Machine& machine, const CpuSet& mask) {
   RankPlace place;
   bool first = true;
-  for (const int os_index : mask.members()) {
-    const int position = machine.find(os_index);
-    if (position < 0) continue;
+  for (const int position : positions_in(machine, mask)) {
     const RankPlace here = place_on_unit(machine, position);
     if (first) {
       place = here;

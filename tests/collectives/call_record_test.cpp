@@ -78,7 +78,8 @@ TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
     world.settings.explain = std::string("1");
     run_ranks(world, [&](int, Collectives& collectives) {
       const selection::Shape& mine = collectives.shape();
-      Surroundings surroundings = surroundings_of(world.settings, mine.ranks, mine.levels, mine.ranks_per_core);
+      Surroundings surroundings =
+          surroundings_of(world.settings, mine.ranks, mine.levels, mine.ranks_per_core, mine.distances);
       surroundings.window = surroundings.ranks_are_threads = reach == Reach::direct;
       surroundings.xpmem = reach == Reach::xpmem;
       surroundings.cma = reach == Reach::cma;

@@ -11,6 +11,12 @@
 namespace tutti {
 namespace {
 
+/// About as 2 sockets of 8 NUMA nodes have it.
+topology::Distances far_apart(int levels) {
+  const double each = 1.0 / levels;
+  return {{0, 0.06, 0.44, 0.5}, {levels > 3 ? each : 0, levels > 2 ? each : 0, levels > 1 ? each : 0, each}};
+}
+
 template <class Arguments>
 void expect_none_chosen(const char* collective) {
   const selection::Knowledge nothing_said;
@@ -23,21 +29,24 @@ void expect_none_chosen(const char* collective) {
       for (std::size_t bytes = 1; bytes <= std::size_t{1} << 30; bytes *= 2)
         for (const auto reach : {selection::Reach::mapped, selection::Reach::staged})
           for (const double ranks_per_core : {1.0, 2.0, 8.0})
-            for (const bool commutative : {false, true}) {
-              if (reach == selection::Reach::staged && bytes > shape.eager_max) continue;
-              // On crowded cores two levels take fewer turns than the four of some machines.
-              if (ranks_per_core > 1 && shape.levels > 2) continue;
-              shape.bytes = bytes;
-              shape.reach = reach;
-              shape.ranks_per_core = std::min<double>(ranks_per_core, shape.ranks);
-              shape.commutative = commutative;
-              const auto chosen =
-                  selection::choose(collective, algorithms_of<Arguments>(), shape, nothing_said).algorithm;
-              if (!chosen) continue;
-              ASSERT_NE(std::string(chosen->name).substr(0, 4), "smhc")
-                  << collective << " ranks " << shape.ranks << " levels " << shape.levels << " bytes " << bytes
-                  << " reach " << static_cast<int>(reach) << " ranks per core " << ranks_per_core;
-            }
+            for (const bool near : {true, false})
+              for (const bool commutative : {false, true}) {
+                if (reach == selection::Reach::staged && bytes > shape.eager_max) continue;
+                // On crowded cores two levels take fewer turns than the four of some machines.
+                if (ranks_per_core > 1 && shape.levels > 2) continue;
+                shape.distances = near ? topology::Distances() : far_apart(shape.levels);
+                shape.bytes = bytes;
+                shape.reach = reach;
+                shape.ranks_per_core = std::min<double>(ranks_per_core, shape.ranks);
+                shape.commutative = commutative;
+                const auto chosen =
+                    selection::choose(collective, algorithms_of<Arguments>(), shape, nothing_said).algorithm;
+                if (!chosen) continue;
+                ASSERT_NE(std::string(chosen->name).substr(0, 4), "smhc")
+                    << collective << " ranks " << shape.ranks << " levels " << shape.levels << " bytes " << bytes
+                    << " reach " << static_cast<int>(reach) << " ranks per core " << ranks_per_core
+                    << (near ? " near" : " far");
+              }
   }
 }
 

@@ -16,6 +16,13 @@ def line(measure, seconds, **of):
     }
 
 
+def pair_of(a, b):
+    """What two of the four cores share, and how many times as long a hop and a byte take as between the nearest."""
+    return {(0, 1): ("cache", 1, 1), (1, 2): ("numa", 1.2, 1.1), (2, 3): ("socket", 1.5, 1.3)}.get(
+        (min(a, b), max(a, b)), ("machine", 2.5, 2)
+    )
+
+
 def measurements():
     """What a machine of four cores would give that follows the model to the letter."""
     lines = [
@@ -55,8 +62,10 @@ def measurements():
     for a in range(4):
         for b in range(4):
             if a != b:
-                lines.append(line("hop", 1e-7 if abs(a - b) == 1 else 1.5e-7, **{"from": a, "to": b}))
-                lines.append(line("core_copy", M * 3e-11, **{"from": a, "to": b, "bytes": M}))
+                shares, hop, byte = pair_of(a, b)
+                pair = {"from": a, "to": b, "shares": shares}
+                lines.append(line("hop", hop * 1e-7, **pair))
+                lines.append(line("core_copy", M * byte * 3e-11, **pair, bytes=M))
     for way in ("mapped", "cma", "staged"):
         for cold in (False, True):
             for pairs in (1, 2):

@@ -228,6 +228,8 @@ def test_the_choice_is_the_fastest_that_can(collective):
     assert told["choice"]["reason"] == "model"
     assert told["shape"]["ranks"] == 160
     assert told["shape"]["levels"] == 3
+    assert told["shape"]["distances"]["widest"] == "machine"
+    assert sum(told["shape"]["distances"]["pairs"].values()) == pytest.approx(1)
     if collective != "barrier":
         assert told["shape"]["bytes"] == 65536
 

@@ -48,6 +48,20 @@ TEST(ProbeFile, GivesTheParametersAndWhereTheyAreFrom) {
   EXPECT_EQ(probe->date.substr(0, 4), "2026");
 }
 
+TEST(ProbeFile, WithoutDistancesIsOfAnOlderVersion) {
+  std::string text = file();
+  for (const char* field : {"hop_numa", "hop_socket", "hop_machine", "byte_numa", "byte_socket", "byte_machine"}) {
+    const auto at = text.find(std::string("\"") + field + "\"");
+    ASSERT_NE(at, std::string::npos);
+    text.erase(at, text.find(',', at) + 2 - at);
+  }
+  std::string error;
+  const auto probe = parse_probe(text, error);
+  ASSERT_TRUE(probe) << error;
+  EXPECT_EQ(probe->model.hop_machine, Model().hop_machine);
+  EXPECT_NE(error_of(with("hop_machine", "0.5")).find("hop_machine"), std::string::npos) << "nearer than the nearest";
+}
+
 TEST(ProbeFile, CutOffAnywhereIsRefused) {
   const std::string whole = file();
   for (std::size_t length = 0; length < whole.size(); ++length) error_of(whole.substr(0, length));

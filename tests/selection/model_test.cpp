@@ -175,6 +175,79 @@ TEST(Cost, WhatHasLeftTheCachesCostsWhatMemoryCosts) {
   EXPECT_NEAR(seconds(1000000) / 1000000, 3, 1e-3);
 }
 
+/// All pairs of ranks and all levels at one distance.
+topology::Distances all_at(topology::Distance distance) {
+  topology::Distances distances{{}, {}};
+  distances.pairs[index_of(distance)] = distances.levels[index_of(distance)] = 1;
+  return distances;
+}
+
+/// Half of the pairs share a cache, half nothing; of the levels it is three of four that share a cache.
+Shape spread_shape() {
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.distances = {{0.5, 0, 0, 0.5}, {0.75, 0, 0, 0.25}};
+  return shape;
+}
+
+TEST(Cost, HopsAndBytesOfTheFarthestCount) {
+  Model model;
+  model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
+  EXPECT_DOUBLE_EQ((Cost{.hops = 2, .remote_bytes = 10}.seconds(spread_shape(), model)), 2 * 5 + 10 * 3);
+}
+
+TEST(Cost, OfBytesOfAllOthersTheMeanDistanceCounts) {
+  Model model;
+  model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
+  const Cost cost{.hops = 2, .remote_bytes = 10, .across = Across::all};
+  EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * 5 + 10 * (0.5 * 1 + 0.5 * 3));
+}
+
+TEST(Cost, FromLevelToLevelTheMeanOfTheLevelsCounts) {
+  Model model;
+  model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
+  const Cost cost{.hops = 2, .remote_bytes = 10, .across = Across::levels};
+  EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * (0.75 + 0.25 * 5) + 10 * (0.75 + 0.25 * 3));
+}
+
+TEST(Cost, EachDistanceHasItsFactors) {
+  Model model;
+  model.hop = 1, model.remote_byte = 1;
+  model.hop_numa = 2, model.hop_socket = 3, model.hop_machine = 4;
+  model.byte_numa = 5, model.byte_socket = 6, model.byte_machine = 7;
+  const double expected[] = {1 + 1, 2 + 5, 3 + 6, 4 + 7};
+  for (const topology::Distance distance : topology::all_distances) {
+    Shape shape = shape_of(1, Reach::mapped);
+    shape.distances = all_at(distance);
+    for (const Across across : {Across::farthest, Across::all, Across::levels})
+      EXPECT_DOUBLE_EQ((Cost{.hops = 1, .remote_bytes = 1, .across = across}.seconds(shape, model)),
+                       expected[index_of(distance)])
+          << topology::name_of(distance);
+  }
+}
+
+TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
+  Model model;
+  model.byte_machine = 3;
+  Shape near = shape_of(10, Reach::mapped), far = near;
+  far.distances = all_at(topology::Distance::machine);
+  for (const Cost& own : {Cost{.copied_bytes = 10}, Cost{.reduced_bytes = 10}, Cost{.exposures = 2}})
+    EXPECT_EQ(own.seconds(far, model), own.seconds(near, model));
+  for (const Cost& others : {Cost{.remote_bytes = 10}, Cost{.remote_bytes = 10, .written_bytes = 10},
+                             Cost{.remote_bytes = 10, .exchanged_bytes = 10},
+                             Cost{.remote_bytes = 10, .either_bytes = 10}, Cost{.slot_bytes = 10}})
+    EXPECT_DOUBLE_EQ(others.seconds(far, model), 3 * others.seconds(near, model));
+}
+
+TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
+  Model model;
+  model.kernel_start = 1000, model.kernel_byte = 2, model.kernel_page = 4096, model.remote_byte = 1;
+  model.byte_machine = 3;
+  Shape far = shape_of(100, Reach::kernel);
+  far.distances = all_at(topology::Distance::machine);
+  const Cost cost{.remote_bytes = 100, .startups = 2};
+  EXPECT_DOUBLE_EQ(cost.seconds(far, model), 2 * 1000 + 100 * (2 + (3 - 1)) + 100);
+}
+
 TEST(Cost, ShippedParametersKnowNoLimitOfTheCaches) {
   const Model model;
   const Cost cost{.remote_bytes = 1};

@@ -46,6 +46,13 @@ TEST(Placement, UnknownAndUnboundMasksHaveNoDomains) {
   }
 }
 
+TEST(Placement, AnUnknownMaskIsInWhatTheWholeMachineHasInCommon) {
+  const Machine machine = machine_of("package:1 numa:2 core:2 pu:1");
+  const RankPlace place = place_by_affinity(machine, std::vector<CpuSet>{CpuSet{}}).ranks[0];
+  EXPECT_EQ(place.domain[index_of(LevelKind::socket)], 0);
+  EXPECT_EQ(place.domain[index_of(LevelKind::numa)], -1);
+}
+
 TEST(Placement, HyperthreadsOfOneCoreShareTheCore) {
   const Machine machine = machine_of("package:1 l3:1 core:2 pu:2");
   const Placement placement = place_by_affinity(machine, std::vector<CpuSet>{CpuSet{0, 1}, CpuSet{1}, CpuSet{1, 2}});

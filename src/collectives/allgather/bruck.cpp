@@ -60,7 +60,8 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = 2 * steps,
-                             .by_kernel = reach == selection::Reach::kernel};
+                             .by_kernel = reach == selection::Reach::kernel,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -53,7 +53,8 @@ selection::Cost cost(const selection::Shape& shape) {
           .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
           .exposures = 2,
           .startups = others,
-          .common = true};
+          .common = true,
+          .across = selection::Across::all};
 }
 
 }  // namespace

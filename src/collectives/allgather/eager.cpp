@@ -70,7 +70,8 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
                              .copied_bytes = bytes,
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

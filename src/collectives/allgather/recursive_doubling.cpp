@@ -82,7 +82,8 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = (fold ? 2.0 : 1.0) * steps,
-                             .by_kernel = reach == selection::Reach::kernel};
+                             .by_kernel = reach == selection::Reach::kernel,
+                             .across = selection::Across::all};
     },
     run};
 

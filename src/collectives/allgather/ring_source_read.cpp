@@ -70,7 +70,8 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = others,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

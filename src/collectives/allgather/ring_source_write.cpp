@@ -98,7 +98,8 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
                              .startups = others,
-                             .by_kernel = reach == selection::Reach::kernel};
+                             .by_kernel = reach == selection::Reach::kernel,
+                             .across = selection::Across::all};
     },
     run};
 

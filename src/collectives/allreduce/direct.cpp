@@ -78,7 +78,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .exposures = 1,
                              .startups = others * (1 + bytes / usual_block_bytes),
                              .concurrency = others,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -35,7 +35,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

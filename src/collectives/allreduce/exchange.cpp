@@ -78,7 +78,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 2 * shape.ranks + bytes / usual_block_bytes,
-                             .concurrency = static_cast<double>(shape.ranks)};
+                             .concurrency = static_cast<double>(shape.ranks),
+                             .across = selection::Across::all};
     },
     run,
     {},

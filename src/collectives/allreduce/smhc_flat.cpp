@@ -40,7 +40,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
                              .remote_bytes = shape.ranks * bytes,
                              .slot_bytes = 2 * bytes,
                              .reduced_bytes = shape.ranks * bytes,
-                             .exposures = 1};
+                             .exposures = 1,
+                             .across = selection::Across::all};
     },
     run};
 

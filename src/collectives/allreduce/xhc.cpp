@@ -72,7 +72,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
                              .reduced_bytes = 1.2 * bytes,
                              .exposures = 2,
                              .startups = eager ? 0.0 : levels * members + 2.2 * bytes / usual_block_bytes,
-                             .concurrency = members};
+                             .concurrency = members,
+                             .across = selection::Across::levels};
     },
     run};
 

@@ -105,7 +105,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
                              .copied_bytes = bytes,
                              .remote_bytes = steps * shape.ranks / 2 * bytes,
                              .slot_bytes = (shape.ranks - 1) * bytes,
-                             .exposures = 1};
+                             .exposures = 1,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -127,7 +127,8 @@ selection::Cost cost(const selection::Shape& shape) {
           .either_bytes = sent,
           .slot_bytes = shape.reach == selection::Reach::staged ? 2 * sent : 0.0,
           .exposures = 2,
-          .startups = others};
+          .startups = others,
+          .across = selection::Across::all};
 }
 
 }  // namespace

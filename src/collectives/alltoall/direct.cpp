@@ -121,7 +121,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
-                             .startups = others};
+                             .startups = others,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -79,7 +79,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
                              .written_bytes = stored,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
-                             .startups = others};
+                             .startups = others,
+                             .across = selection::Across::all};
     },
     run};
 

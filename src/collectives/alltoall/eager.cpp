@@ -77,7 +77,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_eager{
                              .rounds = 2,  // all wait for all
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
-                             .slot_bytes = others * bytes};
+                             .slot_bytes = others * bytes,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -81,7 +81,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .remote_bytes = steps * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? steps * bytes : 0.0,
                              .exposures = 2,
-                             .startups = steps};
+                             .startups = steps,
+                             .across = selection::Across::all};
     },
     run};
 

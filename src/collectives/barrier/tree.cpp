@@ -32,7 +32,8 @@ extern const selection::Algorithm<BarrierArguments> barrier_tree;
 const selection::Algorithm<BarrierArguments> barrier_tree{
     "tree", "nothing", [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
-      return selection::Cost{.hops = 2.0 * shape.levels, .rounds = 2.0 * shape.levels};
+      return selection::Cost{
+          .hops = 2.0 * shape.levels, .rounds = 2.0 * shape.levels, .across = selection::Across::levels};
     },
     run};
 

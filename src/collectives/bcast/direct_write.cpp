@@ -87,7 +87,8 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = readers,
-                             .workers = 1};
+                             .workers = 1,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -105,7 +105,8 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .startups = ranks,
                              // The mean over the bytes: p - 1 for one part of p, 1 for the others.
                              .concurrency = 2 * (ranks - 1) / ranks,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

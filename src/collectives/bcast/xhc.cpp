@@ -61,7 +61,8 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
                              .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1),
                              // Through slots it is copied once more.
                              .workers = eager ? (shape.ranks + levels - 1) / (2 * levels) : shape.ranks - 1.0,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::levels};
     },
     run};
 

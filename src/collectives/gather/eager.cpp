@@ -59,7 +59,8 @@ const selection::Algorithm<GatherArguments> gather_eager{
                              .remote_bytes = bytes * others,
                              // The root reads when all have written, those of a core one after the other.
                              .slot_bytes = bytes * std::max(1.0, shape.ranks_per_core),
-                             .workers = 1};
+                             .workers = 1,
+                             .across = selection::Across::all};
     },
     run};
 

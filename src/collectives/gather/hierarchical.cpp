@@ -108,7 +108,8 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .exposures = static_cast<double>(shape.levels),
                              .startups = copied,
                              .workers = static_cast<double>(shape.levels),
-                             .held_bytes = bytes * (shape.ranks + 1)};
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .across = selection::Across::levels};
     },
     run};
 

@@ -78,7 +78,8 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .exposures = 1,
                              .startups = others,
                              .workers = 1,
-                             .held_bytes = bytes * (shape.ranks + 1)};
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .across = selection::Across::all};
     },
     run};
 

@@ -39,7 +39,8 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .rounds = 1,
                              .remote_bytes = others * bytes / crowd,
                              .slot_bytes = bytes,
-                             .reduced_bytes = shape.ranks * bytes / crowd};
+                             .reduced_bytes = shape.ranks * bytes / crowd,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -60,7 +60,8 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
-                             .concurrency = static_cast<double>(shape.ranks)};
+                             .concurrency = static_cast<double>(shape.ranks),
+                             .across = selection::Across::all};
     },
     run,
     {},

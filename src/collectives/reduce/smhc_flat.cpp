@@ -38,7 +38,8 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes,
-                             .exposures = 1};
+                             .exposures = 1,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -53,7 +53,8 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .rounds = 2,  // all wait for all
                              .remote_bytes = others * bytes,
                              .slot_bytes = bytes,
-                             .reduced_bytes = bytes};
+                             .reduced_bytes = bytes,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -109,7 +109,8 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .reduced_bytes = bytes + blocks * bytes / shape.ranks,
                              .exposures = 2,
                              .startups = std::max(blocks, bytes / usual_block_bytes),
-                             .concurrency = blocks};
+                             .concurrency = blocks,
+                             .across = selection::Across::levels};
     },
     run};
 

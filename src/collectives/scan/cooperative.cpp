@@ -100,7 +100,8 @@ const selection::Algorithm<ScanArguments> scan_cooperative{
                                .exposures = 2,
                                .startups = sources * std::max(1.0, bytes / usual_block_bytes),
                                .concurrency = static_cast<double>(shape.ranks - 1),
-                               .common = true};
+                               .common = true,
+                               .across = selection::Across::all};
       }
       // As by direct, or a little less, where it may pay to divide; else the looks at that way cost more than they
       // find.

@@ -71,7 +71,8 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
                              .concurrency = static_cast<double>(shape.ranks - 1),
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

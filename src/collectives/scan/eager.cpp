@@ -49,7 +49,8 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .remote_bytes = sources * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = (sources + 1) * bytes,
-                             .common = true};
+                             .common = true,
+                             .across = selection::Across::all};
     },
     run};
 

@@ -97,7 +97,8 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           .reduced_bytes = 5 * bytes,
           .exposures = 2,
           .startups = 2 * std::max(std::sqrt(static_cast<double>(shape.ranks)), bytes / usual_block_bytes),
-          .concurrency = std::sqrt(static_cast<double>(shape.ranks))};
+          .concurrency = std::sqrt(static_cast<double>(shape.ranks)),
+          .across = selection::Across::levels};
     },
     run};
 

@@ -63,7 +63,8 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .reduced_bytes = 2 * bytes,
                              .exposures = 2,
                              .startups = 2 * std::max<double>(shape.ranks - 1, bytes / usual_block_bytes),
-                             .concurrency = static_cast<double>(shape.ranks - 1)};
+                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .across = selection::Across::all};
     },
     run};
 

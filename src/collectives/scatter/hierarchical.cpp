@@ -116,7 +116,8 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .by_kernel = reach == selection::Reach::kernel,
                              .workers = static_cast<double>(shape.ranks - 1),
                              .held_bytes = bytes * (shape.ranks + 1),
-                             .beside = {.copied_bytes = bytes}};
+                             .beside = {.copied_bytes = bytes},
+                             .across = selection::Across::levels};
     },
     run};
 

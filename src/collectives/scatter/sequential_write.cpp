@@ -75,7 +75,8 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .exposures = 1,
                              .startups = others,
                              .workers = 1,
-                             .held_bytes = bytes * (shape.ranks + 1)};
+                             .held_bytes = bytes * (shape.ranks + 1),
+                             .across = selection::Across::all};
     },
     run};
 

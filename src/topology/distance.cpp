@@ -1,0 +1,107 @@
+#include "topology/distance.h"
+
+#include <algorithm>
+#include <compare>
+#include <iterator>
+#include <map>
+
+namespace tutti::topology {
+
+namespace {
+
+/// The domains that tell distances apart; -1: none for sure.
+struct Surrounding {
+  int cache_kind = -1;  ///< what `cache` counts: caches of the outermost level that there is, else cores
+  int cache = -1;
+  int numa = -1;
+  int socket = -1;
+
+  friend auto operator<=>(const Surrounding&, const Surrounding&) = default;
+};
+
+Surrounding surrounding_of(const RankPlace& place) {
+  const auto domain = [&](LevelKind kind) { return place.domain[index_of(kind)]; };
+  Surrounding around{-1, -1, domain(LevelKind::numa), domain(LevelKind::socket)};
+  const std::array candidates{domain(LevelKind::l3), domain(LevelKind::l2), place.core};
+  for (std::size_t kind = 0; kind < candidates.size() && around.cache < 0; ++kind)
+    if (candidates[kind] >= 0) around.cache_kind = static_cast<int>(kind), around.cache = candidates[kind];
+  return around;
+}
+
+Distance distance_between(const Surrounding& a, const Surrounding& b) {
+  const auto same = [](int one, int other) { return one >= 0 && one == other; };
+  if (a.cache_kind == b.cache_kind && same(a.cache, b.cache)) return Distance::cache;
+  // Where memory is interleaved between sockets, one NUMA node spans them.
+  const bool other_socket = a.socket >= 0 && b.socket >= 0 && a.socket != b.socket;
+  if (same(a.numa, b.numa) && !other_socket) return Distance::numa;
+  return same(a.socket, b.socket) ? Distance::socket : Distance::machine;
+}
+
+double pairs_among(double ranks) {
+  return ranks * (ranks - 1) / 2;
+}
+
+/// Makes parts of a whole of what was counted; all are near where nothing was.
+DistanceShares shares_of(DistanceShares counted) {
+  double all = 0;
+  for (const double count : counted) all += count;
+  if (all <= 0) return {1, 0, 0, 0};
+  for (double& count : counted) count /= all;
+  return counted;
+}
+
+DistanceShares count_pairs(const Placement& placement) {
+  // Many ranks have the same surrounding: pairs of those are fewer than pairs of ranks.
+  std::map<Surrounding, double> ranks_of;
+  std::map<int, double> ranks_of_core;
+  for (const RankPlace& place : placement.ranks) {
+    ++ranks_of[surrounding_of(place)];
+    if (place.core >= 0) ++ranks_of_core[place.core];
+  }
+  DistanceShares counted{};
+  for (auto one = ranks_of.begin(); one != ranks_of.end(); ++one) {
+    counted[index_of(distance_between(one->first, one->first))] += pairs_among(one->second);
+    for (auto other = std::next(one); other != ranks_of.end(); ++other)
+      counted[index_of(distance_between(one->first, other->first))] += one->second * other->second;
+  }
+  for (const auto& entry : ranks_of_core) counted[index_of(Distance::cache)] -= pairs_among(entry.second);
+  return counted;
+}
+
+DistanceShares count_levels(const Placement& placement, const Hierarchy& hierarchy) {
+  DistanceShares counted{};
+  const auto place_of = [&](int rank) { return placement.ranks[static_cast<std::size_t>(rank)]; };
+  for (const Level& level : hierarchy.levels) {
+    Distance farthest = Distance::cache;
+    for (const Group& group : level.groups)
+      for (const int member : group.members)
+        if (member != group.leader)
+          farthest = std::max(farthest, topology::distance_between(place_of(group.leader), place_of(member)));
+    ++counted[index_of(farthest)];
+  }
+  return counted;
+}
+
+}  // namespace
+
+std::string_view name_of(Distance distance) {
+  constexpr std::array<std::string_view, distance_count> names{"cache", "numa", "socket", "machine"};
+  return names[index_of(distance)];
+}
+
+Distance distance_between(const RankPlace& a, const RankPlace& b) {
+  return distance_between(surrounding_of(a), surrounding_of(b));
+}
+
+Distance Distances::widest() const {
+  Distance widest = Distance::cache;
+  for (const Distance distance : all_distances)
+    if (pairs[index_of(distance)] > 0) widest = distance;
+  return widest;
+}
+
+Distances distances(const Placement& placement, const Hierarchy& hierarchy) {
+  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy))};
+}
+
+}  // namespace tutti::topology

@@ -1,0 +1,45 @@
+// How far apart cores are: by the innermost thing that they share. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "topology/hierarchy.h"
+#include "topology/placement.h"
+
+namespace tutti::topology {
+
+/// What two cores share, nearest first: a last-level cache or a nearer one, a NUMA node, a socket, or none of these.
+enum class Distance { cache, numa, socket, machine };
+
+inline constexpr std::size_t distance_count = 4;
+inline constexpr std::array<Distance, distance_count> all_distances{Distance::cache, Distance::numa, Distance::socket,
+                                                                    Distance::machine};
+
+constexpr std::size_t index_of(Distance distance) {
+  return static_cast<std::size_t>(distance);
+}
+
+/// "cache", "numa", "socket" or "machine".
+std::string_view name_of(Distance distance);
+
+/// By what the two are sure to share: who may run in several domains of a level shares none of them.
+Distance distance_between(const RankPlace& a, const RankPlace& b);
+
+/// Parts of a whole, one for each distance: they sum to 1.
+using DistanceShares = std::array<double, distance_count>;
+
+/// How far apart the ranks of a communicator are.
+struct Distances {
+  DistanceShares pairs{1, 0, 0, 0};   ///< of the pairs of ranks that do not share a core
+  DistanceShares levels{1, 0, 0, 0};  ///< of the levels of the hierarchy, each by who is farthest from the leader
+
+  /// Of any two ranks.
+  Distance widest() const;
+};
+
+/// The placement must be the one that the hierarchy was built from. Costs a look at each pair of caches that ranks have.
+Distances distances(const Placement& placement, const Hierarchy& hierarchy);
+
+}  // namespace tutti::topology

@@ -1,0 +1,100 @@
+#include "topology/distance.h"
+
+#include <gtest/gtest.h>
+
+#include "machines.h"
+#include "topology/mapping.h"
+
+namespace tutti::topology {
+namespace {
+
+using testing::machine_of;
+using testing::sequence;
+
+Placement placed(const char* description, const std::vector<int>& units) {
+  return place_by_affinity(machine_of(description), testing::bound_to(units));
+}
+
+Distances distances_of(const Placement& placement, const char* levels = "auto") {
+  std::string error;
+  const auto spec = parse_levels(levels, error);
+  return distances(placement, build(placement, choose_levels(*spec, placement), 0));
+}
+
+TEST(Distance, IsThatOfTheInnermostThingInCommon) {
+  const Placement placement = placed("package:2 numa:2 l3:2 core:2 pu:1", {0, 1, 2, 4, 8});
+  const auto from_first = [&](std::size_t other) {
+    return distance_between(placement.ranks[0], placement.ranks[other]);
+  };
+  EXPECT_EQ(from_first(0), Distance::cache);
+  EXPECT_EQ(from_first(1), Distance::cache);
+  EXPECT_EQ(from_first(2), Distance::numa);
+  EXPECT_EQ(from_first(3), Distance::socket);
+  EXPECT_EQ(from_first(4), Distance::machine);
+}
+
+TEST(Distance, SocketsAreFarApartThoughOneNumaNodeSpansThem) {
+  const Placement placement = placed("numa:1 package:2 core:2 pu:1", {0, 1, 2});
+  ASSERT_EQ(placement.ranks[0].domain[index_of(LevelKind::numa)], placement.ranks[2].domain[index_of(LevelKind::numa)]);
+  EXPECT_EQ(distance_between(placement.ranks[0], placement.ranks[1]), Distance::numa);
+  EXPECT_EQ(distance_between(placement.ranks[0], placement.ranks[2]), Distance::machine);
+}
+
+TEST(Distance, OfWhoMayRunInSeveralDomainsIsThatOfWhatTheyAreSureToShare) {
+  const Machine machine = machine_of("package:2 numa:2 core:2 pu:1");
+  CpuSet socket{0, 1, 2, 3};
+  const Placement placement =
+      place_by_affinity(machine, std::vector<CpuSet>{socket, socket, CpuSet{0}, CpuSet{0, 1}, CpuSet{0, 7}});
+  EXPECT_EQ(distance_between(placement.ranks[0], placement.ranks[1]), Distance::socket);
+  EXPECT_EQ(distance_between(placement.ranks[0], placement.ranks[2]), Distance::socket);
+  EXPECT_EQ(distance_between(placement.ranks[2], placement.ranks[3]), Distance::numa);
+  EXPECT_EQ(distance_between(placement.ranks[4], placement.ranks[4]), Distance::machine);
+}
+
+TEST(Distances, WhereOneCacheServesAllAreNear) {
+  const Distances found = distances_of(placed("package:1 l3:1 core:8 pu:1", sequence(8)));
+  EXPECT_EQ(found.widest(), Distance::cache);
+  EXPECT_EQ(found.pairs, (DistanceShares{1, 0, 0, 0}));
+  EXPECT_EQ(found.levels, (DistanceShares{1, 0, 0, 0}));
+}
+
+TEST(Distances, OfRanksWithUnknownMasksAreNearWhereOneCacheServesAll) {
+  const Machine machine = machine_of("package:1 l3:1 core:2 pu:1");
+  EXPECT_EQ(distances_of(place_by_affinity(machine, std::vector<CpuSet>(2))).widest(), Distance::cache);
+}
+
+TEST(Distances, PairsAreCountedOneByOne) {
+  const std::vector<int> units{0, 1, 2, 4, 5, 8, 12, 13};
+  const Placement placement = placed("package:2 numa:2 l3:2 core:2 pu:1", units);
+  DistanceShares counted{};
+  for (std::size_t a = 0; a < units.size(); ++a)
+    for (std::size_t b = a + 1; b < units.size(); ++b)
+      counted[index_of(distance_between(placement.ranks[a], placement.ranks[b]))] += 1.0 / 28;
+  const Distances found = distances_of(placement);
+  for (const Distance distance : all_distances)
+    EXPECT_NEAR(found.pairs[index_of(distance)], counted[index_of(distance)], 1e-12) << name_of(distance);
+  EXPECT_EQ(found.widest(), Distance::machine);
+}
+
+TEST(Distances, RanksOfOneCoreAreNoPair) {
+  // Two cores on different sockets, four ranks each.
+  const Distances found = distances_of(placed("package:2 core:1 pu:1", {0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(found.pairs, (DistanceShares{0, 0, 0, 1}));
+  EXPECT_EQ(distances_of(placed("package:2 core:1 pu:1", {0, 0})).pairs, (DistanceShares{1, 0, 0, 0}));
+}
+
+TEST(Distances, EachLevelIsAsWideAsItsWidestGroup) {
+  const Placement placement = placed(testing::two_socket_machine, sequence(64));
+  EXPECT_EQ(distances_of(placement, "numa+socket").levels, (DistanceShares{0, 1.0 / 3, 1.0 / 3, 1.0 / 3}));
+  EXPECT_EQ(distances_of(placement, "socket").levels, (DistanceShares{0, 0, 0.5, 0.5}));
+  EXPECT_EQ(distances_of(placement, "flat").levels, (DistanceShares{0, 0, 0, 1}));
+}
+
+TEST(Distances, OfOneRankAreNear) {
+  const Distances found = distances_of(placed("package:2 core:1 pu:1", {0}));
+  EXPECT_EQ(found.pairs, (DistanceShares{1, 0, 0, 0}));
+  EXPECT_EQ(found.levels, (DistanceShares{1, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace tutti::topology
