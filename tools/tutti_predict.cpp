@@ -275,6 +275,7 @@ Settings settings_for(Options& options, ordered_json& taken) {
   list.add("TUTTI_ALGORITHM", &Settings::algorithm, !options.algorithm.empty());
   list.add("TUTTI_PROBE", &Settings::probe, !options.probe.empty());
   list.add("TUTTI_TABLE", &Settings::decision_table, !options.table.empty());
+  list.add("TUTTI_SITE", &Settings::site, !options.probe.empty() && !options.table.empty());
   list.add("TUTTI_MECHANISM", &Settings::mechanism, !options.mechanisms.empty());
   list.add("TUTTI_WINDOW_SIZE", &Settings::window_size, !options.mechanisms.empty());
   list.add("TUTTI_WINDOW_MIN", &Settings::window_min);

@@ -36,7 +36,7 @@ double seconds_of(const std::string& algorithm, const char* collective, const se
   const auto told = predict(collective, shape, {selection::UserChoice(), model});
   double best = -1;
   for (const Prediction& each : told->candidates)
-    if (each.algorithm == algorithm && each.eligible && (best < 0 || each.seconds < best)) best = each.seconds;
+    if (each.algorithm == algorithm && each.seconds && (best < 0 || *each.seconds < best)) best = *each.seconds;
   EXPECT_GE(best, 0) << collective << " by " << algorithm;
   return best;
 }

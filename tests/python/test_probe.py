@@ -201,7 +201,8 @@ def test_the_file_has_what_its_schema_asks_for():
 def test_the_schema_names_every_parameter_of_the_library():
     schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
     model = probe.shipped_model()
-    assert sorted(schema["properties"]["model"]["required"]) == sorted(model)
+    named = schema["properties"]["model"]
+    assert sorted([*named["required"], *named["properties"]]) == sorted(model)
     assert not set(model) - set(fit(measurements()).model), "a parameter that no measurement gives"
     page = (REPOSITORY / "docs" / "model.md").read_text(encoding="utf-8")
     for name in model:
@@ -483,7 +484,8 @@ def test_a_probe_of_two_cores_measures_everything_that_it_says():
     skip_if_incomplete(left_out)
     assert found == wanted
     document, _ = probe.document(combine_passes(lines), left_out, probe.shipped_model(), 12)
-    assert document["shipped"] == []
+    # Two cores have one distance.
+    assert all(name.startswith(("hop_", "byte_")) for name in document["shipped"])
     assert all(0 <= value < float("inf") for value in document["model"].values())
     kernel, gamma = document["fits"]["kernel"], document["fits"]["gamma"]
     for call in ("process_vm_readv", "process_vm_writev", "both"):
