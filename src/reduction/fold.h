@@ -17,9 +17,9 @@ struct FoldRoom {
 /// left op right into `right`, all `bytes` of it. source_count is at least 1; `destination` may be exactly one of the
 /// sources, and no source but that is changed.
 ///
-/// From the right, one copy would do for all steps, since each would overwrite what the one before has left. But prefixes
-/// come from the left, and who makes a prefix at once and who makes it from the one before must get the same bits. So
-/// each source is copied before it is overwritten, and the last one straight to where the result belongs.
+/// From the right, one copy would do for all steps, since each would overwrite what the one before has left. But
+/// prefixes come from the left, and who makes a prefix at once and who makes it from the one before must get the same
+/// bits. So each source is copied before it is overwritten, and the last one straight to where the result belongs.
 template <class Combine>
 void fold(void* destination, const void* const* sources, std::size_t source_count, std::size_t bytes, FoldRoom room,
           Combine combine) {

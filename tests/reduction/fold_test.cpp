@@ -38,8 +38,10 @@ void expect_fold(std::size_t count, std::size_t aliased) {
   char* const destination = aliased < count ? texts[aliased].data() : elsewhere;
   fold(destination, sources.data(), count, bytes, {even, odd}, join);
   EXPECT_EQ(destination, from_the_left(count)) << count << " sources, destination " << aliased;
-  for (std::size_t i = 0; i < count; ++i)
-    if (i != aliased) EXPECT_EQ(texts[i].data(), std::string(1, static_cast<char>('a' + i)));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i == aliased) continue;
+    EXPECT_EQ(texts[i].data(), std::string(1, static_cast<char>('a' + i)));
+  }
 }
 
 TEST(Fold, GoesFromTheLeftWhereverTheResultBelongs) {
