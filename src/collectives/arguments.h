@@ -109,7 +109,9 @@ struct NeighborArguments {
 
 /// How elements are combined. A kernel where there is one, otherwise a function with a context (a user's operator).
 struct Combiner {
-  /// destination = sources[0] op sources[1] op ..., any association, in this order; `destination` may be one of them.
+  /// destination = ((sources[0] op sources[1]) op sources[2]) op ..., strictly in this order as a kernel does it, so
+  /// that algorithms that combine all at once and those that go from prefix to prefix give the same bits. `destination`
+  /// may be one of the sources.
   using Function = void (*)(void* context, void* destination, const void* const* sources, std::size_t source_count,
                             std::size_t element_count);
   std::size_t element_bytes = 1;

@@ -1,11 +1,12 @@
 #include "mpi/reductions.h"
 
-#include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "mpi/datatypes.h"
 #include "mpi/explain.h"
+#include "reduction/fold.h"
 
 namespace tutti::mpi {
 
@@ -20,7 +21,7 @@ struct UserOperator {
   MPI_Aint extent = 0;
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
-  std::vector<std::byte> left, right, result;
+  std::vector<std::byte> left, right;
 
   std::size_t layout_bytes(std::size_t elements) const {
     const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
@@ -40,13 +41,14 @@ struct UserOperator {
                         static_cast<int>(elements - at < piece ? elements - at : piece), datatype, operation);
   }
 
-  /// sources[0] op (sources[1] op (... op sources[n-1])): MPI_Reduce_local has the left operand as its first argument.
+  /// ((sources[0] op sources[1]) op sources[2]) op ...: MPI_Reduce_local has the left operand as its first argument and
+  /// overwrites the right one.
   void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
     const std::size_t bytes = elements * info.bytes;
-    if (result.size() < bytes) result.resize(bytes);
-    std::memcpy(result.data(), sources[count - 1], bytes);
-    for (std::size_t i = count - 1; i-- > 0;) reduce_local(sources[i], result.data(), elements);
-    std::memcpy(destination, result.data(), bytes);
+    if (left.size() < bytes) left.resize(bytes);
+    if (right.size() < bytes) right.resize(bytes);
+    reduction::fold(destination, sources, count, bytes, {left.data(), right.data()},
+                    [&](const void* in, void* inout) { reduce_local(in, inout, elements); });
   }
 
   void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
@@ -55,12 +57,13 @@ struct UserOperator {
     if (right.size() < bytes) right.resize(bytes);
     std::byte* in = origin(left.data(), elements);
     std::byte* inout = origin(right.data(), elements);
-    unpack(static_cast<const std::byte*>(sources[count - 1]), inout, elements, datatype, info, communicator);
-    for (std::size_t i = count - 1; i-- > 0;) {
-      unpack(static_cast<const std::byte*>(sources[i]), in, elements, datatype, info, communicator);
+    unpack(static_cast<const std::byte*>(sources[0]), in, elements, datatype, info, communicator);
+    for (std::size_t i = 1; i < count; ++i) {
+      unpack(static_cast<const std::byte*>(sources[i]), inout, elements, datatype, info, communicator);
       reduce_local(in, inout, elements);
+      std::swap(in, inout);
     }
-    pack(inout, elements, datatype, info, static_cast<std::byte*>(destination), communicator);
+    pack(in, elements, datatype, info, static_cast<std::byte*>(destination), communicator);
   }
 };
 
@@ -138,7 +141,7 @@ bool with_core_arguments(const ReductionCall& call, std::size_t received, const 
   if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
 
   Combiner combiner;
-  UserOperator user{call.operation, call.datatype, call.communicator, *info, 0, 0, 0, {}, {}, {}};
+  UserOperator user{call.operation, call.datatype, call.communicator, *info, 0, 0, 0, {}, {}};
   int commutes = 0;
   MPI_Aint lower = 0;
   if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;

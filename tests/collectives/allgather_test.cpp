@@ -64,7 +64,7 @@ class Allgather : public testing::TestWithParam<Reach> {};
 
 /// Every size regular and irregular, in place and not. Counts the calls that each algorithm has carried out.
 void sweep(const World& world, const std::vector<std::size_t>& sizes, std::map<std::string, int>* used = nullptr) {
-  run_ranks(world, [&](int rank, Collectives& collectives) {
+  sweep_ranks(world, [&](int rank, Collectives& collectives) {
     int call = 0;
     for (const std::size_t bytes : sizes)
       for (const bool in_place : {false, true}) {
@@ -109,7 +109,7 @@ TEST_P(Allgather, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(AllgatherSizes, ARankThatSendsLessOrMoreThanIsExpectedKeepsNobodyWaiting) {

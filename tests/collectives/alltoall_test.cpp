@@ -62,7 +62,7 @@ void check(int rank, Collectives& collectives, std::size_t bytes, bool regular, 
 
 /// Every size, regular and, if asked for, irregular. Counts the calls that each algorithm has carried out.
 void sweep(const World& world, bool irregular, std::map<std::string, int>* used = nullptr) {
-  run_ranks(world, [&](int rank, Collectives& collectives) {
+  sweep_ranks(world, [&](int rank, Collectives& collectives) {
     int call = 0;
     for (const std::size_t bytes : sizes_for(world.ranks))
       for (const bool regular : {true, false}) {
@@ -131,7 +131,7 @@ TEST_P(Alltoall, WhatDoesNotFitIsCutAndNotedOnItsReceiverAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobodyWaits) {

@@ -36,7 +36,7 @@ class Gather : public testing::TestWithParam<Reach> {};
 TEST_P(Gather, GivesTheRootEveryBlock) {
   for (const int ranks : rank_counts())
     for (const Tried& tried : tried_algorithms<GatherArguments>(ranks))
-      run_ranks(blocks_world(ranks, GetParam(), "gather:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gather:" + tried.choice), [&](int rank, Collectives& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -59,7 +59,7 @@ TEST_P(Gather, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
       for (const auto* algorithm : algorithms_of<GatherArguments>())
         able = able || (std::string(algorithm->name) == tried.name && algorithm->eligible(irregular));
       if (!able) continue;
-      run_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -75,7 +75,7 @@ TEST_P(Gather, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
 TEST_P(Gather, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
   for (const int ranks : {2, 5})
     for (const Tried& tried : tried_algorithms<GatherArguments>(ranks))
-      run_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
         for (const std::size_t sent : {std::size_t{0}, std::size_t{50}, std::size_t{40000}})
           for (const std::size_t wanted : {std::size_t{0}, std::size_t{60}, std::size_t{30000}, std::size_t{50000}}) {
             std::vector<std::byte> send(sent + 1, std::byte{7});
@@ -99,12 +99,12 @@ TEST_P(Gather, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
       });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Gather, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Gather, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(GatherOrder, CallsOfManySizesAndRootsFollowEachOther) {
   for (const int ranks : rank_counts())
-    run_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
       for (int call = 0; call < 300; ++call) {
         check_gather(rank, collectives, collectives.last_algorithm(), static_cast<std::size_t>(1 + call * call % 5000),
                      call % 3 != 0, call % ranks, call % 2 == 0, call);

@@ -1,7 +1,9 @@
 // Neighbourhood exchanges on rings, small periodic grids and random directed multigraphs, by every algorithm and reach.
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "collectives/block_patterns.h"
@@ -178,7 +180,7 @@ void sweep(Reach reach, const Edges& edges) {
     world.reach = reach;
     world.settings.segment = 64 * 1024;
     world.algorithm = words;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    sweep_ranks(world, [&](int rank, Collectives& collectives) {
       int salt = 0;
       for (const std::size_t bytes : {0, 1, 8, 30, 31, 56, 57, 112, 113, 1000, 2049, 4096, 4097, 20000, 100001})
         for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
@@ -297,6 +299,40 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
   }
 }
 
+TEST(NeighborLetters, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
+  // Both a letter, where ranks share cores, and long enough to be stored.
+  constexpr std::size_t bytes = selection::streamed_to_peers_min;
+  Edges edges(3);
+  edges.destinations[0] = {1, 2};
+  edges.sources[1] = edges.sources[2] = {0};
+  edges.source_blocks[1] = {0};
+  edges.source_blocks[2] = {1};
+  edges.invert();
+  World world;
+  world.ranks = 3;
+  world.oversubscribed = true;
+  world.algorithm = "neighbor:direct-write";
+  ASSERT_LE(bytes, world.settings.eager_max);
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
+    const std::vector<std::byte> send(bytes, std::byte{1});
+    std::vector<std::byte> receive(bytes, std::byte{0});
+    arguments.bytes = bytes;
+    arguments.send = Blocks::regular(send.data(), bytes);
+    arguments.send.stride = 0;
+    arguments.receive = Blocks::regular(receive.data(), bytes);
+    // Rank 0 asks it first; rank 2 has its letter by then.
+    if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ASSERT_TRUE(collectives.neighbor(arguments));
+    if (rank != 0) {
+      EXPECT_EQ(receive, send);
+    }
+    receive.assign(bytes, guard);
+    ASSERT_TRUE(collectives.barrier());
+    EXPECT_EQ(receive, std::vector<std::byte>(bytes, guard));
+  });
+}
+
 TEST_P(Neighbors, AllTakeTheWaysInTurnThatRank0Takes) {
   World world;
   world.ranks = 3;
@@ -314,7 +350,7 @@ TEST_P(Neighbors, AllTakeTheWaysInTurnThatRank0Takes) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Neighbors, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Neighbors, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_P(Scan, EveryAlgorithmGivesEachRankItsPrefixInRankOrder) {
       for (const char* hierarchy : {"flat", "l3+numa+socket"}) {
         // Only one of them looks at the hierarchy.
         if (std::string(hierarchy) != "flat" && std::string(algorithm->name) != "hierarchical") continue;
-        run_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, Collectives& collectives) {
+        sweep_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, Collectives& collectives) {
           int salt = 0;
           for (const Case& each : all_cases()) ASSERT_TRUE(scan(collectives, rank, each, ++salt, expected));
         });
@@ -105,14 +105,14 @@ TEST_P(Scan, EveryAlgorithmGivesEachRankItsPrefixInRankOrder) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Scan, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Scan, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(ScanOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {
   for (const auto* algorithm : algorithms_of<ScanArguments>())
     for (const int ranks : rank_counts()) {
       const auto expected = prefixes(ranks);
-      run_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, Collectives& collectives) {
+      sweep_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, Collectives& collectives) {
         for (int i = 0; i < 80; ++i) {
           const Case each{std::size_t{i % 3 == 0 ? 20000u : 60u}, 4, i % 2 == 0, i % 5 == 0};
           ASSERT_TRUE(scan(collectives, rank, each, i, expected));

@@ -42,7 +42,7 @@ class Scatter : public testing::TestWithParam<Reach> {};
 TEST_P(Scatter, GivesEachRankItsBlock) {
   for (const int ranks : rank_counts())
     for (const Tried& tried : tried_algorithms<ScatterArguments>(ranks))
-      run_ranks(blocks_world(ranks, GetParam(), "scatter:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatter:" + tried.choice), [&](int rank, Collectives& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -65,7 +65,7 @@ TEST_P(Scatter, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
       for (const auto* algorithm : algorithms_of<ScatterArguments>())
         able = able || (std::string(algorithm->name) == tried.name && algorithm->eligible(irregular));
       if (!able) continue;
-      run_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -81,7 +81,7 @@ TEST_P(Scatter, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
 TEST_P(Scatter, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
   for (const int ranks : {2, 5})
     for (const Tried& tried : tried_algorithms<ScatterArguments>(ranks))
-      run_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
         for (const std::size_t sent : {std::size_t{0}, std::size_t{50}, std::size_t{40000}})
           for (const std::size_t wanted : {std::size_t{0}, std::size_t{60}, std::size_t{30000}, std::size_t{50000}}) {
             std::vector<std::byte> all(sent * static_cast<std::size_t>(ranks) + 1, std::byte{7});
@@ -136,7 +136,7 @@ void check_lengths(int rank, Collectives& collectives, const std::vector<std::si
 
 TEST_P(Scatter, OfUnequalBlocksAsLongAsALetterMayBe) {
   for (const int ranks : {2, 3, 5, 9, 60})
-    run_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, Collectives& collectives) {
       const auto letters = static_cast<std::size_t>(ranks - 1);
       for (const std::size_t share :
            {Post::inline_bytes / letters, collectives.communicator().slot_bytes() / letters, std::size_t{2048}})
@@ -153,12 +153,12 @@ TEST_P(Scatter, OfUnequalBlocksAsLongAsALetterMayBe) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(ScatterOrder, CallsOfManySizesAndRootsFollowEachOther) {
   for (const int ranks : rank_counts())
-    run_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
       for (int call = 0; call < 300; ++call) {
         check_scatter(rank, collectives, collectives.last_algorithm(), static_cast<std::size_t>(1 + call * call % 5000),
                       call % 3 != 0, call % ranks, call % 2 == 0, call);

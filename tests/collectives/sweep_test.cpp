@@ -70,7 +70,7 @@ std::vector<std::string> requests(const char* collective, const selection::Algor
 class Sweep : public testing::TestWithParam<Reach> {};
 
 void sweep_bcast(const World& world) {
-  run_ranks(world, [&](int rank, Collectives& collectives) {
+  sweep_ranks(world, [&](int rank, Collectives& collectives) {
     int salt = 0;
     for (const std::size_t bytes : sizes)
       for (const int root : {0, world.ranks - 1, world.ranks / 2}) {
@@ -111,39 +111,39 @@ void sweep_reduction(Reach reach, const char* collective,
   for (const auto* algorithm : algorithms_of<Arguments>())
     for (const int ranks : rank_counts())
       for (const auto& hierarchy : hierarchies)
-        run_ranks(world_of(ranks, reach, hierarchy, std::string(collective) + ":" + algorithm->name),
-                  [&](int rank, Collectives& collectives) {
-                    int salt = 0;
-                    for (std::size_t element : {std::size_t{1}, std::size_t{8}, std::size_t{12}})
-                      for (const std::size_t size : sizes)
-                        for (const bool in_place : {false, true}) {
-                          const std::size_t count = size / element + 1;
-                          const std::size_t bytes = count * element;
-                          const int root = ++salt % ranks;
-                          Combiner combiner;
-                          combiner.element_bytes = element;
-                          combiner.function = add_bytes;
-                          combiner.context = &element;
-                          const std::vector<std::byte> sent = pattern(bytes, salt + rank);
-                          std::vector<std::byte> send = sent, receive(bytes + 1, guard);
-                          const bool mine = everywhere || rank == root;
-                          if (in_place && mine) receive = send;
-                          ReduceArguments arguments;
-                          arguments.send = in_place && mine ? receive.data() : send.data();
-                          arguments.receive = mine ? receive.data() : nullptr;
-                          arguments.count = count;
-                          arguments.combiner = &combiner;
-                          arguments.root = root;
-                          ASSERT_TRUE(call(collectives, arguments));
-                          const std::vector<std::byte> expected =
-                              mine ? pattern(bytes, salt, ranks) : std::vector<std::byte>(bytes + 1, guard);
-                          ASSERT_EQ(first_difference(receive, expected), receive.size())
-                              << algorithm->name << " ranks " << ranks << " bytes " << bytes << " element " << element
-                              << " root " << root << " in place " << in_place;
-                          ASSERT_EQ(first_difference(send, sent), send.size());
-                          send.assign(bytes, std::byte{0});
-                        }
-                  });
+        sweep_ranks(world_of(ranks, reach, hierarchy, std::string(collective) + ":" + algorithm->name),
+                    [&](int rank, Collectives& collectives) {
+                      int salt = 0;
+                      for (std::size_t element : {std::size_t{1}, std::size_t{8}, std::size_t{12}})
+                        for (const std::size_t size : sizes)
+                          for (const bool in_place : {false, true}) {
+                            const std::size_t count = size / element + 1;
+                            const std::size_t bytes = count * element;
+                            const int root = ++salt % ranks;
+                            Combiner combiner;
+                            combiner.element_bytes = element;
+                            combiner.function = add_bytes;
+                            combiner.context = &element;
+                            const std::vector<std::byte> sent = pattern(bytes, salt + rank);
+                            std::vector<std::byte> send = sent, receive(bytes + 1, guard);
+                            const bool mine = everywhere || rank == root;
+                            if (in_place && mine) receive = send;
+                            ReduceArguments arguments;
+                            arguments.send = in_place && mine ? receive.data() : send.data();
+                            arguments.receive = mine ? receive.data() : nullptr;
+                            arguments.count = count;
+                            arguments.combiner = &combiner;
+                            arguments.root = root;
+                            ASSERT_TRUE(call(collectives, arguments));
+                            const std::vector<std::byte> expected =
+                                mine ? pattern(bytes, salt, ranks) : std::vector<std::byte>(bytes + 1, guard);
+                            ASSERT_EQ(first_difference(receive, expected), receive.size())
+                                << algorithm->name << " ranks " << ranks << " bytes " << bytes << " element " << element
+                                << " root " << root << " in place " << in_place;
+                            ASSERT_EQ(first_difference(send, sent), send.size());
+                            send.assign(bytes, std::byte{0});
+                          }
+                    });
 }
 
 TEST_P(Sweep, ReduceGivesTheRootTheSum) {
@@ -161,7 +161,7 @@ TEST_P(Sweep, AllreduceGivesEveryRankTheSum) {
       true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Sweep, testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, Sweep, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
@@ -212,7 +212,7 @@ TEST(Segments, OfAnySizeThatSomebodySetsWork) {
 
 TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
   for (const int ranks : rank_counts())
-    run_ranks(world_of(ranks, Reach::direct, "l3+numa+socket", ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(world_of(ranks, Reach::direct, "l3+numa+socket", ""), [&](int rank, Collectives& collectives) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{100}, std::size_t{5000}}) {
         Combiner combiner;
         combiner.element_bytes = sizeof(Matrix);
@@ -240,7 +240,7 @@ TEST(Order, OperatorsThatDoNotCommuteAreAppliedInRankOrder) {
 
 TEST(Order, OperationsOfDifferentKindFollowEachOtherWithoutASynchronisation) {
   for (const int ranks : rank_counts())
-    run_ranks(world_of(ranks, Reach::direct, "numa", ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(world_of(ranks, Reach::direct, "numa", ""), [&](int rank, Collectives& collectives) {
       for (int i = 0; i < 500; ++i) {
         int value = rank == i % ranks ? i : -1;
         ASSERT_TRUE(collectives.bcast({reinterpret_cast<std::byte*>(&value), sizeof value, i % ranks}));

@@ -13,6 +13,7 @@
 #include "collectives/collectives.h"
 #include "memory/xpmem_stand_in.h"
 #include "topology/machine.h"
+#include "topology/mapping.h"
 
 namespace tutti::test {
 
@@ -35,12 +36,18 @@ class YieldingWaiter : public sync::Waiter {
   std::unique_ptr<sync::Waiter> policy_;
 };
 
-/// How ranks reach each other's buffers in a test.
-enum class Reach { direct, xpmem, cma, staged };
+/// How ranks reach each other's buffers in a test. window: all memory of a rank is its window, but that of every third
+/// rank is out of it and has to be staged, as happens to programs.
+enum class Reach { direct, xpmem, cma, staged, window };
 
 inline const char* name_of(Reach reach) {
-  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged"};
+  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged", "window"};
   return names[static_cast<int>(reach)];
+}
+
+/// For INSTANTIATE_TEST_SUITE_P.
+inline auto all_reaches() {
+  return testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged, Reach::window);
 }
 
 struct World {
@@ -51,6 +58,7 @@ struct World {
   std::size_t cache_bytes = std::size_t{300} << 10;  ///< small, so that tests copy past the caches too
   std::string algorithm;                             ///< TUTTI_ALGORITHM
   bool oversubscribed = false;
+  bool dealt_out = false;  ///< neighbouring ranks sit on different NUMA nodes, as a launcher may deal them out
 };
 
 /// Room for everything that is staged; making it and taking it back is most of what a short run costs.
@@ -58,6 +66,22 @@ inline constexpr std::size_t arena_bytes = std::size_t{32} << 20;
 
 /// So that there are evictions all the time.
 inline constexpr std::size_t few_attachments = 2;
+
+/// Where the ranks sit.
+inline topology::Placement placement_of(const World& world) {
+  std::string error;
+  const auto machine = topology::Machine::load(world.machine, error);
+  EXPECT_TRUE(machine) << error;
+  if (world.dealt_out)
+    return topology::place_by_affinity(*machine, topology::map_ranks(*machine, world.ranks, topology::Mapping::numa));
+  return topology::place(*machine, std::vector<topology::CpuSet>(static_cast<std::size_t>(world.ranks)));
+}
+
+/// Where a rank's window begins, for itself and, as threads have one memory, for its peers. Far below all memory, and
+/// another place for each rank, so that what is looked for in a wrong one is not found.
+inline std::byte* window_base(std::size_t rank) {
+  return reinterpret_cast<std::byte*>((rank + 1) * std::size_t{4096});
+}
 
 /// With Reach::xpmem, what a rank needs to attach to the others.
 inline void attach_peers(const World& world, Node& node, const std::vector<memory::ExposureTable*>& tables) {
@@ -76,9 +100,7 @@ inline void attach_peers(const World& world, Node& node, const std::vector<memor
 inline void run_ranks(const World& world, const std::function<void(int, Collectives&)>& body) {
   const auto count = static_cast<std::size_t>(world.ranks);
   std::string error;
-  const auto machine = topology::Machine::load(world.machine, error);
-  ASSERT_TRUE(machine) << error;
-  const std::vector<topology::CpuSet> unknown(count);
+  const topology::Placement placement = placement_of(world);
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<memory::Peer> peers(count);
   std::vector<memory::ExposureTable*> tables(count);
@@ -90,14 +112,17 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->settings = world.settings;
     node->arena = memory::Arena::create(arena_bytes, error);
     ASSERT_TRUE(node->arena) << error;
-    node->ranks_are_threads = true;
+    // A window serves ranks that are processes, too.
+    node->ranks_are_threads = world.reach != Reach::window;
     node->cache_bytes = world.cache_bytes;
     node->oversubscribed = world.oversubscribed;
-    node->window_shared = world.reach == Reach::direct;
+    node->window_shared = world.reach == Reach::direct || world.reach == Reach::window;
+    node->window_base = window_base(i);
+    node->window_bytes = i % 3 == 2 ? 0 : SIZE_MAX;
     node->cma = world.reach == Reach::cma;
-    node->placement = topology::place(*machine, unknown);
+    node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
-    peers[i] = {getpid(), node->arena->base(), nullptr, nullptr};
+    peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr, nullptr};
     if (world.reach == Reach::xpmem) {
       tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
                                                            *node->arena->allocate(sizeof(memory::ExposureTable)));
@@ -130,6 +155,16 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   EXPECT_EQ(XpmemStandIn::balance(), before);
 }
 
+/// run_ranks() of a sweep, over ranks that have their own cores or share them: two, for which many algorithms are, both
+/// ways; others one way, which changes with their number and with the reach.
+inline void sweep_ranks(World world, const std::function<void(int, Collectives&)>& body) {
+  const bool shared_here = (world.ranks + static_cast<int>(world.reach)) % 2 == 1;
+  for (const bool shared : {false, true}) {
+    world.oversubscribed = shared;
+    if (world.ranks == 2 || shared == shared_here) run_ranks(world, body);
+  }
+}
+
 /// TUTTI_TEST_SWEEP: "full" sweeps everything, "short" what is affordable where each run costs much.
 inline bool full_sweep() {
   const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
@@ -140,7 +175,8 @@ inline bool short_sweep() {
   return sweep && std::string(sweep) == "short";
 }
 
-/// The rank counts of a sweep. A communicator of one rank is left to the host.
+/// The rank counts of a sweep. A communicator of one rank never comes so far: src/mpi/communicators.cpp leaves it to the
+/// host.
 inline std::vector<int> rank_counts() {
   if (full_sweep()) return {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
   if (short_sweep()) return {2, 5};

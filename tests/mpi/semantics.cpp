@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
         TEST(scans_match_the_host),
         TEST(scans_in_place_and_of_nothing),
         TEST(scans_with_user_operations_keep_rank_order),
+        TEST(scans_give_the_same_bits_in_every_call),
         TEST(scans_of_derived_types),
         TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),

@@ -55,6 +55,7 @@ void accesses_that_a_barrier_follows_are_seen_to_be_complete(Context& context);
 void scans_match_the_host(Context& context);
 void scans_in_place_and_of_nothing(Context& context);
 void scans_with_user_operations_keep_rank_order(Context& context);
+void scans_give_the_same_bits_in_every_call(Context& context);
 void scans_of_derived_types(Context& context);
 void scans_of_large_counts_and_between_groups(Context& context);
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -215,6 +216,54 @@ void scans_with_user_operations_keep_rank_order(Context& context) {
   }
   MPI_Op_free(&product);
   MPI_Type_free(&matrix);
+}
+
+namespace {
+
+/// A map x -> a x + b. Composition does not commute, and where it is rounded every order gives other bits.
+struct Line {
+  double a, b;
+};
+
+void compose_lines(void* in, void* inout, int* count, MPI_Datatype*) {
+  for (int i = 0; i < *count; ++i) {
+    const Line left = static_cast<Line*>(in)[i];
+    Line& right = static_cast<Line*>(inout)[i];
+    right = {left.a * right.a, left.a * right.b + left.b};
+  }
+}
+
+}  // namespace
+
+void scans_give_the_same_bits_in_every_call(Context& context) {
+  MPI_Datatype line = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_DOUBLE, &line);
+  MPI_Type_commit(&line);
+  MPI_Op operation = MPI_OP_NULL;
+  MPI_Op_create(&compose_lines, 0, &operation);
+  // So many calls that every way is taken of those among which an algorithm chooses by the time.
+  constexpr int calls = 40;
+  for (const int count : {100, 8000}) {
+    std::vector<Line> send(at(count));
+    for (std::size_t i = 0; i < send.size(); ++i) {
+      const double number = std::sin(static_cast<double>(i * 31) + context.rank());
+      send[i] = {1 + number / 7, number * std::pow(10.0, static_cast<double>(i % 7))};
+    }
+    for (const bool exclusive : {false, true}) {
+      std::vector<Line> first(send.size(), Line{0, 0});
+      int others = 0;
+      for (int call = 0; call < calls; ++call) {
+        std::vector<Line> receive(send.size(), Line{0, 0});
+        (exclusive ? MPI_Exscan : MPI_Scan)(send.data(), receive.data(), count, line, operation, MPI_COMM_WORLD);
+        if (call == 0) first = receive;
+        others += std::memcmp(receive.data(), first.data(), receive.size() * sizeof(Line)) != 0;
+      }
+      context.expect(others == 0, "%d of %d calls of %s of %d lines differ from the first in their bits", others, calls,
+                     exclusive ? "Exscan" : "Scan", count);
+    }
+  }
+  MPI_Op_free(&operation);
+  MPI_Type_free(&line);
 }
 
 namespace {

@@ -5,7 +5,8 @@
 // the index range on. Phase 3: all wait until all have finished reading.
 // Cost: two flag hops; each rank reads n bytes of every buffer and writes n. Two ranks fetch from each other as much as
 // they would by exchange, one flag hop sooner.
-// Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies.
+// Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies: single copy as in XHC, section
+// III.C; that all read all is ours.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"

@@ -3,7 +3,8 @@
 // Phase 1: every rank copies its contribution into its slot (the smallest into the flag's own line). Phase 2: every
 // rank combines all contributions in one pass, in rank order, so that all get the same bits.
 // Cost: one flag hop, n bytes copied, (p - 1) n read from others, p n reduced by each rank.
-// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks.
+// Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D; that all
+// combine, instead of a root that hands the result down, is ours.
 
 #include "collectives/collectives.h"
 #include "collectives/common/eager_reduce.h"

@@ -45,8 +45,10 @@ class Exchange {
         operation_(communicator, "Neighbor exchange", Letters::in_flight(form)),
         self_(communicator.rank()),
         sources_(static_cast<std::size_t>(arguments.source_count)),
-        // Stores of less would go through the caches, which are slow to give up what others have read.
-        stores_(taken != Taken::read && lengths.longest >= selection::streamed_to_peers_min) {
+        // Letters are taken as such by those who want stores, too, who may be gone before these come. Stores of less
+        // would go through the caches, which are slow to give up what others have read.
+        stores_(taken != Taken::read && form.place == Letters::Place::none &&
+                lengths.longest >= selection::streamed_to_peers_min) {
     if (taken != Taken::read) say_how_to_take(taken, what);
     if (lengths.count > 0)
       send(form, lengths);

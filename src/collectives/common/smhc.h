@@ -39,7 +39,8 @@ Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit, st
 /// The way down: from the root's buffer into all buffers.
 Task release(Operation& operation, TreePlace place, Pieces mine, std::byte* buffer);
 
-/// The way up: parents combine their own contribution and their children's, in rank order; the root into `result`.
+/// The way up: a parent combines its own contribution and what each of its children has, at whatever level, all at once
+/// and in the order of their ranks; the root into `result`.
 /// Returns when nobody will read this rank's pieces any more, unless they are in the ring.
 Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte* send, std::byte* result,
              const Combiner& combiner);

@@ -2,7 +2,8 @@
 // turned round).
 //
 // Phase 1: every rank copies its contribution, piece by piece, into its shared memory. Phase 2: the leader of each
-// socket combines those of its members there. Phase 3: the root combines those of its socket and of the other leaders.
+// socket combines those of its members there. Phase 3: the root combines those of its socket and of the other leaders,
+// all at once, in the order of their ranks.
 // Cost: four flag hops and one back and forth a level for each piece; n bytes copied by each rank, as many times n
 // reduced by each leader as its socket has ranks.
 // Requires: an operator that commutes. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.

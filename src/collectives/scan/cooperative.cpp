@@ -6,7 +6,8 @@
 // ranks before it contribute. Phase 3: all wait until the others have finished.
 // Divided, all have as much to do; but most of the results are stored to lines that other cores have, which takes longer
 // than all the rest if these share no cache, and past the caches less, but takes more work. The last rank, which has
-// most to do if they do not divide, times all ways and keeps to the best one (Ways). The same bits come out of all.
+// most to do if they do not divide, times all ways and keeps to the best one (Ways). The same bits come out of all,
+// since each combines from rank 0 on, whether from prefix to prefix or all at once (Combiner).
 // Cost: two flag hops; rank r reads r n bytes or, divided, each reads and stores (p - 1) n/p.
 // Requires: at most TUTTI_FLAT_MAX ranks. Divided this is share, otherwise direct; the choice is ours.
 

@@ -4,7 +4,7 @@
 // in one pass, in rank order, into its receive buffer; in place, into memory beside it, since higher ranks still read.
 // Phase 3: a rank whose buffer is read waits for the ranks above it, then puts a result in place where it belongs.
 // Cost: two flag hops; rank r reads r n bytes, so n p^2/2 in all: for few ranks.
-// Requires: at most TUTTI_FLAT_MAX ranks.
+// Requires: at most TUTTI_FLAT_MAX ranks. Single copy as in XHC, section III.C; XHC has no Scan, how it is done is ours.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
