@@ -1,4 +1,4 @@
-// For the benchmark alone: compares algorithms and mechanisms within one process.
+// For the benchmark, which compares algorithms and mechanisms within one process, and for the fuzzer of tests/mpi.
 
 #include "mpi/communicators.h"
 

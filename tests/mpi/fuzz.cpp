@@ -1,10 +1,14 @@
 // The differential fuzzer: random collectives on random communicators, each checked against the host's own result.
 //
-//     fuzz [--seconds S] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...] [--trace 1]
+//     fuzz [--seconds S | --rounds R] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...]
+//          [--choices PERCENT] [--summary 1] [--trace 1]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
 // prints each collective before it runs, for failures that end the program.
+//
+// In some rounds (--choices, 50) the library is asked for algorithms and mechanisms, drawn among those that it says it
+// has; --choices 0 leaves all to its own choice, with the same collectives. --summary 1 prints at the end what ran.
 #include "fuzz.h"
 
 #include <cstdio>
@@ -13,15 +17,20 @@
 #include <ctime>
 #include <sstream>
 
+#include "fuzz_choices.h"
+
 using namespace tutti::tests;
 
 namespace {
 
 struct Arguments {
   double seconds = 5;
+  std::uint64_t rounds = 0;  ///< unless 0, these are what ends the run, not the seconds
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::size_t maximum_bytes = 4 << 20;
+  unsigned choices = 50;  ///< per cent of the rounds
+  bool summary = false;
   bool trace = false;
   char only[512] = "";  ///< names of collectives with commas between them; empty: all
 };
@@ -31,6 +40,9 @@ Arguments parse(int argc, char** argv) {
   arguments.seed = static_cast<std::uint64_t>(std::time(nullptr));
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--seconds") == 0) arguments.seconds = std::atof(argv[i + 1]);
+    if (std::strcmp(argv[i], "--rounds") == 0) arguments.rounds = std::strtoull(argv[i + 1], nullptr, 10);
+    if (std::strcmp(argv[i], "--choices") == 0) arguments.choices = static_cast<unsigned>(std::atoi(argv[i + 1]));
+    if (std::strcmp(argv[i], "--summary") == 0) arguments.summary = std::atoi(argv[i + 1]) != 0;
     if (std::strcmp(argv[i], "--seed") == 0) arguments.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--first") == 0) arguments.first = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--maximum-bytes") == 0) arguments.maximum_bytes = std::strtoull(argv[i + 1], nullptr, 10);
@@ -45,7 +57,8 @@ std::mt19937_64 generator(std::uint64_t seed, std::uint64_t round, std::uint64_t
   return std::mt19937_64(sequence);
 }
 
-/// The collectives to choose from, the Barrier seldom. neighbors: with a topology those of neighbours are half of all.
+/// The collectives to choose from, the Barrier and what is none seldom. neighbors: with a topology those of neighbours
+/// are half of all.
 std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
   const auto wanted = [&](Kind kind) {
     std::stringstream only(arguments.only);
@@ -58,7 +71,7 @@ std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
     const Kind kind = static_cast<Kind>(i);
     if (is_neighbor(kind) && !neighbors) continue;
     if (!wanted(kind)) continue;
-    const int times = kind == Kind::kBarrier ? 1 : is_neighbor(kind) ? 7 : 2;
+    const int times = kind == Kind::kBarrier || kind == Kind::kReduceLocal ? 1 : is_neighbor(kind) ? 7 : 2;
     kinds.insert(kinds.end(), static_cast<std::size_t>(times), kind);
   }
   return kinds;
@@ -73,6 +86,7 @@ class Fuzzer {
   bool run();
   std::uint64_t rounds() const { return rounds_; }
   std::uint64_t operations() const { return operations_; }
+  const Choices& choices() const { return choices_; }
 
  private:
   void run_round(std::uint64_t round);
@@ -84,6 +98,7 @@ class Fuzzer {
   const Arguments& arguments_;
   std::vector<Kind> kinds_[2];  ///< without and with neighbours
   FuzzTables tables_;
+  Choices choices_;
   std::uint64_t rounds_ = 0;
   std::uint64_t operations_ = 0;
   int failures_ = 0;
@@ -92,16 +107,21 @@ class Fuzzer {
 void Fuzzer::report(std::uint64_t round, const DrawnCommunicator& communicator, const FuzzOperation& operation,
                     const std::string& problem) {
   if (!problem.empty() && ++failures_ > 3) return;
-  const std::string only = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
-  std::fprintf(stderr, "rank %d: %s on %s: %s; to repeat: -n %d ... --seed %llu --first %llu%s\n", context_.rank(),
-               operation.describe().c_str(), communicator.description().c_str(), problem.c_str(), context_.size(),
-               static_cast<unsigned long long>(arguments_.seed), static_cast<unsigned long long>(round), only.c_str());
+  std::string more = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
+  if (arguments_.choices != Arguments().choices) more += " --choices " + std::to_string(arguments_.choices);
+  const std::string by = choices_.words().empty() ? "" : ", asked for by " + choices_.words();
+  std::fprintf(stderr, "rank %d: %s on %s%s: %s; to repeat: -n %d ... --seed %llu --first %llu%s\n", context_.rank(),
+               operation.describe().c_str(), communicator.description().c_str(), by.c_str(), problem.c_str(),
+               context_.size(), static_cast<unsigned long long>(arguments_.seed),
+               static_cast<unsigned long long>(round), more.c_str());
 }
 
 /// Some collectives one after the other with nothing of the host in between, so that ranks may be several calls apart;
 /// then the host's, then the comparison.
 void Fuzzer::run_round(std::uint64_t round) {
+  choices_.forget();
   std::mt19937_64 common = generator(arguments_.seed, round, 1'000'003);
+  std::mt19937_64 choice = generator(arguments_.seed, round, 1'000'004);
   std::mt19937_64 local = generator(arguments_.seed, round, static_cast<std::uint64_t>(context_.rank()));
   const unsigned kind = static_cast<unsigned>(common() % 6);
   const bool topology = kinds_[0].empty() || kind == 0;
@@ -113,26 +133,29 @@ void Fuzzer::run_round(std::uint64_t round) {
   const std::size_t burst = 1 + (common() % 2 == 0 ? common() % 12 : 0);
   const std::size_t maximum = burst > 2 ? arguments_.maximum_bytes / 16 : arguments_.maximum_bytes;
   ++rounds_;
-  if (communicator->get() == MPI_COMM_NULL) return;
   const FuzzPlace place{context_, tables_, *communicator, local, burst == 1};
   std::vector<std::unique_ptr<FuzzOperation>> operations;
-  for (std::size_t i = 0; i < burst; ++i)
+  for (std::size_t i = 0; i < burst && communicator->get() != MPI_COMM_NULL; ++i)
     operations.push_back(make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum)));
+  if (tutti_is_there() && choice() % 100 < arguments_.choices) choices_.ask(communicator->get(), operations, choice());
   for (auto& operation : operations) {
     if (arguments_.trace) report(round, *communicator, *operation, "");
     operation->run();
+    choices_.count(*operation);
   }
   for (auto& operation : operations) operation->run_reference();
   for (auto& operation : operations) {
     const std::string problem = operation->check();
     if (!problem.empty()) report(round, *communicator, *operation, problem);
   }
-  operations_ += burst;
+  operations_ += operations.size();
 }
 
 /// Asked every few rounds only, so that this is not what keeps the ranks together.
 bool Fuzzer::go_on(double start_seconds) {
-  int states[2] = {failures_, context_.rank() == 0 && PMPI_Wtime() - start_seconds > arguments_.seconds};
+  const bool over =
+      arguments_.rounds > 0 ? rounds_ >= arguments_.rounds : PMPI_Wtime() - start_seconds > arguments_.seconds;
+  int states[2] = {failures_, context_.rank() == 0 && over};
   PMPI_Allreduce(MPI_IN_PLACE, states, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   failures_ = states[0];
   return states[0] == 0 && states[1] == 0;
@@ -169,6 +192,7 @@ int main(int argc, char** argv) {
       std::printf("RUN fuzz --seed %llu\n", static_cast<unsigned long long>(arguments.seed)), std::fflush(stdout);
     Fuzzer fuzzer(context, arguments);
     passed = fuzzer.run();
+    if (context.rank() == 0 && arguments.summary) fuzzer.choices().print();
     if (context.rank() == 0)
       std::printf("%s fuzz --seed %llu (%llu rounds, %llu collectives)\n", passed ? "PASS" : "FAIL",
                   static_cast<unsigned long long>(arguments.seed), static_cast<unsigned long long>(fuzzer.rounds()),

@@ -37,6 +37,7 @@ enum class Kind {
   kReduceScatterBlock,
   kScan,
   kExscan,
+  kReduceLocal,  ///< of no communicator
   kScatter,
   kScatterv,
   kGather,
@@ -52,21 +53,28 @@ enum class Kind {
   kNeighborAlltoallv,
   kNeighborAlltoallw,
 };
-constexpr int kKinds = 22;
+constexpr int kKinds = 23;
 /// As in MPI_, without the prefix.
 const char* name_of(Kind kind);
 constexpr bool is_reduction(Kind kind) {
-  return kind >= Kind::kReduce && kind <= Kind::kExscan;
+  return kind >= Kind::kReduce && kind <= Kind::kReduceLocal;
 }
 constexpr bool is_neighbor(Kind kind) {
   return kind >= Kind::kNeighborAllgather;
 }
 
+/// Operations on types of their own.
+enum OwnOperation {
+  kCombine = -1,     ///< a commutative operator of ours
+  kProduct = -2,     ///< of matrices, not commutative
+  kRoundedSum = -3,  ///< of doubles whose sum depends on the order; of Allreduce only
+};
+
 /// What all ranks of the job agree on without talking, because they draw from the same numbers.
 struct Draw {
   Kind kind = Kind::kBarrier;
   int type = 0;           ///< index in Fuzzer's list of types
-  int operation = 0;      ///< index in the type's list; -1: commutative operator of ours; -2: matrices, not commutative
+  int operation = 0;      ///< index in the type's list, or one of the following
   std::size_t count = 0;  ///< elements of the whole message: of all blocks together where there are blocks
   std::size_t unit = 1;   ///< each block is a multiple of so many elements, which may be one item of a derived type
   unsigned root = 0;      ///< modulo the communicator's size
@@ -124,6 +132,9 @@ class FuzzOperation {
   virtual void run_reference() {}
   /// Says what was wrong; empty if nothing.
   virtual std::string check() { return ""; }
+  Kind kind() const { return draw_.kind; }
+  /// What the library chooses by: bytes of the message, or of a block.
+  virtual std::size_t chosen_by_bytes() const { return draw_.count * element_bytes_; }
   /// What was done, for the report of a failure.
   std::string describe() const;
 
@@ -146,6 +157,7 @@ class FuzzOperation {
 
 std::unique_ptr<FuzzOperation> make_operation(const FuzzPlace& place, const Draw& draw);
 std::unique_ptr<FuzzOperation> make_reduction(const FuzzPlace& place, const Draw& draw);
+std::unique_ptr<FuzzOperation> make_rounded_sum(const FuzzPlace& place, const Draw& draw);
 std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& draw);
 
 // What the kinds of operations share.

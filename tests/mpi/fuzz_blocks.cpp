@@ -15,6 +15,7 @@ class FuzzBlocks final : public FuzzOperation {
   FuzzBlocks(const FuzzPlace& place, const Draw& draw);
   void run_reference() override;
   std::string check() override;
+  std::size_t chosen_by_bytes() const override { return most_ * element_bytes_; }
 
  protected:
   void call_mpi() override {

@@ -18,6 +18,7 @@ constexpr const char* kKindNames[kKinds] = {"Barrier",
                                             "Reduce_scatter_block",
                                             "Scan",
                                             "Exscan",
+                                            "Reduce_local",
                                             "Scatter",
                                             "Scatterv",
                                             "Gather",
@@ -135,8 +136,12 @@ Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, st
   draw.operation = static_cast<int>(common() % type.operations.size());
   std::size_t element_bytes = type.type.bytes;
   if (is_reduction(draw.kind) && common() % 5 == 0) {
-    draw.operation = common() % 2 ? -1 : -2;
-    element_bytes = draw.operation == -1 ? sizeof(std::uint32_t) : sizeof(Matrix);
+    draw.operation = common() % 2 ? kCombine : kProduct;
+    element_bytes = draw.operation == kCombine ? sizeof(std::uint32_t) : sizeof(Matrix);
+  }
+  if (draw.kind == Kind::kAllreduce && common() % 4 == 0) {
+    draw.operation = kRoundedSum;
+    element_bytes = sizeof(double);
   }
   draw.count = draw_bytes(common, maximum_bytes) / element_bytes;
   draw.root = static_cast<unsigned>(common() % 1000);
@@ -158,13 +163,15 @@ FuzzOperation::FuzzOperation(const FuzzPlace& place, const Draw& draw)
   const FuzzType& type = tables_.types[static_cast<std::size_t>(draw.type)];
   type_ = type.type.type;
   element_bytes_ = type.type.bytes;
-  if (draw.operation == -1) type_ = MPI_UINT32_T, element_bytes_ = sizeof(std::uint32_t);
-  if (draw.operation == -2) type_ = tables_.matrix_type, element_bytes_ = sizeof(Matrix);
+  if (draw.operation == kRoundedSum) type_ = MPI_DOUBLE, element_bytes_ = sizeof(double);
+  if (draw.operation == kCombine) type_ = MPI_UINT32_T, element_bytes_ = sizeof(std::uint32_t);
+  if (draw.operation == kProduct) type_ = tables_.matrix_type, element_bytes_ = sizeof(Matrix);
 }
 
 std::unique_ptr<FuzzOperation> make_operation(const FuzzPlace& place, const Draw& draw) {
   if (draw.kind == Kind::kBarrier) return std::make_unique<FuzzBarrier>(place, draw);
   if (draw.kind == Kind::kBcast) return std::make_unique<FuzzBcast>(place, draw);
+  if (draw.operation == kRoundedSum) return make_rounded_sum(place, draw);
   return is_reduction(draw.kind) ? make_reduction(place, draw) : make_blocks(place, draw);
 }
 
@@ -177,9 +184,10 @@ std::string FuzzOperation::describe() const {
   const FuzzType& type = tables_.types[static_cast<std::size_t>(draw_.type)];
   std::string what = type.type.name;
   if (is_reduction(draw_.kind)) {
-    what += ", " + (draw_.operation >= 0    ? type.operations[static_cast<std::size_t>(draw_.operation)].name
-                    : draw_.operation == -1 ? "a commutative operator"
-                                            : "a matrix product");
+    what += ", " + (draw_.operation >= 0          ? type.operations[static_cast<std::size_t>(draw_.operation)].name
+                    : draw_.operation == kCombine ? "a commutative operator"
+                    : draw_.operation == kProduct ? "a matrix product"
+                                                  : "a sum of doubles that is rounded");
   }
   char text[512];
   std::snprintf(text, sizeof text, "%s%s of %zu elements of %zu bytes (%s), root %d of %d%s%s", name_of(draw_.kind),

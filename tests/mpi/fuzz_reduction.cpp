@@ -7,11 +7,34 @@ namespace tutti::tests {
 
 namespace {
 
+/// Writes what a rank contributes, or any other number.
+void fill(const FuzzTables& tables, const Draw& draw, char* buffer, std::size_t count, std::size_t bytes,
+          int contribution) {
+  if (draw.operation >= 0) {
+    tables.types[static_cast<std::size_t>(draw.type)].type.fill(buffer, count, contribution);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes / 4; ++i) {
+    const auto number =
+        static_cast<std::uint32_t>(i * 2654435761u + static_cast<std::uint32_t>(contribution) * 97u + 1);
+    std::memcpy(buffer + 4 * i, &number, sizeof number);
+  }
+}
+
+MPI_Op operation_of(const FuzzTables& tables, const Draw& draw) {
+  if (draw.operation == kCombine) return tables.combine;
+  if (draw.operation == kProduct) return tables.product;
+  return tables.types[static_cast<std::size_t>(draw.type)]
+      .operations[static_cast<std::size_t>(draw.operation)]
+      .operation;
+}
+
 class FuzzReduction final : public FuzzOperation {
  public:
   FuzzReduction(const FuzzPlace& place, const Draw& draw);
   void run_reference() override;
   std::string check() override;
+  std::size_t chosen_by_bytes() const override { return count_ * element_bytes_; }
 
  protected:
   void call_mpi() override { call(false, in_place() ? MPI_IN_PLACE : send_, receive_); }
@@ -26,7 +49,6 @@ class FuzzReduction final : public FuzzOperation {
   // with unequal counts, and ends the program when it notices.
   bool in_place() const { return draw_.in_place && receives() && (tutti_is_there() || !scatters()); }
   bool scatters() const { return draw_.kind == Kind::kReduceScatter || draw_.kind == Kind::kReduceScatterBlock; }
-  MPI_Op operation() const;
   void draw_counts();
   /// Elements of the result on this rank.
   std::size_t result_count() const {
@@ -58,16 +80,7 @@ FuzzReduction::FuzzReduction(const FuzzPlace& place, const Draw& draw)
   std::memset(receive_memory_->data(), kGuard, bytes);
   send_ = send_memory_->data() + kGuardBytes + shift;
   receive_ = receive_memory_->data() + kGuardBytes + shift;
-  const int contribution = rank_ + static_cast<int>(draw.data_seed % 1000);
-  if (draw.operation >= 0) {
-    tables_.types[static_cast<std::size_t>(draw.type)].type.fill(send_, count_, contribution);
-  } else {
-    for (std::size_t i = 0; i < data_bytes / 4; ++i) {
-      const auto number =
-          static_cast<std::uint32_t>(i * 2654435761u + static_cast<std::uint32_t>(contribution) * 97u + 1);
-      std::memcpy(send_ + 4 * i, &number, sizeof number);
-    }
-  }
+  fill(tables_, draw, send_, count_, data_bytes, rank_ + static_cast<int>(draw.data_seed % 1000));
   sent_.assign(send_memory_->data(), send_memory_->data() + bytes);
   if (in_place()) std::memcpy(receive_, send_, data_bytes);
   expected_.assign(receive_memory_->data(), receive_memory_->data() + bytes);
@@ -87,17 +100,9 @@ void FuzzReduction::draw_counts() {
   }
 }
 
-MPI_Op FuzzReduction::operation() const {
-  if (draw_.operation == -1) return tables_.combine;
-  if (draw_.operation == -2) return tables_.product;
-  return tables_.types[static_cast<std::size_t>(draw_.type)]
-      .operations[static_cast<std::size_t>(draw_.operation)]
-      .operation;
-}
-
 void FuzzReduction::call(bool host, const void* send, void* receive) const {
   const int count = static_cast<int>(scatters() ? result_count() : count_);
-  const MPI_Op op = operation();
+  const MPI_Op op = operation_of(tables_, draw_);
 #if TUTTI_FUZZ_LARGE_COUNTS
   if (draw_.large_counts) {
     const std::vector<MPI_Count> counts(counts_.begin(), counts_.end());
@@ -164,9 +169,72 @@ std::string FuzzReduction::check() {
   return difference(sent_, send_memory_->data(), send_ - send_memory_->data(), "the send buffer");
 }
 
+class FuzzReduceLocal final : public FuzzOperation {
+ public:
+  FuzzReduceLocal(const FuzzPlace& place, const Draw& draw);
+  void run_reference() override {
+    std::vector<char> in = in_.image;
+    call(true, in.data() + in_.origin, expected_.data() + inout_.origin);
+  }
+  std::string check() override {
+    const std::string result =
+        difference(expected_, inout_.memory->data(), static_cast<std::ptrdiff_t>(inout_.origin), "the inout buffer");
+    if (!result.empty()) return result;
+    return difference(in_.image, in_.memory->data(), static_cast<std::ptrdiff_t>(in_.origin), "the in buffer");
+  }
+
+ protected:
+  void call_mpi() override { call(false, in_.memory->data() + in_.origin, inout_.memory->data() + inout_.origin); }
+  std::string describe_places() const override {
+    return std::string(", from ") + name_of(in_.place) + " to " + name_of(inout_.place);
+  }
+
+ private:
+  struct Buffer {
+    Place place = Place::kHeapSmall;
+    std::unique_ptr<Memory> memory = nullptr;
+    std::size_t origin = 0;        ///< where the elements begin, at any element's boundary
+    std::vector<char> image = {};  ///< a copy of it before the call, guards included
+  };
+  Buffer make_buffer(const FuzzPlace& place, int slot) const;
+  void call(bool host, const void* in, void* inout) const;
+
+  Buffer in_, inout_;
+  std::vector<char> expected_;
+};
+
+FuzzReduceLocal::FuzzReduceLocal(const FuzzPlace& place, const Draw& draw)
+    : FuzzOperation(place, draw), in_(make_buffer(place, 0)), inout_(make_buffer(place, 1)), expected_(inout_.image) {}
+
+FuzzReduceLocal::Buffer FuzzReduceLocal::make_buffer(const FuzzPlace& place, int slot) const {
+  Buffer buffer;
+  const std::size_t data_bytes = draw_.count * element_bytes_;
+  buffer.origin = kGuardBytes + element_bytes_ * (place.local() % 5);
+  const std::size_t bytes = buffer.origin + data_bytes + kGuardBytes;
+  buffer.memory = make_memory(place, bytes, slot, buffer.place);
+  char* const memory = buffer.memory->data();
+  std::memset(memory, kGuard, bytes);
+  fill(tables_, draw_, memory + buffer.origin, draw_.count, data_bytes, slot + static_cast<int>(place.local() % 1000));
+  buffer.image.assign(memory, memory + bytes);
+  return buffer;
+}
+
+void FuzzReduceLocal::call(bool host, const void* in, void* inout) const {
+  const int count = static_cast<int>(draw_.count);
+  const MPI_Op op = operation_of(tables_, draw_);
+#if TUTTI_FUZZ_LARGE_COUNTS
+  if (draw_.large_counts) {
+    TUTTI_FUZZ_CALL(Reduce_local_c, in, inout, count, type_, op);
+    return;
+  }
+#endif
+  TUTTI_FUZZ_CALL(Reduce_local, in, inout, count, type_, op);
+}
+
 }  // namespace
 
 std::unique_ptr<FuzzOperation> make_reduction(const FuzzPlace& place, const Draw& draw) {
+  if (draw.kind == Kind::kReduceLocal) return std::make_unique<FuzzReduceLocal>(place, draw);
   return std::make_unique<FuzzReduction>(place, draw);
 }
 

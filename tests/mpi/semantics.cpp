@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
         TEST(a_duplicate_has_the_same_neighbors),
         TEST(communicators_of_every_origin),
         TEST(many_communicators_leave_nothing_behind),
+        TEST(disconnected_communicators_leave_nothing_behind),
         TEST(communicators_are_freed_in_any_order),
         TEST(intercommunicators_work),
         TEST(groups_work_side_by_side),

@@ -38,6 +38,7 @@ void a_duplicate_has_the_same_neighbors(Context& context);
 // semantics_communicators.cpp
 void communicators_of_every_origin(Context& context);
 void many_communicators_leave_nothing_behind(Context& context);
+void disconnected_communicators_leave_nothing_behind(Context& context);
 void communicators_are_freed_in_any_order(Context& context);
 void intercommunicators_work(Context& context);
 void groups_work_side_by_side(Context& context);

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -157,6 +158,42 @@ void many_communicators_leave_nothing_behind(Context& context) {
     context.expect(value == context.size() * (context.size() - 1) / 2, "Allreduce on communicator %zu of many", i);
   }
   for (auto& communicator : all) MPI_Comm_free(&communicator);
+}
+
+void disconnected_communicators_leave_nothing_behind(Context& context) {
+  // Where memory that the ranks share runs out, collectives are the host's: the last ones must still be ours.
+  const auto by_host = [] {
+    int (*last_choice)(char*, int, char*, int) = nullptr;
+    void* const found = dlsym(RTLD_DEFAULT, "tutti_last_choice");
+    if (!found) return false;
+    std::memcpy(&last_choice, &found, sizeof found);
+    char algorithm[64] = "";
+    last_choice(algorithm, sizeof algorithm, nullptr, 0);
+    return std::strcmp(algorithm, "host") == 0;
+  };
+  const int rounds = context.crowded() ? 60 : 120;
+  const int warm_up = rounds / 4;
+  std::size_t before = 0;
+  for (int round = 0; round < rounds; ++round) {
+    MPI_Comm duplicate = MPI_COMM_NULL;
+    MPI_Comm backwards = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &duplicate);
+    MPI_Comm_split(duplicate, 0, -context.rank(), &backwards);
+    // In the flag's line, through shared memory, and from the buffers; the larger ones seldom.
+    const int count = round % 20 == 0 ? 50'000 : round % 4 == 0 ? 1000 : 1;
+    exercise(context, duplicate, "a duplicate that will be disconnected", count);
+    if (context.size() > 1 && by_host()) context.expect(false, "round %d: the host carries out the collectives", round);
+    MPI_Comm_disconnect(&duplicate);
+    context.expect(duplicate == MPI_COMM_NULL, "Comm_disconnect leaves a handle");
+    exercise(context, backwards, "a communicator whose parent is disconnected", count);
+    MPI_Comm_disconnect(&backwards);
+    if (round == warm_up) before = resident_bytes();
+  }
+  const std::size_t after = resident_bytes();
+  // Half of what comes together if one of the two in each round leaves its state behind.
+  context.expect(after < before + (4u << 20), "%d communicators later, memory has grown by %zu KiB",
+                 2 * (rounds - warm_up), (after - before) / 1024);
+  exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD after that", 1000);
 }
 
 void communicators_are_freed_in_any_order(Context& context) {
