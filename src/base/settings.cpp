@@ -65,7 +65,8 @@ const std::array<Row, 22>& table() {
         "Device of the XPMEM kernel module; xpmem is tried if it can be opened and libxpmem is found."},
        &Settings::xpmem_device},
       {{"SEGMENT", "bytes", "8M",
-        "Staged messages are cut into pieces of this size, which bounds the memory they need."},
+        "Staged messages are cut into pieces of this size, which bounds the memory they need; those of neighbours, and "
+        "blocks of different sizes, are staged whole."},
        &Settings::segment},
       {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
        &Settings::block},

@@ -318,19 +318,9 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
 bool Collectives::neighbor(const NeighborArguments& arguments) {
   const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
   if (!arguments.regular) return run(neighborv_, arguments, irregular_block_bytes, {0, total});
-  const std::size_t piece = block_piece(arguments.bytes);
-  std::size_t at = 0;
-  do {  // nothing at all is sent too: who has no neighbours need not know what the others send
-    NeighborArguments part = arguments;
-    part.bytes = std::min(piece, arguments.bytes - at);
-    part.send.bytes = std::min(piece, arguments.send.bytes - std::min(at, arguments.send.bytes));
-    part.receive.bytes = std::min(piece, arguments.receive.bytes - std::min(at, arguments.receive.bytes));
-    part.send.base += at;
-    part.receive.base += at;
-    if (!run(neighbor_, part, irregular_block_bytes, {arguments.bytes, total}, true, at == 0)) return false;
-    at += piece;
-  } while (at < arguments.bytes);
-  return true;
+  // One operation, also of nothing or of blocks that have to be staged whole: ranks that are no neighbours may have
+  // other sizes, but all count the same operations.
+  return run(neighbor_, arguments, irregular_block_bytes, {arguments.bytes, total});
 }
 
 }  // namespace tutti
