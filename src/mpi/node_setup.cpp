@@ -124,6 +124,7 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
   if (node.exposures)
     memory::unmapping::watch(node.exposures.get());
   else if (offer.allowed & way_xpmem)
+  node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
     node.log.note("no xpmem: %s", offer.xpmem_reason.c_str());
   return "";
 }
