@@ -37,7 +37,8 @@ const std::array<Row, 22>& table() {
         "site's."},
        &Settings::decision_table},
       {{"MECHANISM", "string", "auto",
-        "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
+        "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one. A line "
+        "says so if one that is named cannot be used."},
        &Settings::mechanism},
       {{"HIERARCHY", "string", "auto",
         "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket."},
