@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
         TEST(neighbors_get_what_is_theirs),
         TEST(large_count_functions_of_neighbors_work),
         TEST(a_duplicate_has_the_same_neighbors),
+        TEST(buffers_without_neighbors_may_be_null),
         TEST(communicators_of_every_origin),
         TEST(many_communicators_leave_nothing_behind),
         TEST(communicators_are_freed_in_any_order),

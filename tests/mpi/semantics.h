@@ -34,6 +34,7 @@ void too_little_room_is_an_error_and_nobody_waits(Context& context);
 void neighbors_get_what_is_theirs(Context& context);
 void large_count_functions_of_neighbors_work(Context& context);
 void a_duplicate_has_the_same_neighbors(Context& context);
+void buffers_without_neighbors_may_be_null(Context& context);
 
 // semantics_communicators.cpp
 void communicators_of_every_origin(Context& context);
