@@ -67,7 +67,7 @@ class Exchange {
     arguments.receive = receive.core();
     arguments.regular = regular;
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
-    if (!collectives_->neighbor(arguments)) return false;
+    if (!carried_out(collectives_->neighbor(arguments))) return false;
     remember(*collectives_, send.base, send.is_regular() ? send.bytes : 0);
     code_ = finish(collectives_->communicator(), communicator_, receive.unpack(code_));
     return true;

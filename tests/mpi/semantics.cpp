@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
         TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),
         TEST(ranks_in_different_calls_are_told),
+        TEST(nobody_waits_for_a_rank_with_wrong_arguments),
     };
     status = run_tests(context, tests, argc, argv);
   }

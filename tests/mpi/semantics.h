@@ -62,5 +62,6 @@ void scans_of_large_counts_and_between_groups(Context& context);
 // semantics_errors.cpp
 void errors_are_those_of_the_host(Context& context);
 void ranks_in_different_calls_are_told(Context& context);
+void nobody_waits_for_a_rank_with_wrong_arguments(Context& context);
 
 }  // namespace tutti::tests
