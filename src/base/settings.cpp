@@ -40,7 +40,8 @@ const std::array<Row, 23>& table() {
         "Folder of the site's probe.json and tables/, which are looked at after the user's."},
        &Settings::site},
       {{"MECHANISM", "string", "auto",
-        "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one."},
+        "How peers' memory is read: window, xpmem, cma, staged; a list allows those only, ^name forbids one. A line "
+        "says so if one that is named cannot be used."},
        &Settings::mechanism},
       {{"HIERARCHY", "string", "auto",
         "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket."},
@@ -68,7 +69,8 @@ const std::array<Row, 23>& table() {
         "Device of the XPMEM kernel module; xpmem is tried if it can be opened and libxpmem is found."},
        &Settings::xpmem_device},
       {{"SEGMENT", "bytes", "8M",
-        "Staged messages are cut into pieces of this size, which bounds the memory they need."},
+        "Staged messages are cut into pieces of this size, which bounds the memory they need; those of neighbours, and "
+        "blocks of different sizes, are staged whole."},
        &Settings::segment},
       {{"BLOCK", "bytes", "16K", "Reductions work in blocks of this size, so that a block stays in the cache."},
        &Settings::block},

@@ -99,16 +99,14 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   selection::Shape shape = shape_of(bytes, choices.regular, commutative);
   add_collective<Arguments>(shape, choices.collective);
   const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
-  if (chosen.reason == selection::Reason::refused && !choices.warned && communicator_.rank() == 0) {
-    choices.warned = true;
+  if (chosen.reason == selection::Reason::refused && should_warn(choices.collective, Asked::by_user)) {
     node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
                   choices.collective, bytes, shape.ranks, knowledge_.user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
   Choice<Arguments>& made = choices.of[(commutative ? size_classes : 0) + size_class];
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
-  if (chosen.refused_entry && !choices.warned_of_table && communicator_.rank() == 0) {
-    choices.warned_of_table = true;
+  if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
     node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
                   bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), made.name);
   }
@@ -119,6 +117,19 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
       record_of({choices.collective, choices.regular, size_class, made.name,
                  chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
   made.made = true;
+}
+
+bool Collectives::should_warn(const char* collective, Asked by) {
+  if (quiet_ || communicator_.rank() != 0) return false;
+  int bit = by == Asked::by_user ? 0 : 32;
+  bool found = false;
+  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
+    for (const std::string_view name : names) {
+      found = found || name == collective;
+      if (!found) ++bit;
+    }
+  });
+  return communicator_.node().is_first_to_warn(bit);
 }
 
 CallRecord* Collectives::record_of(const CallRecord& wanted) {
@@ -157,14 +168,9 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
   knowledge_.user = user;
+  quiet_ = true;
   last_ = &no_choice;
-  const auto forget = [](auto&... choices) {
-    const auto forget_one = [](auto& each) {
-      each.of.clear();
-      each.warned = each.warned_of_table = true;
-    };
-    (forget_one(choices), ...);
-  };
+  const auto forget = [](auto&... choices) { (choices.of.clear(), ...); };
   forget(barrier_, bcast_, reduce_, allreduce_, scatter_, scatterv_, gather_, gatherv_, allgather_, allgatherv_,
          alltoall_, alltoallv_, reduce_scatter_, scan_, exscan_, neighbor_, neighborv_);
 }
@@ -320,19 +326,9 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
 bool Collectives::neighbor(const NeighborArguments& arguments) {
   const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
   if (!arguments.regular) return run(neighborv_, arguments, irregular_block_bytes, {0, total});
-  const std::size_t piece = block_piece(arguments.bytes);
-  std::size_t at = 0;
-  do {  // nothing at all is sent too: who has no neighbours need not know what the others send
-    NeighborArguments part = arguments;
-    part.bytes = std::min(piece, arguments.bytes - at);
-    part.send.bytes = std::min(piece, arguments.send.bytes - std::min(at, arguments.send.bytes));
-    part.receive.bytes = std::min(piece, arguments.receive.bytes - std::min(at, arguments.receive.bytes));
-    part.send.base += at;
-    part.receive.base += at;
-    if (!run(neighbor_, part, irregular_block_bytes, {arguments.bytes, total}, true, at == 0)) return false;
-    at += piece;
-  } while (at < arguments.bytes);
-  return true;
+  // One operation, also of nothing or of blocks that have to be staged whole: ranks that are no neighbours may have
+  // other sizes, but all count the same operations.
+  return run(neighbor_, arguments, irregular_block_bytes, {arguments.bytes, total});
 }
 
 }  // namespace tutti

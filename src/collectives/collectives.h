@@ -97,8 +97,6 @@ class Collectives {
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    bool warned = false;  ///< that the user's words do not hold
-    bool warned_of_table = false;
     std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
   template <class Arguments>
@@ -109,6 +107,10 @@ class Collectives {
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
+  /// Whether to warn that an algorithm which `by` asks for cannot do this: once a collective on the node, as a job may
+  /// have any number of communicators.
+  enum class Asked { by_user, by_table };
+  bool should_warn(const char* collective, Asked by);
   /// What decides how a call stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
   struct Extent {
     std::size_t block;
@@ -139,6 +141,7 @@ class Collectives {
   const AnyChoice* last_ = &no_choice;
   std::size_t last_bytes_ = 0;
   std::deque<CallRecord> records_;  ///< choices point into it
+  bool quiet_ = false;              ///< choices are made for a benchmark
   Choices<BarrierArguments> barrier_{"barrier"};
   Choices<BcastArguments> bcast_{"bcast"};
   Choices<ReduceArguments> reduce_{"reduce"};

@@ -109,6 +109,15 @@ std::uint64_t Communicator::begin(std::uint64_t in_flight) {
   return sequence;
 }
 
+void Communicator::stay_away() {
+  // Nothing is written to the slot, which may still be in use: by the mark alone the others know.
+  const sync::Stamp away = sync::stamp(++sequence_);
+  sync::FlagLine& mine = shared_[static_cast<std::size_t>(rank_)]->completed;
+  mine.flag[Left::operation].set(away);
+  mine.flag[0].set(away);
+  published();
+}
+
 void Communicator::look(std::uint64_t sequence) {
   for (int rank = 0; rank < size_; ++rank) {
     // A call may be several operations; who left it in the first is not in the second.
@@ -124,10 +133,18 @@ void Communicator::look(std::uint64_t sequence) {
   }
   // Not yet begun: this rank waits for the others to leave an earlier operation.
   if (slot(rank_, sequence).post.signature.get() != signature(sequence)) return;
+  int absent = -1;
   for (int rank = 0; rank < size_; ++rank) {
-    const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
-    if ((theirs & signature_lap) == (sequence & signature_lap)) check(rank, sequence);
+    const bool past = is_past(rank, sequence);
+    if (has_begun(rank, sequence))
+      check(rank, sequence);
+    else if (past)
+      absent = rank;
   }
+  if (absent < 0) return;
+  node_.log.warn("%s: rank %d of the communicator does not take part, its call has ended with an error",
+                 current_collective, absent);
+  leave(sequence);
 }
 
 void Communicator::disagree(int rank, std::uint64_t sequence) {

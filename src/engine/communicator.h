@@ -114,7 +114,7 @@ constexpr std::uint64_t grains_needed(std::size_t end) {
 
 /// Indices in Shared::completed, for ranks that were in another call than this one.
 struct Left {
-  static constexpr int operation = 1;     ///< the last operation that this rank left because of that
+  static constexpr int operation = 1;  ///< the last operation that this rank left because of that, or stayed away from
   static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
   static constexpr std::uint64_t out_of_step = 1;  ///< its sequence number is not that of the others
   static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
@@ -224,6 +224,9 @@ class Communicator final : public sync::Party {
     if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
       disagree(rank, sequence);
   }
+  /// Counts the next operation without taking part in it: this rank's call has ended with an error before. Whoever waits
+  /// for it there gets Disagreement.
+  void stay_away();
   /// This rank will come to no operation any more, whatever the others are in; their waits end with Disagreement.
   void revoke() { left_for_good(Left::revoked); }
   /// Some rank has revoked it, as far as this one knows.
@@ -325,6 +328,12 @@ class Communicator final : public sync::Party {
   static constexpr std::uint64_t signature_lap = 0xff;
   static_assert(ring_slots <= signature_lap);
   [[noreturn]] void disagree(int rank, std::uint64_t sequence);
+  /// What `rank` has set in its slot, as long as that is not used again.
+  bool has_begun(int rank, std::uint64_t sequence) {
+    return (slot(rank, sequence).post.signature.get() & signature_lap) == (sequence & signature_lap);
+  }
+  /// To be asked before has_begun(): `rank` has left the operation, in which it may never have been.
+  bool is_past(int rank, std::uint64_t sequence) const { return left(rank, 0).has(sync::stamp(sequence)); }
   /// Ends the operation on this rank alone.
   [[noreturn]] void leave(std::uint64_t sequence);
   const sync::Flag& left(int rank, int index) const {

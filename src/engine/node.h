@@ -2,6 +2,7 @@
 // process-global state, so that ranks can be threads of one process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -41,8 +42,17 @@ struct Node {
   std::vector<std::unique_ptr<memory::Attachments>> attachments;
   /// Last-level caches of the node together; what does not fit there is copied past them.
   std::size_t cache_bytes = SIZE_MAX;
+  /// Warnings that were given, a bit each, by all ranks of the node if they share memory.
+  std::atomic<std::uint64_t> own_warnings{0};
+  std::atomic<std::uint64_t>* warnings = &own_warnings;
   bool ranks_are_threads = false;  ///< then every pointer is valid for every rank
   bool oversubscribed = false;     ///< more ranks than cores
+
+  /// True the first time that a rank of the node asks for this bit.
+  bool is_first_to_warn(int bit) const {
+    const std::uint64_t mask = std::uint64_t{1} << bit;
+    return (warnings->fetch_or(mask, std::memory_order_relaxed) & mask) == 0;
+  }
 
   /// By which means peers can reach `address` without the owner's help; none if they cannot.
   memory::Kind reach(const void* address) const {

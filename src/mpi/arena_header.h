@@ -1,6 +1,7 @@
 // What stands at the beginning of every rank's arena.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,7 @@ constexpr std::uint64_t magic_value = 0x7475747469212121;
 struct ArenaHeader {
   sync::Doorbell doorbell;
   LifeLine life;
+  std::atomic<std::uint64_t> warnings;  ///< on the first rank of the node: of all of them (Node::warnings)
   std::uint64_t magic;
   std::uint64_t machine_bytes;  ///< on the first rank of the node: the serialised machine that follows
   std::uint8_t machine[1];

@@ -31,6 +31,9 @@ class UserBlocks {
   UserBlocks(const UserBlocks&) = delete;
   UserBlocks& operator=(const UserBlocks&) = delete;
 
+  /// One block for each of `neighbors`, before describe(). Those of negative ranks, null processes, are nowhere.
+  void belong_to(const std::vector<int>& neighbors) { neighbors_ = &neighbors; }
+
   // What the blocks are; once. False if something is wrong with the arguments: then the call is the host's, to say so.
 
   /// All of `elements`, one behind the other.
@@ -95,6 +98,14 @@ class UserBlocks {
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
                     std::size_t stride);
   int pack(const Packed& packed);
+  bool is_nowhere(std::size_t i) const { return neighbors_ && (*neighbors_)[i] < 0; }
+  /// Whether there is a block at all: without, nobody looks at the buffer, and what is passed as one may differ between
+  /// ranks.
+  bool is_anywhere() const {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (!is_nowhere(i)) return true;
+    return false;
+  }
   /// With room for the sizes and offsets of all blocks.
   Scratch& scratch_for_lists() {
     Scratch& scratch = this->scratch();
@@ -111,6 +122,7 @@ class UserBlocks {
   Scratch* scratch_ = nullptr;
   std::size_t count_;
   MPI_Comm communicator_;
+  const std::vector<int>* neighbors_ = nullptr;
   MPI_Datatype type_{};       ///< of regular blocks
   std::size_t elements_ = 0;  ///< of each regular block
   Blocks blocks_;
@@ -126,7 +138,7 @@ bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type)
   type_ = type;
   elements_ = static_cast<std::size_t>(elements);
   // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
-  if (!user && (info->predefined || info->contiguous) && bytes) return false;
+  if (!user && (info->predefined || info->contiguous) && bytes && is_anywhere()) return false;
   if ((info->contiguous && !copies()) || bytes == 0)
     blocks_ = Blocks::regular(user + info->offset, bytes);
   else
@@ -151,6 +163,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
     const auto of_block = static_cast<std::size_t>(elements[i]);
     scratch.sizes[i] = of_block * info.bytes;
     scratch.offsets[i] = 0;
+    if (is_nowhere(i)) scratch.sizes[i] = 0;
     if (scratch.sizes[i] == 0) continue;
     if (!user && (info.predefined || info.contiguous)) return false;
     scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) * extent;
@@ -171,7 +184,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
     if (elements[i] < 0) return false;
     scratch.sizes[i] = 0;
     scratch.offsets[i] = 0;
-    if (elements[i] == 0) continue;
+    if (elements[i] == 0 || is_nowhere(i)) continue;
     const TypeInfo* info = type_info(types[i]);
     if (!info) return refuse(Refusal::datatype);
     const auto of_block = static_cast<std::size_t>(elements[i]);

@@ -210,6 +210,13 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
   return *state.neighborhood;
 }
 
+void stay_away(MPI_Comm communicator) {
+  // Nothing is asked of the host: the communicator itself may be what is wrong.
+  const LastState& last = last_state;
+  const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
+  if (the_job && known && last.state->communicator && !last.state->revoked) last.state->communicator->stay_away();
+}
+
 void revoke(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return;
   CommunicatorState* state = state_of(communicator, false);

@@ -53,6 +53,8 @@ const char* words_of(Refusal why) {
       return "operator not ours on this type";
     case Refusal::topology:
       return "communicator without neighbours";
+    case Refusal::choice:
+      return "chosen";
   }
   return "";
 }

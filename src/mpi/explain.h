@@ -28,15 +28,20 @@ enum class Refusal {
   datatype,
   operation,  ///< on this type
   topology,   ///< a collective of neighbours on a communicator without
+  choice,     ///< the host's algorithm was chosen
 };
 const char* words_of(Refusal why);
 
-/// Of the call that this thread is in.
+/// Of the call that this thread is in; `arguments` until something else is found.
 extern constinit thread_local Refusal refusal;
 /// To be returned by what finds that a call is the host's.
 inline bool refuse(Refusal why) {
   refusal = why;
   return false;
+}
+/// For what the core says: whether it has carried the call out.
+inline bool carried_out(bool by_core) {
+  return by_core || refuse(Refusal::choice);
 }
 
 namespace explain {

@@ -22,7 +22,7 @@ namespace {
   const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
   const bool is_root = collectives.communicator().rank() == root;
   if (is_root) code = pack(buffer, count, datatype, info, packed.get(), communicator);
-  if (!collectives.bcast({packed.get(), bytes, root})) return false;
+  if (!carried_out(collectives.bcast({packed.get(), bytes, root}))) return false;
   remember(collectives, packed.get(), bytes);
   if (!is_root) code = unpack(packed.get(), buffer, count, datatype, info, communicator);
   return true;
@@ -40,7 +40,7 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
     return bcast_packed(*collectives, buffer, count, datatype, *info, root, communicator, code);
   if (!buffer) return false;
   const std::size_t bytes = count * info->bytes;
-  if (!collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root})) return false;
+  if (!carried_out(collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root}))) return false;
   remember(*collectives, buffer, bytes);
   return true;
 }
@@ -50,14 +50,14 @@ bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI
 template <class Count>
 bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int& code) {
   // Nothing may also be elements of an empty type on other ranks: the communicator's state is built on all alike.
-  if (count < 0) return refuse_count(count);
+  if (count < 0) return refuse_count(count, comm);
   return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code);
 }
 
 template <class Count>
 bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root,
                  MPI_Comm comm, int& code) {
-  if (count <= 0) return refuse_count(count);
+  if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !reduce(*collectives, call, root, code)) return false;
@@ -68,7 +68,7 @@ bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype data
 template <class Count>
 bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                     int& code) {
-  if (count <= 0) return refuse_count(count);
+  if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !allreduce(*collectives, call, code)) return false;
@@ -78,7 +78,7 @@ bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype d
 
 bool barrier_ours(MPI_Comm comm, int&) {
   Collectives* collectives = collectives_of(comm);
-  if (!collectives || !collectives->barrier()) return false;
+  if (!collectives || !carried_out(collectives->barrier())) return false;
   remember(*collectives, nullptr, 0);
   return true;
 }

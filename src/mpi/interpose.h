@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <tuple>
+#include <utility>
 
 #include "collectives/collectives.h"
 #include "mpi/communicators.h"
@@ -33,10 +34,27 @@ bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   }
 }
 
-/// No elements, or a negative number of them.
+/// No elements, or a negative number of them. That may be a mistake of this rank alone: the communicator's state is
+/// built, as on the others.
 template <class Count>
-bool refuse_count(Count count) {
-  return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
+bool refuse_count(Count count, MPI_Comm communicator) {
+  if (count == 0) return refuse(Refusal::nothing);
+  collectives_of(communicator);
+  return refuse(Refusal::arguments);
+}
+
+/// The call by the host. If it finds the arguments wrong that we left to it to judge, the other ranks may be in ours.
+template <class Forward, class... Arguments>
+int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
+  remember_host();
+  // Its error handler may call us again.
+  const Refusal why = std::exchange(refusal, Refusal::arguments);
+  const int code = forward(arguments...);
+  refusal = why;
+  const bool judged = why == Refusal::arguments || why == Refusal::datatype || why == Refusal::operation;
+  if (code != MPI_SUCCESS && judged) [[unlikely]]
+    stay_away(communicator);
+  return code;
 }
 
 /// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments
@@ -47,13 +65,14 @@ int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
   const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
   int code = MPI_SUCCESS;
-  if (!guarded(communicator, code, [&] { return ours(arguments..., code); })) {
+  const bool done = guarded(communicator, code, [&] { return ours(arguments..., code); });
+  if (!done) {
     resolve();
-    remember_host();
-    code = forward(arguments...);
+    code = by_host(communicator, forward, arguments...);
   }
   if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);
+  if (!done) refusal = Refusal::arguments;
   return code;
 }
 

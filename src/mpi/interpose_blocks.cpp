@@ -58,7 +58,7 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
   arguments.receive = in_place ? nullptr : own.core().base;
   arguments.root = root;
   arguments.regular = List::regular;
-  if (!collectives->scatter(arguments)) return false;
+  if (!carried_out(collectives->scatter(arguments))) return false;
   remember(*collectives, is_root ? arguments.send.base : arguments.receive, arguments.bytes);
   code = own.unpack(code);
   code = finish(core, comm, code, too_long);
@@ -94,7 +94,7 @@ bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const Li
   if (is_root) arguments.receive = receive.core();
   arguments.root = root;
   arguments.regular = List::regular;
-  if (!collectives->gather(arguments)) return false;
+  if (!carried_out(collectives->gather(arguments))) return false;
   remember(*collectives, in_place ? arguments.receive.base : arguments.send, arguments.bytes);
   code = receive.unpack(code);
   code = finish(core, comm, code, too_long);
@@ -126,7 +126,7 @@ bool allgather_blocks(const void* send, Count elements, MPI_Datatype type, const
   }
   arguments.send = in_place ? nullptr : own.core().base;
   arguments.receive = receive.core();
-  if (!collectives->allgather(arguments)) return false;
+  if (!carried_out(collectives->allgather(arguments))) return false;
   remember(*collectives, in_place ? arguments.receive.at(own_index) : arguments.send, arguments.bytes);
   code = receive.unpack(code);
   code = finish(core, comm, code, too_long);
@@ -156,7 +156,7 @@ bool alltoall_blocks(const List& send_list, const List& list, MPI_Comm comm, int
   arguments.send = send.core();
   arguments.receive = receive.core();
   arguments.regular = List::regular;
-  if (!collectives->alltoall(arguments)) return false;
+  if (!carried_out(collectives->alltoall(arguments))) return false;
   remember(*collectives, arguments.send.base, send.bytes(own_index));
   code = receive.unpack(code);
   code = finish(core, comm, code, too_long);

@@ -32,9 +32,9 @@ class Exchange {
     if (!collectives_ || send_list.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
     UserBlocks send(Role::send, neighborhood_->destinations.size(), communicator_);
     UserBlocks receive(Role::receive, neighborhood_->sources.size(), communicator_);
+    send.belong_to(neighborhood_->destinations);
+    receive.belong_to(neighborhood_->sources);
     if (!send_list.describe(send) || !receive_list.describe(receive)) return false;
-    leave_out_nobody(send, neighborhood_->destinations);
-    leave_out_nobody(receive, neighborhood_->sources);
     code_ = send.pack();
     return run(send.core(), receive, List::regular);
   }
@@ -42,10 +42,12 @@ class Exchange {
   template <class Count, class List>
   bool allgather(const EqualBlocks<Count>& own_block, const List& receive_list) {
     if (!collectives_ || own_block.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
-    UserBlocks send(Role::send, 1, communicator_);
+    const auto& destinations = neighborhood_->destinations;
+    const bool sends = std::any_of(destinations.begin(), destinations.end(), [](int rank) { return rank >= 0; });
+    UserBlocks send(Role::send, sends ? 1 : 0, communicator_);
     UserBlocks receive(Role::receive, neighborhood_->sources.size(), communicator_);
+    receive.belong_to(neighborhood_->sources);
     if (!own_block.describe(send) || !receive_list.describe(receive)) return false;
-    leave_out_nobody(receive, neighborhood_->sources);
     code_ = send.pack();
     Blocks same = send.core();
     same.stride = 0;
@@ -53,14 +55,6 @@ class Exchange {
   }
 
  private:
-  static void leave_out_nobody(UserBlocks& blocks, const std::vector<int>& neighbors) {
-    for (std::size_t i = 0; i < neighbors.size(); ++i) {
-      if (neighbors[i] >= 0) continue;
-      blocks.leave_out(i);
-      if (!blocks.core().is_regular()) blocks.cut(i, 0);
-    }
-  }
-
   bool run(const Blocks& send, UserBlocks& receive, bool regular) {
     NeighborArguments arguments;
     arguments.sources = neighborhood_->sources.data();
@@ -73,7 +67,7 @@ class Exchange {
     arguments.receive = receive.core();
     arguments.regular = regular;
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
-    if (!collectives_->neighbor(arguments)) return false;
+    if (!carried_out(collectives_->neighbor(arguments))) return false;
     remember(*collectives_, send.base, send.is_regular() ? send.bytes : 0);
     code_ = finish(collectives_->communicator(), communicator_, receive.unpack(code_));
     return true;

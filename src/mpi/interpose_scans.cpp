@@ -43,7 +43,7 @@ bool reduce_scatter_ours(const void* send, void* receive, const Count* receive_c
 template <class Count>
 bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_count, MPI_Datatype datatype,
                                MPI_Op operation, MPI_Comm comm, int& code) {
-  if (receive_count <= 0) return refuse_count(receive_count);
+  if (receive_count <= 0) return refuse_count(receive_count, comm);
   Collectives* collectives = collectives_of(comm);
   if (!collectives) return false;
   static thread_local std::vector<std::size_t> counts;
@@ -54,7 +54,7 @@ bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_co
 template <bool exclusive, class Count>
 bool scan_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op operation, MPI_Comm comm,
                int& code) {
-  if (count <= 0) return refuse_count(count);
+  if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
   const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
   if (!collectives || !scan(*collectives, call, exclusive, code)) return false;

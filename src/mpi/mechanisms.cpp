@@ -16,8 +16,12 @@ constexpr NamedWay names[] = {{"window", way_window}, {"xpmem", way_xpmem}, {"cm
 
 }  // namespace
 
-unsigned allowed_ways(const std::string& text, const Log& log) {
-  unsigned listed = 0, forbidden = 0;
+unsigned AskedWays::allowed() const {
+  return ((listed ? listed : every_way) & ~forbidden) | way_arena;
+}
+
+AskedWays asked_ways(const std::string& text, const Log& log) {
+  AskedWays asked;
   std::size_t at = 0;
   while (at < text.size()) {
     const auto end = std::min(text.find(',', at), text.size());
@@ -28,12 +32,12 @@ unsigned allowed_ways(const std::string& text, const Log& log) {
     const auto found =
         std::find_if(std::begin(names), std::end(names), [&](const NamedWay& each) { return word == each.name; });
     if (found != std::end(names)) {
-      (excluded ? forbidden : listed) |= found->way;
+      (excluded ? asked.forbidden : asked.listed) |= found->way;
     } else if (word != "auto") {
       log.warn("TUTTI_MECHANISM: \"%s\" is not one of window, xpmem, cma, staged; it is ignored", word.c_str());
     }
   }
-  return ((listed ? listed : every_way) & ~forbidden) | way_arena;
+  return asked;
 }
 
 std::vector<std::string> names_of_ways(unsigned ways) {

@@ -14,8 +14,16 @@ enum Way : unsigned { way_arena = 1, way_window = 2, way_cma = 4, way_xpmem = 8 
 /// What TUTTI_MECHANISM allows if it does not speak of single ways.
 constexpr unsigned every_way = ~0u;
 
-/// Allowed ways by TUTTI_MECHANISM: "auto", a list of names, or names with ^. Warns about other words.
-unsigned allowed_ways(const std::string& text, const Log& log);
+/// What TUTTI_MECHANISM says: "auto", a list of names, or names with ^.
+struct AskedWays {
+  unsigned listed = 0, forbidden = 0;
+
+  unsigned allowed() const;
+  bool by_name(Way way) const { return (listed & ~forbidden & way) != 0; }
+};
+
+/// Warns about other words.
+AskedWays asked_ways(const std::string& text, const Log& log);
 
 /// The names of those in the set.
 std::vector<std::string> names_of_ways(unsigned ways);

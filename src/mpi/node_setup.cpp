@@ -94,6 +94,16 @@ Exchange exchange_cards(Job& job, int world_rank, int world_size) {
   return result;
 }
 
+/// That a way cannot be used: a warning if the user has asked for it by name.
+void say_if_missing(const Log& log, const AskedWays& asked, unsigned agreed, Way way, const std::string& reason) {
+  if (!(asked.allowed() & way) || (agreed & way)) return;
+  const std::string missing = "no " + names_of_ways(way).front() + ": " + reason;
+  if (!asked.by_name(way)) return log.note("%s", missing.c_str());
+  std::string used;
+  for (const std::string& name : names_of_ways(agreed)) used += (used.empty() ? "" : ", ") + name;
+  log.warn("TUTTI_MECHANISM: %s; used instead: %s", missing.c_str(), used.c_str());
+}
+
 /// Maps what the peers offer; empty, or why the host has to do everything.
 std::string share_memory(Job& job, const Neighbours& here, Offer& offer, DescriptorSocket& socket) {
   Node& node = job.node;
@@ -102,7 +112,8 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
   node.peers.resize(here.cards.size());
   node.attachments.resize(here.cards.size());
   if (here.self == 0 && offer.header) publish_machine(node, offer.header);
-  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), offer.allowed);
+  std::string cma_reason = "a peer cannot use it";
+  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), offer.asked.allowed(), cma_reason);
   if (offer.probe) offer.window->release(offer.probe);
 
   if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
@@ -113,18 +124,18 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
   if (!(agreed & way_arena))
     return "the ranks cannot share memory" + (offer.arena_reason.empty() ? "" : " (" + offer.arena_reason + ")");
   job.mechanisms = agreed;
+  node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
   node.window_shared = (agreed & way_window) != 0;
   node.cma = (agreed & way_cma) != 0;
   if (node.window_shared) {
     node.window_base = offer.window->base();
     node.window_bytes = offer.window->capacity();
-  } else if (offer.allowed & way_window) {
-    node.log.note("no window: %s", offer.window ? "a peer cannot map it" : offer.window_reason.c_str());
   }
-  if (node.exposures)
-    memory::unmapping::watch(node.exposures.get());
-  else if (offer.allowed & way_xpmem)
-    node.log.note("no xpmem: %s", offer.xpmem_reason.c_str());
+  if (node.exposures) memory::unmapping::watch(node.exposures.get());
+  say_if_missing(node.log, offer.asked, agreed, way_window,
+                 offer.window ? "a peer cannot map it" : offer.window_reason);
+  say_if_missing(node.log, offer.asked, agreed, way_xpmem, offer.xpmem_reason);
+  say_if_missing(node.log, offer.asked, agreed, way_cma, cma_reason);
   return "";
 }
 
@@ -215,7 +226,7 @@ std::unique_ptr<Job> start_job() {
 }
 
 bool restrict_mechanisms(Job& job, const std::string& text) {
-  const unsigned allowed = allowed_ways(text, job.node.log);
+  const unsigned allowed = asked_ways(text, job.node.log).allowed();
   const bool any = allowed == every_way;
   const unsigned usable = allowed & job.mechanisms;
   if (job.node.exposures && !(usable & way_xpmem)) return false;  // what is attached stays so: a run of its own

@@ -29,7 +29,7 @@ void offer_arena(Job& job, int world_size, Offer& offer) {
 
 void offer_window(Offer& offer) {
   offer.window_reason = "switched off";
-  if (!(offer.allowed & way_window)) return;
+  if (!(offer.asked.allowed() & way_window)) return;
   memory::Window* const window = memory::start_process_window(memory::process_window_options(), offer.window_reason);
   offer.probe = window ? window->allocate(64) : nullptr;
   if (!offer.probe) return;
@@ -55,10 +55,10 @@ Offer make_offer(Job& job, int world_rank, int world_size, std::uint64_t variabl
   if (!node.settings.enable) return offer;
   magic = magic_value;
   card.magic_address = reinterpret_cast<std::uintptr_t>(&magic);
-  offer.allowed = allowed_ways(node.settings.mechanism, node.log);
+  offer.asked = asked_ways(node.settings.mechanism, node.log);
   offer_arena(job, world_size, offer);
   offer_window(offer);
-  if (offer.allowed & way_xpmem) card.xpmem = offer_xpmem(node, job.xpmem, magic, offer.xpmem_reason);
+  if (offer.asked.allowed() & way_xpmem) card.xpmem = offer_xpmem(node, job.xpmem, magic, offer.xpmem_reason);
   if (world_rank == 0) {
     offer.probes = probe_files(node.settings);
     offer.tables = table_files(node.settings);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/arena_header.h"
+#include "mpi/mechanisms.h"
 #include "mpi/neighbours.h"
 #include "mpi/node_setup.h"
 #include "mpi/peer_memory.h"
@@ -14,7 +15,7 @@ namespace tutti::mpi {
 
 /// Made from the settings alone; what other ranks do has no part in it.
 struct Offer {
-  unsigned allowed = 0;  ///< ways of reaching memory by TUTTI_MECHANISM
+  AskedWays asked;  ///< ways of reaching memory by TUTTI_MECHANISM
   memory::Window* window = nullptr;
   void* probe = nullptr;  ///< in the window, holds the magic value
   ArenaHeader* header = nullptr;

@@ -89,20 +89,23 @@ void receive_from_peers(const Node& node, const Neighbours& here, DescriptorSock
 }
 
 /// Whether a word of the peer can be read and written by cross-memory attach.
-bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint64_t& own_word) {
+bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint64_t& own_word, std::string& reason) {
   std::uint64_t seen = 0;
   try {
     peer.copy_from({memory::Kind::cma, address}, 0, &seen, sizeof seen);
     if (seen != magic_value) return false;
     peer.copy_to({memory::Kind::cma, address}, 0, &own_word, sizeof seen);
     return true;
-  } catch (const std::exception&) {
+  } catch (const std::exception& problem) {
+    const std::string text = problem.what();
+    reason = text.substr(0, text.find(';'));  // then follows what to do about it in a running job
     return false;
   }
 }
 
 /// Maps what was opened. The ways that work with every peer. Takes the descriptors.
-unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Opened>& opened, const Shares& own) {
+unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Opened>& opened, const Shares& own,
+                       std::string& cma_reason) {
   unsigned ways = way_arena | way_cma | (own.window ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
@@ -120,7 +123,7 @@ unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Ope
       ways &= ~way_arena;
     if (!peer.window || std::memcmp(peer.window + card.window_probe, &magic_value, sizeof magic_value) != 0)
       ways &= ~way_window;
-    if ((ways & way_cma) && !self && !probe_cma(peer, card.magic_address, own.word)) ways &= ~way_cma;
+    if ((ways & way_cma) && !self && !probe_cma(peer, card.magic_address, own.word, cma_reason)) ways &= ~way_cma;
     if ((ways & way_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word)) ways &= ~way_xpmem;
   }
   return ways;
@@ -141,16 +144,16 @@ std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
 }
 
 unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
-                       unsigned allowed) {
+                       unsigned allowed, std::string& cma_reason) {
   constexpr unsigned has_all = 1u << 31;  // beside the ways: /proc was open
   std::vector<Opened> opened(here.cards.size());
   unsigned ways = 0;
-  if (open_from_proc(here, opened)) ways = has_all | (map_and_probe(node, here, opened, own) & allowed);
+  if (open_from_proc(here, opened)) ways = has_all | (map_and_probe(node, here, opened, own, cma_reason) & allowed);
   const unsigned agreed = common(ways);
   if (agreed & has_all) return agreed & ~has_all;
   // Whether /proc is open to one rank says nothing about the others: all send if anybody needs it.
   receive_from_peers(node, here, socket, own.window, opened);
-  if (!(ways & has_all)) ways = map_and_probe(node, here, opened, own) & allowed;
+  if (!(ways & has_all)) ways = map_and_probe(node, here, opened, own, cma_reason) & allowed;
   return common(ways & ~has_all);
 }
 

@@ -25,8 +25,9 @@ struct Shares {
 
 /// Maps what peers share, and tries every way of reaching it by a real transfer. Returns those of `allowed` that work
 /// between all ranks, the same on all. Collective over MPI_COMM_WORLD.
+/// cma_reason: why this rank cannot use cross-memory attach, unchanged if it can.
 unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
-                       unsigned allowed);
+                       unsigned allowed, std::string& cma_reason);
 
 /// Of what was mapped of the peers, the program gets back the address space of what is not used.
 void unmap_unused(Node& node, const Neighbours& here, unsigned ways);

@@ -135,7 +135,7 @@ bool with_core_arguments(const ReductionCall& call, std::size_t received, const 
   const TypeInfo* info = type_info(call.datatype);
   if (!info) return refuse(Refusal::datatype);
   if (info->bytes == 0) return refuse(Refusal::nothing);
-  if (info->predefined && lacks_buffer()) return false;
+  if ((info->predefined || info->contiguous) && lacks_buffer()) return false;
 
   const void* send = in_place ? call.receive : call.send;
   if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
@@ -172,7 +172,7 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
   return with_core_arguments(
       call, is_root ? call.count : 0,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root});
+        return carried_out(collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root}));
       },
       code);
 }
@@ -182,7 +182,7 @@ bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
   return with_core_arguments(
       call, call.count,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return collectives.allreduce({send, receive, call.count, &combiner});
+        return carried_out(collectives.allreduce({send, receive, call.count, &combiner}));
       },
       code);
 }
@@ -193,7 +193,7 @@ bool reduce_scatter(Collectives& collectives, ReductionCall call, const std::siz
   return with_core_arguments(
       call, received,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return collectives.reduce_scatter({send, receive, counts, call.count, &combiner});
+        return carried_out(collectives.reduce_scatter({send, receive, counts, call.count, &combiner}));
       },
       code);
 }
@@ -205,7 +205,7 @@ bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& cod
   return with_core_arguments(
       call, receives ? call.count : 0,
       [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return collectives.scan({send, receive, call.count, &combiner, exclusive});
+        return carried_out(collectives.scan({send, receive, call.count, &combiner, exclusive}));
       },
       code);
 }

@@ -109,6 +109,25 @@ TEST_P(Allgather, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
   }
 }
 
+TEST_P(Allgather, WhatDoesNotFitIsCutAndNoted) {
+  for (const auto* algorithm : algorithms_of<AllgatherArguments>()) {
+    const World world = world_of(2, GetParam(), std::string("allgatherv:") + algorithm->name);
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (const std::size_t bytes : {std::size_t{40}, std::size_t{200}, std::size_t{10'000}, std::size_t{30'000}}) {
+        const std::size_t room = rank == 1 ? bytes / 2 : bytes;
+        BlockBuffer receive({room, bytes}, 3);
+        const std::vector<std::byte> send(bytes, std::byte{1});
+        ASSERT_TRUE(collectives.allgather({send.data(), bytes, receive.blocks(false)}));
+        ASSERT_EQ(collectives.communicator().truncated, rank == 1) << algorithm->name << ", " << bytes << " bytes";
+        collectives.communicator().truncated = false;
+        ASSERT_EQ(receive.block(0)[room - 1], std::byte{1}) << algorithm->name;
+        ASSERT_EQ(receive.block(0)[room], guard) << algorithm->name;
+      }
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 

@@ -233,6 +233,50 @@ TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
     });
 }
 
+/// Those in which no rank can end before all have come.
+TEST(Disagreement, NobodyWaitsForARankThatStaysAway) {
+  const std::vector<Call> calls{allreduce, allgather, alltoall, barrier};
+  for (const int ranks : few_ranks())
+    for (const Reach reach : {Reach::direct, Reach::staged})
+      run_ranks(world_of(ranks, reach, ""), [&](int rank, Collectives& collectives) {
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{10'000}})
+          for (const Call& call : calls) {
+            if (rank == ranks - 1)
+              collectives.communicator().stay_away();
+            else
+              EXPECT_THROW(call(collectives, bytes, rank, ranks), Disagreement) << bytes << " bytes";
+            EXPECT_TRUE(call(collectives, bytes, rank, ranks));
+          }
+      });
+}
+
+TEST(Disagreement, ARankMayStayAwayAnyNumberOfTimesInARow) {
+  for (const int ranks : few_ranks())
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      for (const int times : {2, static_cast<int>(ring_slots) + 3}) {
+        for (int i = 0; i < times; ++i) {
+          if (rank == ranks - 1)
+            collectives.communicator().stay_away();
+          else
+            EXPECT_THROW(allreduce(collectives, 1000, rank, ranks), Disagreement);
+        }
+        EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+      }
+    });
+}
+
+TEST(Disagreement, RanksThatAllStayAwayAreInStep) {
+  for (const int ranks : few_ranks())
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      for (const int times : {1, 7, 3 * static_cast<int>(ring_slots)}) {
+        for (int i = 0; i < times; ++i) collectives.communicator().stay_away();
+        EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+        EXPECT_TRUE(bcast(collectives, 10'000, rank, ranks));
+        EXPECT_TRUE(barrier(collectives, 0, rank, ranks));
+      }
+    });
+}
+
 TEST(Disagreement, TheNextCallsAreInOrderAgain) {
   for (const int ranks : few_ranks())
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {

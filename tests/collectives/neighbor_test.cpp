@@ -236,6 +236,29 @@ void cut(Collectives& collectives, const Edges& edges, int rank, std::size_t byt
   collectives.communicator().truncated = false;
 }
 
+TEST_P(Neighbors, RanksThatAreNotConnectedMayHaveOtherSizes) {
+  Edges pairs(4);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    pairs.sources[rank] = pairs.destinations[rank] = {static_cast<int>(rank ^ 1)};
+    pairs.source_blocks[rank] = {0};
+  }
+  pairs.invert();
+  for (const std::string& words : all_algorithms()) {
+    World world;
+    world.ranks = 4;
+    world.reach = GetParam();
+    world.settings.segment = 64 * 1024;
+    world.algorithm = words;
+    run_ranks(world, [&](int rank, Collectives& collectives) {
+      for (int call = 0; call < 4; ++call) {
+        const std::size_t bytes = (rank < 2) == (call % 2 == 0) ? 100'001 : 8;
+        exchange(pairs, collectives, rank, Form::blocks, bytes, call);
+        ASSERT_TRUE(collectives.barrier());
+      }
+    });
+  }
+}
+
 TEST_P(Neighbors, WhatDoesNotFitIsCutAndNoted) {
   const Edges edges = grid({3}, false);
   for (const std::string& words : all_algorithms()) {

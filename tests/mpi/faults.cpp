@@ -4,6 +4,7 @@
 //     undumpable      the same, but no process may look into this one (as after a change of user)
 //     closes          the same twice; in between every process closes itself to the others, as by a change of user
 //     loop NAME N     the collective NAME of N ints for ever; "PID rank pid" is printed first
+//     many            an Allgather on each of many communicators
 //     late            rank 1 comes 6 seconds late to a barrier
 //     processes       each rank starts other processes in every way, and its data stays its own
 #include <spawn.h>
@@ -30,6 +31,17 @@ namespace {
 
 void once(Context& context) {
   for (const int count : {1, 2000, 100'000}) exercise(context, MPI_COMM_WORLD, "MPI_COMM_WORLD", count);
+}
+
+void many(Context& context) {
+  for (int call = 0; call < 6; ++call) {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    const bool all = call % 2 == 0;
+    MPI_Comm_split(MPI_COMM_WORLD, all ? 0 : context.rank() / 2, 0, &communicator);
+    std::vector<int> ranks(static_cast<std::size_t>(context.size()));
+    MPI_Allgather(&call, 1, MPI_INT, ranks.data(), 1, MPI_INT, communicator);
+    MPI_Comm_free(&communicator);
+  }
 }
 
 /// From now on no process of the same user may look into this one.
@@ -211,6 +223,7 @@ int main(int argc, char** argv) {
       close_to_others(context);
       once(context);
     }
+    if (mode == "many") many(context);
     if (mode == "late") late(context);
     if (mode == "processes") processes(context);
     passed = context.finish_test(checks);

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
         TEST(neighbors_get_what_is_theirs),
         TEST(large_count_functions_of_neighbors_work),
         TEST(a_duplicate_has_the_same_neighbors),
+        TEST(buffers_without_neighbors_may_be_null),
         TEST(communicators_of_every_origin),
         TEST(many_communicators_leave_nothing_behind),
         TEST(disconnected_communicators_leave_nothing_behind),
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
         TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),
         TEST(ranks_in_different_calls_are_told),
+        TEST(nobody_waits_for_a_rank_with_wrong_arguments),
     };
     status = run_tests(context, tests, argc, argv);
   }

@@ -34,6 +34,7 @@ void too_little_room_is_an_error_and_nobody_waits(Context& context);
 void neighbors_get_what_is_theirs(Context& context);
 void large_count_functions_of_neighbors_work(Context& context);
 void a_duplicate_has_the_same_neighbors(Context& context);
+void buffers_without_neighbors_may_be_null(Context& context);
 
 // semantics_communicators.cpp
 void communicators_of_every_origin(Context& context);
@@ -63,5 +64,6 @@ void scans_of_large_counts_and_between_groups(Context& context);
 // semantics_errors.cpp
 void errors_are_those_of_the_host(Context& context);
 void ranks_in_different_calls_are_told(Context& context);
+void nobody_waits_for_a_rank_with_wrong_arguments(Context& context);
 
 }  // namespace tutti::tests

@@ -481,6 +481,8 @@ void too_little_room_is_an_error_and_nobody_waits(Context& context) {
           MPI_Alltoallv(send.data(), counts.data(), places.data(), MPI_INT, receive.data(), room.data(), places.data(),
                         MPI_INT, comm),
           last);
+    check("Allgatherv",
+          MPI_Allgatherv(send.data(), ints, MPI_INT, receive.data(), room.data(), places.data(), MPI_INT, comm), last);
     check("Gatherv",
           MPI_Gatherv(send.data(), ints, MPI_INT, receive.data(), room.data(), places.data(), MPI_INT,
                       context.size() - 1, comm),

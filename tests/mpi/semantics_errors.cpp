@@ -155,4 +155,63 @@ void ranks_in_different_calls_are_told(Context& context) {
   exercise(context, MPI_COMM_WORLD, "another communicator after calls that did not match", 10);
 }
 
+namespace {
+
+/// A call that is wrong on some ranks, in a way that every host finds before it communicates, and right on the others.
+struct HalfWrongCall {
+  const char* what;
+  bool all_wait;  ///< for all: nobody can end without the ranks that are wrong
+  std::function<int(MPI_Comm, bool wrong, int* send, int* receive)> run;
+};
+
+std::vector<HalfWrongCall> half_wrong_calls(int ranks) {
+  std::vector<HalfWrongCall> calls;
+  constexpr int n = 1000;
+#define HALF_WRONG(what, all_wait, call) \
+  calls.push_back({what, all_wait,       \
+                   [=](MPI_Comm comm, bool wrong, [[maybe_unused]] int* send, int* receive) { return MPI_##call; }})
+  HALF_WRONG("Bcast with a root beyond the last", false, Bcast(receive, n, MPI_INT, wrong ? ranks : 0, comm));
+  HALF_WRONG("Bcast with a negative count", false, Bcast(receive, wrong ? -1 : n, MPI_INT, 0, comm));
+  HALF_WRONG("Bcast without a type", false, Bcast(receive, n, wrong ? MPI_DATATYPE_NULL : MPI_INT, 0, comm));
+  HALF_WRONG("Allreduce without an operator", true,
+             Allreduce(send, receive, n, MPI_INT, wrong ? MPI_OP_NULL : MPI_SUM, comm));
+  HALF_WRONG("Reduce with a root beyond the last", false,
+             Reduce(send, receive, n, MPI_INT, MPI_SUM, wrong ? ranks : 0, comm));
+  HALF_WRONG("Scan without an operator", false, Scan(send, receive, n, MPI_INT, wrong ? MPI_OP_NULL : MPI_SUM, comm));
+  HALF_WRONG("Reduce_scatter_block without an operator", true,
+             Reduce_scatter_block(send, receive, n, MPI_INT, wrong ? MPI_OP_NULL : MPI_SUM, comm));
+  HALF_WRONG("Allgather with negative counts", true,
+             Allgather(send, wrong ? -1 : n, MPI_INT, receive, wrong ? -1 : n, MPI_INT, comm));
+  HALF_WRONG(
+      "Alltoall without types", true,
+      Alltoall(send, n, wrong ? MPI_DATATYPE_NULL : MPI_INT, receive, n, wrong ? MPI_DATATYPE_NULL : MPI_INT, comm));
+  HALF_WRONG("Gather with a root beyond the last", false,
+             Gather(send, n, MPI_INT, receive, n, MPI_INT, wrong ? ranks : 0, comm));
+  HALF_WRONG("Scatter with a root beyond the last", false,
+             Scatter(send, n, MPI_INT, receive, n, MPI_INT, wrong ? ranks : 0, comm));
+#undef HALF_WRONG
+  return calls;
+}
+
+}  // namespace
+
+void nobody_waits_for_a_rank_with_wrong_arguments(Context& context) {
+  if (!tutti_is_there() || context.size() < 2) return;  // some hosts wait for ever
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const auto ranks = static_cast<std::size_t>(context.size());
+  std::vector<int> send(1000 * ranks, 1), receive(send.size());
+  for (const HalfWrongCall& call : half_wrong_calls(context.size()))
+    for (const int first_wrong : {context.size() - 1, 0}) {
+      const bool wrong = context.rank() >= first_wrong;
+      const int code = error_class(call.run(comm, wrong, send.data(), receive.data()));
+      context.expect(wrong ? code != MPI_SUCCESS && code != MPI_ERR_TRUNCATE
+                           : code == MPI_ERR_TRUNCATE || (code == MPI_SUCCESS && !call.all_wait),
+                     "%s from rank %d on: error class %d", call.what, first_wrong, code);
+      exercise(context, comm, call.what, 10);
+    }
+  MPI_Comm_free(&comm);
+}
+
 }  // namespace tutti::tests

@@ -288,4 +288,59 @@ void a_duplicate_has_the_same_neighbors(Context& context) {
   MPI_Comm_free(&ring.comm);
 }
 
+namespace {
+
+/// The only edge is from rank 0 to rank 1: who receives nothing, or sends nothing, has no buffer for it.
+void along_one_edge(Context& context, int ints) {
+  const int rank = context.rank(), zero = 0, one = 1;
+  MPI_Comm edge = MPI_COMM_NULL;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 1 ? 1 : 0, &zero, MPI_UNWEIGHTED, rank == 0 ? 1 : 0, &one,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &edge);
+  std::vector<int> send(static_cast<std::size_t>(ints), 5), receive(send.size());
+  const void* const from = rank == 0 ? send.data() : nullptr;
+  void* const to = rank == 1 ? receive.data() : nullptr;
+  const auto check = [&](const char* what, int code) {
+    const int expected = rank == 1 ? 5 : 0;
+    context.expect(code == MPI_SUCCESS && receive.front() == expected && receive.back() == expected,
+                   "%s of %d ints along one edge: %d and %d, code %d", what, ints, receive.front(), receive.back(),
+                   code);
+    std::fill(receive.begin(), receive.end(), 0);
+    exercise(context, edge, what, 10);
+  };
+  check("Neighbor_allgather", MPI_Neighbor_allgather(from, ints, MPI_INT, to, ints, MPI_INT, edge));
+  check("Neighbor_alltoall", MPI_Neighbor_alltoall(from, ints, MPI_INT, to, ints, MPI_INT, edge));
+  MPI_Comm_free(&edge);
+}
+
+/// The blocks of null processes, at both ends of a line, are nowhere.
+void between_ends(Context& context) {
+  Topology line = cartesian("line", {context.size()}, false);
+  int send = 10 + line.rank, receive[2] = {-1, -1};
+  MPI_Aint from = 0, to[2] = {0, 0};
+  MPI_Get_address(&send, &from);
+  for (int i = 0; i < 2; ++i) MPI_Get_address(&receive[i], &to[i]);
+  MPI_Aint sends[2], receives[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    sends[i] = line.destinations[i] < 0 ? 0 : from;
+    receives[i] = line.sources[i] < 0 ? 0 : to[i];
+  }
+  const int counts[2] = {1, 1};
+  const MPI_Datatype types[2] = {MPI_INT, MPI_INT};
+  const int code =
+      MPI_Neighbor_alltoallw(MPI_BOTTOM, counts, sends, types, MPI_BOTTOM, counts, receives, types, line.comm);
+  for (std::size_t i = 0; i < 2; ++i)
+    context.expect(code == MPI_SUCCESS && receive[i] == (line.sources[i] < 0 ? -1 : 10 + line.sources[i]),
+                   "Neighbor_alltoallw between null processes: %d of side %zu, code %d", receive[i], i, code);
+  exercise(context, line.comm, "a line", 10);
+  MPI_Comm_free(&line.comm);
+}
+
+}  // namespace
+
+void buffers_without_neighbors_may_be_null(Context& context) {
+  if (!tutti_is_there() || context.size() < 2) return;  // some hosts look at them all the same
+  for (const int ints : {1, 100, 100'000}) along_one_edge(context, ints);
+  between_ends(context);
+}
+
 }  // namespace tutti::tests

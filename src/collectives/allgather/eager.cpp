@@ -2,14 +2,17 @@
 //
 // Phase 1: every rank copies its block into its slot (the smallest into the flag's own line). Phase 2: everybody copies
 // the blocks of all others out, beginning with the next rank's. No acknowledgement: the ring of slots lets a rank go
-// on.
+// on. Blocks of Allgatherv travel as letters, which say how long they are: a reader may have less room.
 // Cost: one flag hop, n bytes copied in, (p - 1) n out; each rank's lines are read by p - 1.
 // Requires: blocks of at most TUTTI_EAGER_MAX bytes, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
 #include "collectives/common/eager.h"
 
+#include <algorithm>
+
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/letter.h"
 
 namespace tutti {
 
@@ -27,32 +30,57 @@ void copy_out(Communicator& communicator, std::uint64_t sequence, int rank, std:
   }
 }
 
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
+/// use(rank) for the others, beginning with the next one, of which `receive` has a block. Then the operation is over.
+template <class Use>
+void for_each_other(Communicator& communicator, std::uint64_t sequence, const Blocks& receive, Use&& use) {
   const int ranks = communicator.size();
-  const int self = communicator.rank();
-  // What the others expect of this rank, which is what it sends in a correct program.
-  const std::size_t bytes = arguments.receive.size(static_cast<std::size_t>(self));
-  std::byte* const own = arguments.receive.at(static_cast<std::size_t>(self));
-  const std::byte* source = arguments.send ? arguments.send : own;
-  if (arguments.bytes < bytes && source != own) [[unlikely]] {
-    reduction::copy(own, source, arguments.bytes);
-    source = own;
-  }
-
-  const std::uint64_t sequence = eager::begin(communicator, bytes);
-  eager::send(communicator, sequence, source, bytes);
-  if (source != own) reduction::copy(own, source, bytes);
   bool all_seen = true;
-  for (int i = 1, rank = self; i < ranks; ++i) {
+  for (int i = 1, rank = communicator.rank(); i < ranks; ++i) {
     if (++rank == ranks) rank = 0;
-    const std::size_t theirs = arguments.receive.size(static_cast<std::size_t>(rank));
-    if (theirs == 0)
+    if (receive.size(static_cast<std::size_t>(rank)) == 0)
       all_seen = false;
     else
-      copy_out(communicator, sequence, rank, arguments.receive.at(static_cast<std::size_t>(rank)), theirs);
+      use(rank);
   }
   if (all_seen) communicator.seen_all(sequence);
   communicator.complete(sequence);
+}
+
+void run_equal(Communicator& communicator, const AllgatherArguments& arguments) {
+  const Blocks& receive = arguments.receive;
+  const std::size_t bytes = receive.bytes;
+  std::byte* const own = receive.at(static_cast<std::size_t>(communicator.rank()));
+  const std::uint64_t sequence = eager::begin(communicator, bytes);
+  const std::byte* const source = arguments.send ? arguments.send : own;
+  eager::send(communicator, sequence, source, bytes);
+  if (source != own) reduction::copy(own, source, bytes);
+  for_each_other(communicator, sequence, receive, [&](int rank) {
+    copy_out(communicator, sequence, rank, receive.at(static_cast<std::size_t>(rank)), bytes);
+  });
+}
+
+void run_varying(Communicator& communicator, const AllgatherArguments& arguments) {
+  const Blocks& receive = arguments.receive;
+  const auto self = static_cast<std::size_t>(communicator.rank());
+  std::byte* const own = receive.at(self);
+  const std::byte* const source = arguments.send ? arguments.send : own;
+  const std::size_t bytes = std::min(arguments.bytes, receive.size(self));
+  Letters letters(communicator);
+  const Letters::Form form{bytes <= Post::inline_bytes ? Letters::Place::post : Letters::Place::area,
+                           Letters::Sizes::same, bytes};
+  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
+  letters.write(sequence, form, 0, source, bytes);
+  letters.send(sequence, form, 1);
+  if (source != own) reduction::copy(own, source, bytes);
+  for_each_other(communicator, sequence, receive, [&](int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    wait_for_post(communicator, sequence, rank, "Allgather");
+    letters.open(sequence, rank, 0, receive.at(i), receive.size(i));
+  });
+}
+
+void run(Communicator& communicator, const AllgatherArguments& arguments) {
+  arguments.receive.is_regular() ? run_equal(communicator, arguments) : run_varying(communicator, arguments);
 }
 
 }  // namespace
@@ -61,7 +89,8 @@ extern const selection::Algorithm<AllgatherArguments> allgather_eager;
 const selection::Algorithm<AllgatherArguments> allgather_eager{
     "eager", "blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
+      return shape.bytes <= std::min(shape.eager_max, Letters::Form::bytes_max) &&
+             static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

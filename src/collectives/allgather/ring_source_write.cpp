@@ -42,6 +42,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       const int rank = (self + i) % ranks;
       co_await operation.has(operation.slot(rank).post.flag, 0, rank);
       Target target{rank, posted_block(operation, rank, own_index, Side::destination)};
+      say_if_too_long(operation, rank, own_index, target.block, arguments.bytes);
       target.block.bytes = std::min(target.block.bytes, arguments.bytes);
       if (target.block.region.loads_and_stores())
         targets[mapped++] = target;
@@ -66,8 +67,10 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   operation.publish(operation.own().done.flag[0]);
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
-    if (receive.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    const auto index = static_cast<std::size_t>(rank);
+    if (receive.size(index) == 0) continue;
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
 }
