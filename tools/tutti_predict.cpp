@@ -242,7 +242,7 @@ class TakenSettings {
 
 /// Those of --usable that the settings allow.
 std::string allowed_of(const std::string& usable, const Settings& settings) {
-  const unsigned allowed = mpi::allowed_ways(settings.mechanism, Log());
+  const unsigned allowed = mpi::asked_ways(settings.mechanism, Log()).allowed();
   std::string list;
   for (const std::string& name : mpi::names_of_ways(allowed)) {
     if (name == "window" && settings.window_size == 1) continue;
