@@ -54,8 +54,9 @@ class Ways {
   }
   void untimed() { ++calls_; }
 
-  /// A way has taken so long, in any unit. Calls that nobody can time do not count.
-  void took(int way, std::uint64_t time) {
+  /// A way has taken so long, in any unit. Calls that nobody can time do not count. change: another way becomes the best
+  /// one if it takes less than so much of its time.
+  void took(int way, std::uint64_t time, double change = worth_a_change) {
     double& known = time_[way];
     const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
     // What a first call finds in no cache is not the way's, and neither is an interruption.
@@ -69,7 +70,7 @@ class Ways {
     int fastest = best_;
     for (int other = 0; other < most; ++other)
       if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
-    const bool changes = time_[fastest] < worth_a_change * time_[best_];
+    const bool changes = time_[fastest] < change * time_[best_];
     if (changes || way != best_) settled_until_ = 0;
     if (changes) best_ = fastest;
     if (first || changes) return starts_again();
@@ -104,7 +105,7 @@ class Ways {
     run_time_ += ticks;
     const int enough = tries_[way] < first_runs ? first_run_calls : run_calls_max;
     if (timed < enough && (timed < 2 || run_time_ < long_run_ticks)) return;
-    took(way, middle_of_run(timed));
+    took(way, middle_of_run(timed), worth_a_change_of_runs);
     if (tries_[way] == first_runs) tries_[way] = first_tries;
     run_calls_ = 0;
   }
@@ -144,6 +145,8 @@ class Ways {
   static constexpr int first_tries = 3;
   /// Of two that are as good as each other one is kept: after a change the cache lines are where the other way left them.
   static constexpr double worth_a_change = 0.96;
+  /// Runs of one way differ by more than that.
+  static constexpr double worth_a_change_of_runs = 0.88;
   /// The periods between looks double so often.
   static constexpr int patience_max = 4;
   static constexpr std::uint64_t longest_period = 513;
