@@ -38,6 +38,8 @@ HOST_NAMES = {
     "intel": "Intel MPI",
 }
 USUAL_MECHANISMS = "window,cma,staged"
+#: Of the ranks that are farthest from each other; without a word where all share a cache.
+_FARTHEST_WORDS = {"numa": "of one NUMA node", "socket": "of one socket", "machine": "of several sockets"}
 _REACH_WORDS = {
     "mapped": "peers load and store the buffers",
     "kernel": "the kernel copies between ranks",
@@ -192,11 +194,14 @@ def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]
 
 
 def shape_words(told: Dict[str, Any]) -> str:
-    """8 ranks, 2 levels, 4 a core."""
+    """8 ranks, 2 levels, of several sockets, 4 a core."""
     shape = told["shape"]
     words = "1 rank" if shape["ranks"] == 1 else f"{shape['ranks']} ranks"
     if shape["levels"] > 1:
         words += f", {shape['levels']} levels"
+    widest = shape["distances"]["widest"]
+    if widest in _FARTHEST_WORDS:
+        words += f", {_FARTHEST_WORDS[widest]}"
     if shape["ranks_per_core"] > 1:
         words += f", {shape['ranks_per_core']:g} a core"
     return words

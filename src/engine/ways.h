@@ -168,7 +168,7 @@ class Ways {
   static constexpr std::uint64_t long_run_ticks = 5'000'000;  ///< some milliseconds
   int run_way_ = 0;
   int run_calls_ = 0;
-  std::uint64_t run_time_ = 0;                 ///< of all its timed calls
+  std::uint64_t run_time_ = 0;                   ///< of all its timed calls
   std::uint64_t run_times_[run_calls_max] = {};  ///< of each of them
   double usual_ = 0;  ///< time of the best one when it became that, or began to take twice or half as long
 };

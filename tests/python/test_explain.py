@@ -71,6 +71,7 @@ def answer(**more):
             "ranks": 8,
             "levels": 2,
             "ranks_per_core": 4,
+            "distances": {"widest": "cache"},
             "regular": True,
             "reach": "kernel",
         },
@@ -179,7 +180,7 @@ def test_neighbouring_classes_with_one_choice_are_one_range():
         }
 
     told = {
-        "shape": {"ranks": 2, "levels": 1, "ranks_per_core": 1},
+        "shape": {"ranks": 2, "levels": 1, "ranks_per_core": 1, "distances": {"widest": "cache"}},
         "enabled": True,
         "environment": [],
         "model_source": {"path": None, "words": "shipped values"},
@@ -303,6 +304,7 @@ def table_for(machine, algorithm, host="MPICH"):
                 "ranks": [2, 8],
                 "levels": 1,
                 "ranks_per_core": 1,
+                "distances": {"widest": "cache"},
                 "reach": "mapped",
                 "bytes": [32769, 1048576],
                 "algorithm": algorithm,
