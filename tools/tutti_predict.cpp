@@ -11,18 +11,16 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 
 #include "base/nearest.h"
 #include "base/settings.h"
-#include "base/site_files.h"
 #include "collectives/call_shape.h"
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
-#include "input_file.h"
 #include "mpi/mechanisms.h"
+#include "predict_sources.h"
 #include "selection/machine.h"
 #include "selection/table.h"
 #include "selection/words.h"
@@ -34,164 +32,13 @@
 namespace {
 
 using namespace tutti;
+using namespace tutti::prediction;
 using nlohmann::ordered_json;
-
-/// What is wrong with the options, for the user.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-struct Options {
-  std::string collective = "bcast";
-  std::string bytes = "64K";
-  int ranks = 2;
-  int levels = 1;
-  double ranks_per_core = 0;  ///< 0: by --map, or 1
-  std::string reach = "mapped";
-  std::string mechanisms, usable;
-  std::string mapping;
-  std::string hierarchy;
-  bool cma = false;
-  bool irregular = false;
-  bool ordered = false;
-  std::string eager_max, slot_bytes;
-  int flat_max = 0;
-  std::string probe;
-  std::string table;
-  std::string host;
-  std::string algorithm;
-  std::string topology;
-  bool overview = false;
-  bool model_only = false;
-  bool here = false;
-};
-
-/// The parameters and where they are from.
-struct KnownModel {
-  selection::Model model;
-  ordered_json source;
-};
 
 ordered_json json_of(const selection::Model& model) {
   ordered_json out = ordered_json::object();
   for (const selection::ModelField& field : selection::model_fields()) out[field.name] = model.*field.member;
   return out;
-}
-
-ordered_json not_used(const std::string& path, const std::string& why) {
-  return {{"path", path}, {"fits", false}, {"why_not", why}};
-}
-
-topology::Machine machine_of(const Options& options) {
-  std::string error;
-  auto machine = topology::Machine::load(options.topology, error);
-  if (!machine) throw UsageError(error);
-  return std::move(*machine);
-}
-
-KnownModel shipped_model() {
-  return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
-}
-
-KnownModel model_of(const Options& options, const std::string& path, const selection::Probe& probe) {
-  const std::string why = selection::why_other_machine(probe.machine, selection::identity_of(machine_of(options)));
-  // Who asks what the library would do is told that; others may predict for whatever was measured.
-  const bool refused = !why.empty() && !options.mechanisms.empty();
-  return {refused ? selection::Model() : probe.model,
-          {{"path", path},
-           {"words", refused ? "shipped values" : "measured " + probe.date},
-           {"date", probe.date},
-           {"kernel", probe.kernel},
-           {"processor", probe.machine.processor},
-           {"cores", probe.machine.cores},
-           {"topology", probe.machine.topology},
-           {"fits", why.empty()},
-           {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
-}
-
-/// By the files that the library would read.
-KnownModel found_model(const Options& options, const Settings& settings) {
-  std::optional<KnownModel> refused;
-  for (const std::string& path : probe_files(settings)) {
-    const SiteFile file = read_site_file(path);
-    std::string error = file.path.empty() ? "there is no such file" : file.error;
-    const auto probe = error.empty() ? selection::parse_probe(file.text, error) : std::nullopt;
-    KnownModel known = probe ? model_of(options, path, *probe) : KnownModel{{}, not_used(path, error)};
-    if (known.source["fits"] == true) return known;
-    known.source["words"] = "shipped values";
-    if (!refused) refused = KnownModel{{}, known.source};
-  }
-  return refused.value_or(shipped_model());
-}
-
-KnownModel model_of(const Options& options, const Settings& settings) {
-  if (options.probe.empty() && options.here) return found_model(options, settings);
-  if (options.probe.empty() || options.probe == "off") return shipped_model();
-  std::string error;
-  const auto probe = selection::parse_probe(text_of_file(options.probe), error);
-  if (!probe) throw UsageError(options.probe + ": " + error);
-  return model_of(options, options.probe, *probe);
-}
-
-/// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any
-/// fits.
-struct KnownTable {
-  std::shared_ptr<const selection::Table> table = nullptr;
-  ordered_json source = nullptr;
-  ordered_json passed_over = ordered_json::array();  ///< other files that are not used
-};
-
-KnownTable table_of(const Options& options, const std::string& path, selection::ParsedTable parsed) {
-  const selection::TableOrigin& origin = parsed.table->origin();
-  const std::string why =
-      selection::why_other_origin(origin, {selection::identity_of(machine_of(options)), options.host, ""});
-  ordered_json source{
-      {"path", path},
-      {"words", "measured with " + origin.host + " " + origin.host_version + " on " + origin.machine.processor},
-      {"fits", why.empty()},
-      {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
-      {"left_out", parsed.left_out}};
-  if (!why.empty()) return {nullptr, source};
-  return {std::make_shared<const selection::Table>(std::move(*parsed.table)), source};
-}
-
-/// By the files that the library would read. Without --host the MPI is not known: then those that another MPI would have
-/// are named as well.
-KnownTable found_table(const Options& options, const Settings& settings) {
-  KnownTable found;
-  ordered_json passed_over = ordered_json::array();
-  const auto known = known_algorithms();
-  for (const std::string& path : table_files(settings)) {
-    const SiteFile file = read_site_file(path);
-    selection::ParsedTable parsed;
-    parsed.error = file.path.empty() ? "there is no such file" : file.error;
-    if (parsed.error.empty()) parsed = selection::parse_table(file.text, known);
-    KnownTable here =
-        parsed.table ? table_of(options, path, std::move(parsed)) : KnownTable{nullptr, not_used(path, parsed.error)};
-    if (!here.table) {
-      if (!found.table) passed_over.push_back(std::move(here.source));
-    } else if (!found.table) {
-      found = std::move(here);
-    } else if (here.table->origin().host != found.table->origin().host) {
-      passed_over.push_back(
-          not_used(path, "it is for " + here.table->origin().host + "; --host says which MPI is meant"));
-    }
-    if (found.table && !options.host.empty()) break;
-  }
-  if (!found.table && !passed_over.empty()) {
-    found.source = passed_over.front();
-    passed_over.erase(passed_over.begin());
-  }
-  found.passed_over = std::move(passed_over);
-  return found;
-}
-
-KnownTable table_of(const Options& options, const Settings& settings) {
-  if (options.table.empty() && options.here) return found_table(options, settings);
-  if (options.table.empty() || options.table == "off") return {};
-  selection::ParsedTable parsed = selection::parse_table(text_of_file(options.table), known_algorithms());
-  if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
-  return table_of(options, options.table, std::move(parsed));
 }
 
 ordered_json json_of(const topology::DistanceShares& shares) {
