@@ -45,9 +45,21 @@ inline const char* name_of(Reach reach) {
   return names[static_cast<int>(reach)];
 }
 
-/// For INSTANTIATE_TEST_SUITE_P.
+/// TUTTI_TEST_SWEEP: "full" sweeps everything, "short" what is affordable where each run costs much.
+inline bool full_sweep() {
+  const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
+  return sweep && std::string(sweep) == "full";
+}
+inline bool short_sweep() {
+  const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
+  return sweep && std::string(sweep) == "short";
+}
+
+/// For INSTANTIATE_TEST_SUITE_P. Windows mix what is mapped and what is staged: where each run costs much, those two do.
 inline auto all_reaches() {
-  return testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged, Reach::window);
+  std::vector<Reach> reaches{Reach::direct, Reach::xpmem, Reach::cma, Reach::staged};
+  if (!short_sweep()) reaches.push_back(Reach::window);
+  return testing::ValuesIn(reaches);
 }
 
 struct World {
@@ -163,16 +175,6 @@ inline void sweep_ranks(World world, const std::function<void(int, Collectives&)
     world.oversubscribed = shared;
     if (world.ranks == 2 || shared == shared_here) run_ranks(world, body);
   }
-}
-
-/// TUTTI_TEST_SWEEP: "full" sweeps everything, "short" what is affordable where each run costs much.
-inline bool full_sweep() {
-  const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
-  return sweep && std::string(sweep) == "full";
-}
-inline bool short_sweep() {
-  const char* sweep = std::getenv("TUTTI_TEST_SWEEP");
-  return sweep && std::string(sweep) == "short";
 }
 
 /// The rank counts of a sweep. A communicator of one rank never comes so far: src/mpi/communicators.cpp leaves it to the
