@@ -278,7 +278,7 @@ std::vector<Layout> layouts(bool flat_only) {
 
 std::vector<int> ranks_in_order() {
   if (full_sweep()) return {2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16};
-  if (short_sweep()) return {2, 5, 8};
+  if (short_sweep()) return {2, 5};
   return {2, 3, 4, 5, 7, 8};
 }
 
