@@ -264,9 +264,15 @@ void Plan::single_core() {
           [=](const Probing& probing) { return reduction_sum(probing, first, sources, bytes, kernel); });
     }
   const auto places = processors_.size() > 1 ? two() : std::vector<int>{first};
-  for (const int shared : {2, 4})
+  for (const int shared : {2, 4}) {
     add("ranks that share a core", 1, {{"measure", "turn"}, {"cores", places.size()}, {"ranks_per_core", shared}},
-        [=](const Probing& probing) { return turn(probing, places, shared); });
+        [=](const Probing& probing) { return turn(probing, places, shared, 0); });
+    // Source and destination of all of a core fill its cache.
+    const std::size_t bytes = cache_bytes() / static_cast<std::size_t>(2 * shared) / 64 * 64;
+    add("ranks that share a core", 1,
+        {{"measure", "busy_turn"}, {"cores", places.size()}, {"ranks_per_core", shared}, {"bytes", bytes}},
+        [=](const Probing& probing) { return turn(probing, places, shared, bytes); });
+  }
   add("exposing a buffer", 0.5, {{"measure", "expose"}},
       [=](const Probing& probing) { return exposure(probing, first); });
 }

@@ -212,7 +212,8 @@ std::vector<double> flag_hop(const Probing& probing, const std::vector<int>& pro
   return samples[0];
 }
 
-std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core) {
+std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core,
+                         std::size_t copied_bytes) {
   constexpr std::uint64_t rounds = 20;
   std::vector<int> places;
   for (int i = 0; i < ranks_per_core; ++i) places.insert(places.end(), processors.begin(), processors.end());
@@ -239,9 +240,11 @@ std::vector<double> turn(const Probing& probing, const std::vector<int>& process
       const sync::WaitReason reason{"probe", nullptr, 0, peer};
       sync::wait(*waiter, reason, [&] { return state.word[peer].value.load(std::memory_order_acquire) >= round; });
     };
+    std::vector<std::byte> own(2 * copied_bytes, std::byte{1});
     std::uint64_t round = 0;
     repeat(member, probing.seconds, [&](int, bool counts) {
       const Stopwatch watch(probing.clock);
+      double copying = 0;
       for (std::uint64_t i = 0; i < rounds; ++i) {
         ++round;
         if (member.index() == 0) {
@@ -249,15 +252,28 @@ std::vector<double> turn(const Probing& probing, const std::vector<int>& process
           for (const int other : others) wait_for(other, round);
         } else {
           wait_for(0, round);
+          if (copied_bytes > 0) {
+            const Stopwatch copy(probing.clock);
+            copy_bytes(own.data(), own.data() + copied_bytes, copied_bytes);
+            copying += copy.seconds();
+          }
           set(round);
         }
       }
-      // Each time all wait for one, then one for all: two rounds, in which each core serves all of its ranks.
-      if (counts && member.index() == 0)
-        member.keep(watch.seconds() / (2 * rounds * static_cast<double>(ranks_per_core)));
+      if (counts) member.keep(member.index() == 0 ? watch.seconds() : copying);
     });
   });
-  return samples[0];
+  // Each time all wait for one, then one for all: two rounds, in which each core serves all of its ranks. Those of a core
+  // copy one after the other.
+  const double of_a_core = static_cast<double>(ranks_per_core);
+  const double copiers = processors.size() > 1 ? of_a_core : of_a_core - 1;
+  std::vector<double> turns;
+  for (std::size_t i = 0; i < samples[0].size(); ++i) {
+    double copying = 0;
+    for (std::size_t member = 1; member < size; ++member) copying += samples[member][i];
+    turns.push_back((samples[0][i] - copiers * copying / static_cast<double>(size - 1)) / (2 * rounds * of_a_core));
+  }
+  return turns;
 }
 
 std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& processors, Copy copy,

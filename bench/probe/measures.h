@@ -54,8 +54,10 @@ std::vector<double> concurrent_readers(const Probing& probing, const std::vector
 /// One flag hop between two processors: half a round trip.
 std::vector<double> flag_hop(const Probing& probing, const std::vector<int>& processors);
 /// Several processes a core, which sleep while they wait: all wait for one and that one for all. Of such a round, the
-/// part of one process of a core.
-std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core);
+/// part of one process of a core. copied_bytes: each but the one copies so much of its own in its turn, which does not
+/// count; what comes of it is that the next one finds less of its own in the caches.
+std::vector<double> turn(const Probing& probing, const std::vector<int>& processors, int ranks_per_core,
+                         std::size_t copied_bytes);
 
 /// What is copied from where to where; the processor after the first copies, or does what is said.
 enum class Copy {

@@ -13,6 +13,7 @@ namespace tutti {
 class Ways {
  public:
   static constexpr int most = 4;
+  static constexpr int none = -1;
 
   /// The way to take next, 0 to count - 1: each some times at first, then the fastest one, and now and then another:
   /// the less often, the more that costs, and the longer nothing has changed. Programs repeat themselves, often in twos:
@@ -55,14 +56,15 @@ class Ways {
   void untimed() { ++calls_; }
 
   /// A way has taken so long, in any unit. Calls that nobody can time do not count. change: another way becomes the best
-  /// one if it takes less than so much of its time.
-  void took(int way, std::uint64_t time, double change = worth_a_change) {
+  /// one if it takes less than so much of its time. home: the way that is right unless another is seen to be faster, each
+  /// time that both were tried at first, and that is returned to as soon as it is the faster one.
+  void took(int way, std::uint64_t time, double change = worth_a_change, int home = none) {
     double& known = time_[way];
     const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
     // What a first call finds in no cache is not the way's, and neither is an interruption.
     const bool first = tries_[way] < first_tries;
     if (first)
-      known = tries_[way]++ == 0 ? now : std::min(now, known);
+      known = tries_[way]++ == 0 ? now : home == none || way == home ? std::min(now, known) : std::max(now, known);
     else
       // A mean, lest a way win that is fast every other time. What is seldom looked at has but few times to know it by.
       known += (std::min(now, 4 * known) - known) / (way == best_ ? 4 : 2);
@@ -70,7 +72,9 @@ class Ways {
     int fastest = best_;
     for (int other = 0; other < most; ++other)
       if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
-    const bool changes = time_[fastest] < change * time_[best_];
+    const bool leaves_home = home != none && fastest != home;
+    const bool changes = time_[fastest] < (fastest == home ? worth_a_change : change) * time_[best_] &&
+                         !(leaves_home && tries_[fastest] == 1);
     if (changes || way != best_) settled_until_ = 0;
     if (changes) best_ = fastest;
     if (first || changes) return starts_again();
@@ -98,14 +102,14 @@ class Ways {
   }
   /// A call has taken so many ticks; it counts if it went the way of the run. What the way before has left behind is in
   /// the first one.
-  void took_in_run(int way, std::uint64_t ticks) {
+  void took_in_run(int way, std::uint64_t ticks, int home = none) {
     if (way != run_way_ || ++run_calls_ == 1) return;
     const int timed = run_calls_ - 1;
     run_times_[timed - 1] = ticks;
     run_time_ += ticks;
     const int enough = tries_[way] < first_runs ? first_run_calls : run_calls_max;
     if (timed < enough && (timed < 2 || run_time_ < long_run_ticks)) return;
-    took(way, middle_of_run(timed), worth_a_change_of_runs);
+    took(way, middle_of_run(timed), worth_a_change_of_runs, home);
     if (tries_[way] == first_runs) tries_[way] = first_tries;
     run_calls_ = 0;
   }

@@ -43,10 +43,10 @@ int schema_version(const std::string& schema) {
   return std::atoi(schema.c_str() + stem.size());
 }
 
-/// Files of the first versions have none of these; the shipped values hold then.
+/// Files of the first versions have none of these; the shipped values hold then, and a turn is a turn.
 bool came_later(std::string_view field) {
-  return field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") || field == "byte_numa" ||
-         field == "byte_socket" || field == "byte_machine";
+  return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
+         field == "byte_numa" || field == "byte_socket" || field == "byte_machine";
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -65,6 +65,7 @@ bool read_model(const json& section, Model& model, std::string& error) {
     }
     model.*field.member = value;
   }
+  if (!section.contains("busy_turn")) model.busy_turn = model.turn;
   return true;
 }
 
@@ -76,6 +77,8 @@ std::span<const ModelField> model_fields() {
   static const std::array fields{
       ModelField{"hop", &Model::hop, 1e-9, 1e-3, "seconds from the store of a flag to the peer that sees it"},
       ModelField{"turn", &Model::turn, 1e-8, 1e-1, "seconds until a rank that shares its core runs"},
+      ModelField{"busy_turn", &Model::busy_turn, 1e-8, 1e-1,
+                 "the same where the ranks of a core fill its private cache"},
       ModelField{"copy_byte", &Model::copy_byte, byte_least, byte_most, "seconds a byte, copied in the own caches"},
       ModelField{"spilled_byte", &Model::spilled_byte, byte_least, byte_most,
                  "seconds a byte of own data that has left the private cache"},

@@ -25,6 +25,7 @@ inline constexpr std::size_t divided_scan_min_of_many = std::size_t{64} << 10;
 struct Model {
   double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
   double turn = 1.8e-6;               ///< until a rank that shares its core runs, for each rank before it
+  double busy_turn = 2.4e-6;          ///< the same where what the ranks of a core hold fills its private cache
   double copy_byte = 1.0 / 25e9;      ///< copy within the caches of one core
   double spilled_byte = 1.0 / 12e9;   ///< copy of own data that the core has no more room for in its private cache
   double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
@@ -162,13 +163,13 @@ struct Cost {
     const double all = workers > 0 ? workers : shape.ranks;
     // Where one rank leaves the work to the others, there is a core on which none rests.
     const double busiest = all > 1 && all < shape.ranks ? all * work * shared / (shape.ranks - 1) : 0;
-    return std::max({slower, busiest, (all * work + meanwhile) / cores}) + rounds * shared * model.turn;
+    return std::max({slower, busiest, (all * work + meanwhile) / cores}) + rounds * shared * price.turn;
   }
 
  private:
-  /// Seconds a byte.
+  /// Seconds a byte, and a turn.
   struct Prices {
-    double own, slot, read, exchanged, written, written_alone;
+    double own, slot, read, exchanged, written, written_alone, turn;
   };
 
   static topology::DistanceShares widest(const Shape& shape) {
@@ -194,6 +195,8 @@ struct Cost {
     const bool spilled = held > model.private_cache;
     Prices price{};
     price.own = byte(spilled ? model.spilled_byte : model.copy_byte);
+    // Whoever has its turn finds as much less of its own in the caches as others have brought there.
+    price.turn = model.turn + std::min(1.0, held / model.private_cache) * std::max(0.0, model.busy_turn - model.turn);
     const double apart = model.byte_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself.
     price.slot = std::max(apart * byte(model.slot_byte), price.own);

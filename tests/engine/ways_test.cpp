@@ -247,6 +247,37 @@ TEST(Ways, ARunTakesOneWayAndItsFirstCallIsNotTimed) {
   EXPECT_GT(faster_taken, 170);
 }
 
+TEST(Ways, RunsComeHomeForLessThanTheyLeaveIt) {
+  const auto second_of_last = [](int home) {
+    Ways ways;
+    int second = 0;
+    for (int call = 0; call < 2000; ++call) {
+      const int way = ways.next_of_run(2);
+      if (call >= 1000) second += way;
+      // At first the second one seems to be faster, and is slower by a tenth then.
+      ways.took_in_run(way, way == 0 ? (call < 16 ? 130 : 100) : (call < 16 ? 100 : 110), home);
+    }
+    return second;
+  };
+  EXPECT_LT(second_of_last(0), 300);
+  EXPECT_GT(second_of_last(Ways::none), 700);
+}
+
+TEST(Ways, RunsLeaveHomeWhereAllTriesOfAnotherWayWereFaster) {
+  const auto taken = [](std::uint64_t second_try) {
+    Ways ways;
+    int second = 0;
+    for (int call = 0; call < 16; ++call) {
+      const int way = ways.next_of_run(2);
+      second += way;
+      ways.took_in_run(way, way == 0 ? 100 : second <= 4 ? 80 : second_try, 0);
+    }
+    return ways.next_of_run(2);
+  };
+  EXPECT_EQ(taken(80), 1);
+  EXPECT_EQ(taken(95), 0);
+}
+
 TEST(Ways, TwoShortRunsOfEachWayAreEnoughAtFirst) {
   const std::vector<std::uint64_t> times{300, 100, 200};
   Ways ways;

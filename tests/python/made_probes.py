@@ -48,7 +48,7 @@ def measurements():
         lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
         lines.append(line("mapped_streams", size * 1.2e-10, bytes=size, processors=4))
         lines.append(line("staged_copy", size * 9e-11, bytes=size))
-    lines += [line("turn", 1.8e-6), line("expose", 3e-8)]
+    lines += [line("turn", 1.8e-6), line("busy_turn", 2.4e-6), line("expose", 3e-8)]
     lines.append(line("reduction", 16 * K * 4e-11, kernel="sum f64", sources=2, bytes=16 * K))
     for c in (1, 2, 3, 4):
         gamma = SQUARE * c * c + LINEAR * c

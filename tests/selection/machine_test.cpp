@@ -62,6 +62,18 @@ TEST(ProbeFile, WithoutDistancesIsOfAnOlderVersion) {
   EXPECT_NE(error_of(with("hop_machine", "0.5")).find("hop_machine"), std::string::npos) << "nearer than the nearest";
 }
 
+TEST(ProbeFile, OfBeforeBusyTurnsHasTurnsOfOneKind) {
+  std::string text = with("turn", "3e-7");
+  const auto at = text.find("\"busy_turn\"");
+  ASSERT_NE(at, std::string::npos);
+  text.erase(at, text.find(',', at) + 2 - at);
+  std::string error;
+  const auto probe = parse_probe(text, error);
+  ASSERT_TRUE(probe) << error;
+  EXPECT_EQ(probe->model.turn, 3e-7);
+  EXPECT_EQ(probe->model.busy_turn, 3e-7);
+}
+
 TEST(ProbeFile, CutOffAnywhereIsRefused) {
   const std::string whole = file();
   for (std::size_t length = 0; length < whole.size(); ++length) error_of(whole.substr(0, length));

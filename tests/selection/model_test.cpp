@@ -75,7 +75,7 @@ TEST(Cost, OwnDataThatAPrivateCacheDoesNotHoldCostsMore) {
 
 TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
   Model model;
-  model.turn = 0, model.remote_byte = 1, model.copy_byte = 1;
+  model.turn = model.busy_turn = 0, model.remote_byte = 1, model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10}.seconds(shape, model)), 8 * 10 / 2);
@@ -90,7 +90,8 @@ TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
 
 TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
   Model model;
-  model.turn = 0, model.remote_byte = 8, model.exchange_byte = 8, model.write_byte = 16, model.copy_byte = 1;
+  model.turn = model.busy_turn = 0, model.remote_byte = 8, model.exchange_byte = 8, model.write_byte = 16,
+  model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
   // Everybody with everybody: three of the seven peers are near.
@@ -105,7 +106,7 @@ TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
 
 TEST(Cost, OfThoseThatHaveReadASlotSomeShareTheCore) {
   Model model;
-  model.turn = 0, model.slot_byte = 16, model.copy_byte = 1;
+  model.turn = model.busy_turn = 0, model.slot_byte = 16, model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
   EXPECT_DOUBLE_EQ((Cost{.slot_bytes = 70}.seconds(shape, model)), 4 * (40 * 16 + 30 * 1));
@@ -114,7 +115,7 @@ TEST(Cost, OfThoseThatHaveReadASlotSomeShareTheCore) {
 
 TEST(Cost, NoMoreStoreAtOnceThanThereAreCores) {
   Model model;
-  model.turn = 0, model.stream_byte = 1, model.streams_byte = 1, model.copy_byte = 1;
+  model.turn = model.busy_turn = 0, model.stream_byte = 1, model.streams_byte = 1, model.copy_byte = 1;
   Shape shape = shape_of(streamed_to_peers_min, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .workers = 7}.seconds(shape, model)), 4 * 10 * 2);
@@ -124,7 +125,8 @@ TEST(Cost, NoMoreStoreAtOnceThanThereAreCores) {
 
 TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
   Model model;
-  model.turn = 0, model.copy_byte = 1, model.spilled_byte = 4, model.remote_byte = 8, model.exchange_byte = 8;
+  model.turn = model.busy_turn = 0, model.copy_byte = 1, model.spilled_byte = 4, model.remote_byte = 8,
+  model.exchange_byte = 8;
   model.private_cache = 80;
   Shape shape = shape_of(10, Reach::mapped);  // two buffers of it
   shape.ranks = 8, shape.ranks_per_core = 4;
@@ -134,6 +136,22 @@ TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
   EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 10}.seconds(shape, model)), 4 * 10 * 4);
   // What is fetched finds no room either: two thirds of the three more.
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 7}.seconds(shape, model)), 4 * 10 * (8 + 2));
+}
+
+TEST(Cost, ATurnTakesTheLongerTheMoreTheRanksOfACoreHold) {
+  Model model;
+  model.turn = 1, model.busy_turn = 3, model.private_cache = 1 << 20;
+  const auto turns = [&](std::size_t bytes) {
+    Shape shape = shape_of(bytes, Reach::mapped);
+    shape.ranks = 8, shape.ranks_per_core = 4;
+    return Cost{.rounds = 2}.seconds(shape, model);
+  };
+  EXPECT_DOUBLE_EQ(turns(0), 2 * 4 * 1);
+  EXPECT_DOUBLE_EQ(turns(std::size_t{64} << 10), 2 * 4 * 2) << "4 ranks, 2 buffers each: half of it";
+  EXPECT_DOUBLE_EQ(turns(std::size_t{128} << 10), 2 * 4 * 3);
+  EXPECT_DOUBLE_EQ(turns(std::size_t{1} << 20), 2 * 4 * 3);
+  model.busy_turn = 0.5;
+  EXPECT_DOUBLE_EQ(turns(std::size_t{1} << 20), 2 * 4 * 1) << "no probe measures less but by chance";
 }
 
 TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
@@ -155,7 +173,7 @@ TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
 
 TEST(Cost, RanksThatTakeTurnsDoNotContendInTheKernel) {
   Model model;
-  model.turn = 0, model.copy_byte = model.remote_byte = model.exchange_byte;
+  model.turn = model.busy_turn = 0, model.copy_byte = model.remote_byte = model.exchange_byte;
   const Cost cost{.remote_bytes = 4096, .startups = 1, .concurrency = 4};
   Shape crowded = shape_of(4096, Reach::kernel);
   crowded.ranks_per_core = 4;

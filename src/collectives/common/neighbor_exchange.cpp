@@ -292,7 +292,8 @@ void Exchange::learn() {
   if (communicator_.node().oversubscribed) {
     // Who reads waits until those who read from it have all they get.
     if (stored_) wait_for_writers();
-    ways_->took_in_run(stored_ ? way_stored : way_read, ticks() - begin_);
+    // That reads are as fast as anything is what the model says.
+    ways_->took_in_run(stored_ ? way_stored : way_read, ticks() - begin_, way_read);
   } else if (const std::uint64_t took = stored_ ? slowest_store_ : read_.ticks_a_kib(); took > 0) {
     ways_->took(stored_ ? way_stored : way_read, took);
   }
