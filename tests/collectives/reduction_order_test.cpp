@@ -273,6 +273,7 @@ struct Layout {
 /// flat_only: the algorithm looks at no hierarchy.
 std::vector<Layout> layouts(bool flat_only) {
   if (flat_only) return {{"flat", false}};
+  if (short_sweep()) return {{"numa+socket", true}};
   return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}};
 }
 
