@@ -299,6 +299,8 @@ def fit(lines: List[Line]) -> Fit:
         put(name, factor)
     put("turn", single(select(lines, "turn")))
     put("busy_turn", single(select(lines, "busy_turn")))
+    if "turn" in model and "busy_turn" in model:  # that it takes less can only be chance
+        model["busy_turn"] = max(model["turn"], model["busy_turn"])
     put("expose", single(select(lines, "expose")))
     put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))
     put("spilled_byte", _per_byte(select(lines, "spilled_copy"), most=CACHED_BYTES))

@@ -70,6 +70,11 @@ def test_the_fit_finds_the_parameters_that_the_measurements_were_made_from():
         assert model[name] == pytest.approx(value, rel=0.02), name
 
 
+def test_a_turn_among_busy_ranks_takes_no_less_than_one_among_others():
+    model = fit([line("turn", 2e-6), line("busy_turn", -1e-6)]).model
+    assert model["busy_turn"] == model["turn"] == 2e-6
+
+
 def hops(**seconds):
     return [line("hop", value, **{"from": 0, "to": 1, "shares": name}) for name, value in seconds.items()]
 
