@@ -56,8 +56,8 @@ class Ways {
   void untimed() { ++calls_; }
 
   /// A way has taken so long, in any unit. Calls that nobody can time do not count. change: another way becomes the best
-  /// one if it takes less than so much of its time. home: the way that is right unless another is seen to be faster, each
-  /// time that both were tried at first, and that is returned to as soon as it is the faster one.
+  /// one if it takes less than so much of its time. home: the way to take in doubt. It is left for one that was faster in
+  /// all of its first tries, and returned to as soon as it is the faster one.
   void took(int way, std::uint64_t time, double change = worth_a_change, int home = none) {
     double& known = time_[way];
     const auto now = static_cast<double>(std::max<std::uint64_t>(time, 1));
@@ -71,10 +71,8 @@ class Ways {
     looked_[way] = ++calls_;
     int fastest = best_;
     for (int other = 0; other < most; ++other)
-      if (tries_[other] > 0 && time_[other] < time_[fastest]) fastest = other;
-    const bool leaves_home = home != none && fastest != home;
-    const bool changes = time_[fastest] < (fastest == home ? worth_a_change : change) * time_[best_] &&
-                         !(leaves_home && tries_[fastest] == 1);
+      if (tries_[other] > (home == none || other == home ? 0 : 1) && time_[other] < time_[fastest]) fastest = other;
+    const bool changes = time_[fastest] < (fastest == home ? worth_a_change : change) * time_[best_];
     if (changes || way != best_) settled_until_ = 0;
     if (changes) best_ = fastest;
     if (first || changes) return starts_again();

@@ -43,7 +43,7 @@ int schema_version(const std::string& schema) {
   return std::atoi(schema.c_str() + stem.size());
 }
 
-/// Files of the first versions have none of these; the shipped values hold then, and a turn is a turn.
+/// Files of the first versions have none of these. The shipped values hold then; but a busy turn is priced as any other.
 bool came_later(std::string_view field) {
   return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
          field == "byte_numa" || field == "byte_socket" || field == "byte_machine";
