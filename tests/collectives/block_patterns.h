@@ -2,6 +2,8 @@
 // collectives in which every rank has a block of its own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -33,9 +35,10 @@ inline void fill_block(std::byte* block, std::size_t bytes, int from, int to, in
   }
 }
 
-/// Index of the first byte that differs, or the size if none does. Compared as a whole first: sanitizers look at every
-/// byte that a loop touches.
+/// Index of the first byte that differs, or the size, which has to be the same, if none does. Compared as a whole first:
+/// sanitizers look at every byte that a loop touches.
 inline std::size_t first_difference(const std::vector<std::byte>& is, const std::vector<std::byte>& expected) {
+  EXPECT_EQ(is.size(), expected.size());
   if (is.size() == expected.size() && std::memcmp(is.data(), expected.data(), is.size()) == 0) return is.size();
   const std::size_t common = std::min(is.size(), expected.size());
   return static_cast<std::size_t>(
