@@ -30,18 +30,20 @@ function(tutti_hwloc_copy folder result)
     list(APPEND options --redefine-sym ${name}=tutti_hwloc_${name})
   endforeach()
   file(MAKE_DIRECTORY ${folder})
-  file(REMOVE ${folder}/libtutti_hwloc.a)
+  file(REMOVE ${folder}/new.a)
   set(${result} FALSE PARENT_SCOPE)
   foreach(step
       "${CMAKE_LINKER};-r;--whole-archive;${TUTTI_HWLOC_STATIC};-o;${folder}/whole.o"
       "${CMAKE_OBJCOPY};${options};${folder}/whole.o;${folder}/tutti_hwloc.o"
-      "${CMAKE_AR};rcs;${folder}/libtutti_hwloc.a;${folder}/tutti_hwloc.o")
+      "${CMAKE_AR};rcsD;${folder}/new.a;${folder}/tutti_hwloc.o")
     execute_process(COMMAND ${step} RESULT_VARIABLE status ERROR_VARIABLE words)
     if(NOT status EQUAL 0)
       message(STATUS "hwloc: no private copy: ${words}")
       return()
     endif()
   endforeach()
+  # Not written if it is the same: whoever configures again links nothing again.
+  configure_file(${folder}/new.a ${folder}/libtutti_hwloc.a COPYONLY)
   set(${result} TRUE PARENT_SCOPE)
 endfunction()
 
