@@ -166,7 +166,8 @@ def build_then_test(preset: str, limit: float) -> List[str]:
         "-euc",
         f"{configure(preset)}; {compile_all(preset)}; "
         f'if {plain} true 2>/dev/null; then run="{plain}"; else run=; fi; '
-        f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout {limit:.0f}",
+        f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout {limit:.0f} "
+        f"--parallel {os.cpu_count() or 1}",
     ]
 
 
