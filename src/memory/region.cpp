@@ -1,6 +1,7 @@
 #include "memory/region.h"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "base/copy.h"
+#include "base/sanitizer.h"
 #include "memory/attachments.h"
 
 namespace tutti::memory {
@@ -45,6 +47,11 @@ void transfer(Transfer call, const char* name, pid_t process, std::uint64_t remo
   }
 }
 
+/// Where ranks are threads, the far side of what the kernel has copied is memory that a sanitizer watches.
+bool is_watched(pid_t process) {
+  return sanitized && process == getpid();
+}
+
 }  // namespace
 
 const char* name_of(Kind kind) {
@@ -70,20 +77,25 @@ std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) 
 }
 
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
-  if (const std::byte* source = pointer(region, offset, bytes))
+  if (const std::byte* source = pointer(region, offset, bytes)) {
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_from_peer(destination, source, bytes));
-  else
-    transfer(process_vm_readv, "process_vm_readv", process, region.offset() + offset,
-             static_cast<std::byte*>(destination), bytes);
+  } else {
+    const std::uint64_t from = region.offset() + offset;
+    transfer(process_vm_readv, "process_vm_readv", process, from, static_cast<std::byte*>(destination), bytes);
+    if (is_watched(process)) tell_sanitizer_of_read(reinterpret_cast<const void*>(from), bytes);
+  }
 }
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
-  if (std::byte* destination = pointer(region, offset, bytes))
+  if (std::byte* destination = pointer(region, offset, bytes)) {
     store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
-  else
-    transfer(process_vm_writev, "process_vm_writev", process, region.offset() + offset,
+  } else {
+    const std::uint64_t to = region.offset() + offset;
+    transfer(process_vm_writev, "process_vm_writev", process, to,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);
+    if (is_watched(process)) tell_sanitizer_of_write(reinterpret_cast<void*>(to), bytes);
+  }
 }
 
 }  // namespace tutti::memory

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/sanitizer.h"
+
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -57,6 +59,7 @@ void stream_part(void* destination, const void* source, std::size_t bytes) {
   from += head;
   bytes -= head;
   const std::size_t lines = bytes / line;
+  tell_sanitizer_of_write(to, lines * line);
   has_avx ? stream_lines_avx(to, from, lines) : stream_lines(to, from, lines);
   to += lines * line;
   from += lines * line;
