@@ -7,16 +7,17 @@
 #include <vector>
 
 #include "collectives/arguments.h"
+#include "collectives/own_memory.h"
 
 namespace tutti::test {
 
-constexpr unsigned compose(unsigned left, unsigned right) {
+TUTTI_OWN_MEMORY constexpr unsigned compose(unsigned left, unsigned right) {
   const unsigned a = (left >> 4) | 1, b = left & 15, c = (right >> 4) | 1, d = right & 15;
   return ((a * c & 15) << 4) | ((a * d + b) & 15);
 }
 
 /// What `rank` contributes at byte i of call `salt`: one after the other from rank to rank.
-constexpr unsigned contribution(std::size_t i, int salt, int rank) {
+TUTTI_OWN_MEMORY constexpr unsigned contribution(std::size_t i, int salt, int rank) {
   return static_cast<unsigned>(i * 7 + i / 251 + static_cast<std::size_t>(salt + rank)) & 255;
 }
 
@@ -31,20 +32,29 @@ inline std::array<std::byte, 256> composed(int count) {
   return table;
 }
 
+TUTTI_OWN_MEMORY inline void write_contributions(std::byte* to, std::size_t bytes, int salt, int rank) {
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(contribution(i, salt, rank));
+}
+
 inline void fill(std::vector<std::byte>& buffer, std::size_t bytes, int salt, int rank) {
-  for (std::size_t i = 0; i < bytes; ++i) buffer[i] = static_cast<std::byte>(contribution(i, salt, rank));
+  write_contributions(buffer.data(), bytes, salt, rank);
+}
+
+/// What a table of composed() gives for the contributions of rank 0 at bytes first .. first+bytes-1.
+TUTTI_OWN_MEMORY inline void write_composed(std::byte* to, const std::byte* table, std::size_t first, std::size_t bytes,
+                                            int salt) {
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = table[contribution(first + i, salt, 0)];
+}
+
+TUTTI_OWN_MEMORY inline void compose_right(std::byte* left, const std::byte* right, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    left[i] = static_cast<std::byte>(compose(static_cast<unsigned>(left[i]), static_cast<unsigned>(right[i])));
 }
 
 /// Combiner::Function; the context is the size of an element.
 inline void compose_all(void* context, void* destination, const void* const* sources, std::size_t count,
                         std::size_t elements) {
-  const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    auto value = std::to_integer<unsigned>(static_cast<const std::byte*>(sources[0])[i]);
-    for (std::size_t s = 1; s < count; ++s)
-      value = compose(value, std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]));
-    static_cast<std::byte*>(destination)[i] = static_cast<std::byte>(value);
-  }
+  combine_copies(destination, sources, count, elements * *static_cast<const std::size_t*>(context), compose_right);
 }
 
 /// commutes: what the core is told; the order is checked all the same.

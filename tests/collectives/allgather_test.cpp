@@ -47,9 +47,9 @@ void check(int rank, Collectives& collectives, const std::vector<std::size_t>& o
   send.assign(send.size(), std::byte{0xee});
   const std::vector<std::byte> got = receive.bytes;
   receive.bytes.assign(receive.bytes.size(), std::byte{0xee});
-  ASSERT_TRUE(got == expected.bytes) << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank
-                                     << " bytes " << of[0] << " regular " << regular << " in place " << in_place
-                                     << " call " << call;
+  ASSERT_EQ(first_difference(got, expected.bytes), got.size())
+      << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank << " bytes " << of[0] << " regular "
+      << regular << " in place " << in_place << " call " << call;
 }
 
 /// Sizes up to `bytes`, some of them 0.

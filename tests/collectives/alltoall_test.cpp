@@ -56,8 +56,9 @@ void check(int rank, Collectives& collectives, std::size_t bytes, bool regular, 
   send.bytes.assign(send.bytes.size(), std::byte{0xee});
   const std::vector<std::byte> got = receive.bytes;
   receive.bytes.assign(receive.bytes.size(), std::byte{0xee});
-  ASSERT_TRUE(got == expected.bytes) << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank
-                                     << " bytes " << bytes << " regular " << regular << " call " << call;
+  ASSERT_EQ(first_difference(got, expected.bytes), got.size())
+      << collectives.last_algorithm() << " ranks " << ranks << " rank " << rank << " bytes " << bytes << " regular "
+      << regular << " call " << call;
 }
 
 /// Every size, regular and, if asked for, irregular. Counts the calls that each algorithm has carried out.
@@ -151,7 +152,8 @@ TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobod
           arguments.receive = receive.blocks(false);
           arguments.regular = false;
           ASSERT_TRUE(collectives.alltoall(arguments));
-          ASSERT_TRUE(receive.bytes == expected.bytes) << algorithm->name << " " << bytes << " of " << announced;
+          ASSERT_EQ(first_difference(receive.bytes, expected.bytes), receive.bytes.size())
+              << algorithm->name << " " << bytes << " of " << announced;
         }
     });
   }

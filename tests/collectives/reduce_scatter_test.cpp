@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "collectives/affine.h"
+#include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
 namespace {
-
-constexpr std::byte guard{0x5a};
 
 enum class Division { equal, unequal, zeros, all_to_one };
 
@@ -76,13 +75,12 @@ testing::AssertionResult reduce_scatter(Collectives& collectives, int rank, Case
                                        << static_cast<int>(each.division) << " in place " << each.in_place << " at "
                                        << i;
   };
-  const std::vector<std::byte>& result = each.in_place ? send : receive;
-  for (std::size_t i = 0; i < own; ++i)
-    if (result[i] != expected[contribution(before + i, salt, 0)]) return wrong(i);
   // What is behind the result in place, or what was sent, is as it was.
-  for (std::size_t i = each.in_place ? own : 0; i < bytes; ++i)
-    if (send[i] != static_cast<std::byte>(contribution(i, salt, rank))) return wrong(i);
-  if (receive[own] != guard) return wrong(own);
+  std::vector<std::byte> sent(bytes), received(own + 1, guard);
+  fill(sent, bytes, salt, rank);
+  write_composed(each.in_place ? sent.data() : received.data(), expected.data(), before, own, salt);
+  if (const std::size_t at = first_difference(receive, received); at < receive.size()) return wrong(at);
+  if (const std::size_t at = first_difference(send, sent); at < send.size()) return wrong(at);
   send.assign(bytes, std::byte{0});
   receive.assign(own + 1, std::byte{0});
   return testing::AssertionSuccess();

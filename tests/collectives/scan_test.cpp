@@ -4,12 +4,11 @@
 #include <vector>
 
 #include "collectives/affine.h"
+#include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
 namespace {
-
-constexpr std::byte guard{0x5a};
 
 /// Around the inline limit, grain, chunk, eager limit and segment.
 const std::vector<std::size_t> sizes{
@@ -56,14 +55,14 @@ testing::AssertionResult scan(Collectives& collectives, int rank, Case each, int
                                        << each.exclusive << " at " << i;
   };
   const int combined = each.exclusive ? rank : rank + 1;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const unsigned first = contribution(i, salt, 0);
-    std::byte right = each.in_place ? send[i] : guard;  // Exscan leaves rank 0's buffer alone
-    if (combined > 0) right = expected[static_cast<std::size_t>(combined)][first];
-    if (receive[i] != right) return wrong(i);
-    if (!each.in_place && send[i] != static_cast<std::byte>(contribution(i, salt, rank))) return wrong(i);
-  }
-  if (receive[bytes] != guard) return wrong(bytes);
+  std::vector<std::byte> right(bytes + 1, guard), sent(bytes);
+  fill(sent, bytes, salt, rank);
+  if (combined > 0)
+    write_composed(right.data(), expected[static_cast<std::size_t>(combined)].data(), 0, bytes, salt);
+  else if (each.in_place)  // Exscan leaves rank 0's buffer alone
+    std::copy(sent.begin(), sent.end(), right.begin());
+  if (const std::size_t at = first_difference(receive, right); at < receive.size()) return wrong(at);
+  if (const std::size_t at = first_difference(send, sent); at < send.size()) return wrong(at);
   // Nobody may still be reading or writing.
   send.assign(bytes, std::byte{0});
   receive.assign(bytes + 1, std::byte{0});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/block_patterns.h"
+#include "collectives/own_memory.h"
 #include "collectives/thread_ranks.h"
 
 namespace tutti::test {
@@ -41,6 +42,10 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
 
 const std::vector<std::string> hierarchies{"flat", "l3+numa+socket"};
 
+TUTTI_OWN_MEMORY void look_up(std::byte* to, const std::byte* table, const unsigned char* indices, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = table[indices[i]];
+}
+
 /// The bytes that rank `rank` has in call `salt`, summed up over the `ranks` from there on, and a guard byte.
 std::vector<std::byte> pattern(std::size_t bytes, int salt, int ranks = 1) {
   static const std::vector<unsigned char> base = [] {
@@ -52,7 +57,7 @@ std::vector<std::byte> pattern(std::size_t bytes, int salt, int ranks = 1) {
   for (int value = 0; value < 256; ++value)
     sums[static_cast<std::size_t>(value)] = static_cast<std::byte>(ranks * (value + salt) + ranks * (ranks - 1) / 2);
   std::vector<std::byte> made(bytes + 1, guard);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = sums[base[i]];
+  look_up(made.data(), sums.data(), base.data(), bytes);
   return made;
 }
 
@@ -94,15 +99,15 @@ TEST_P(Sweep, BcastDeliversTheRootsBytes) {
         for (const auto& hierarchy : hierarchies) sweep_bcast(world_of(ranks, GetParam(), hierarchy, request));
 }
 
+TUTTI_OWN_MEMORY void add_right(std::byte* left, const std::byte* right, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    left[i] = static_cast<std::byte>(static_cast<unsigned>(left[i]) + static_cast<unsigned>(right[i]));
+}
+
 /// Elements of `element` bytes, made of unsigned bytes that are added: any element size, exact results.
 void add_bytes(void* context, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
   const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    unsigned sum = 0;
-    for (std::size_t s = 0; s < count; ++s)
-      sum += std::to_integer<unsigned>(static_cast<const std::byte*>(sources[s])[i]);
-    static_cast<std::byte*>(destination)[i] = static_cast<std::byte>(sum);
-  }
+  combine_copies(destination, sources, count, bytes, add_right);
 }
 
 template <class Arguments>

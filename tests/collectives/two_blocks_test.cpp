@@ -23,6 +23,8 @@ std::vector<std::pair<int, bool>> both_for(const std::vector<int>& counts) {
   return both;
 }
 
+// Buffers are made once a size: to make them for each call takes longer than the calls, under ThreadSanitizer.
+
 /// More than it takes to have tried both ways.
 constexpr int calls = 20;
 /// Below and above what is stored past the peer's caches.
@@ -34,10 +36,11 @@ TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
   for (const auto& [ranks, oversubscribed] : both_for({2, 3, 5})) {
     run_ranks(world_of(GetParam(), "alltoall:cooperative", ranks, oversubscribed),
               [ranks = ranks](int rank, Collectives& collectives) {
-                for (const std::size_t bytes : sizes)
+                for (const std::size_t bytes : sizes) {
+                  const std::size_t all = static_cast<std::size_t>(ranks) * bytes;
+                  std::vector<std::byte> send(all), expected(all), receive(all);
                   for (int call = 0; call < calls; ++call) {
-                    const std::size_t all = static_cast<std::size_t>(ranks) * bytes;
-                    std::vector<std::byte> send(all), expected(all), receive(all, std::byte{0xee});
+                    receive.assign(all, std::byte{0xee});
                     for (int other = 0; other < ranks; ++other) {
                       fill_block(send.data() + static_cast<std::size_t>(other) * bytes, bytes, rank, other, call);
                       fill_block(expected.data() + static_cast<std::size_t>(other) * bytes, bytes, other, rank, call);
@@ -47,11 +50,13 @@ TEST_P(ExchangeBlocks, AlltoallDeliversByBothWays) {
                     arguments.receive = Blocks::regular(receive.data(), bytes);
                     ASSERT_TRUE(collectives.alltoall(arguments));
                     send.assign(send.size(), std::byte{0xdd});
-                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << bytes << " bytes, call " << call;
+                    ASSERT_EQ(first_difference(receive, expected), receive.size())
+                        << ranks << " ranks, " << bytes << " bytes, call " << call;
                     if (bytes > 0) {
                       ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
                     }
                   }
+                }
                 if (rank == 0) {
                   const Ways& ways = collectives.communicator().ways(Learned::alltoall, sizes[std::size(sizes) - 1]);
                   ASSERT_TRUE(ways.knows(way_stores) && ways.knows(way_reads));
@@ -84,10 +89,11 @@ TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOthe
     run_ranks(world_of(GetParam(), "alltoallv:cooperative", ranks, oversubscribed),
               [ranks = ranks](int rank, Collectives& collectives) {
                 const auto count = static_cast<std::size_t>(ranks);
-                for (const std::size_t most : most_of(ranks))
+                for (const std::size_t most : most_of(ranks)) {
+                  std::vector<std::byte> send(count * most), expected(count * most), receive(count * most);
                   for (int call = 0; call < calls_in_runs; ++call) {
-                    std::vector<std::byte> send(count * most), expected(count * most, std::byte{0xee}),
-                        receive(expected);
+                    expected.assign(expected.size(), std::byte{0xee});
+                    receive = expected;
                     std::vector<std::size_t> sent(count), received(count);
                     std::vector<std::ptrdiff_t> offsets(count);
                     for (std::size_t i = 0; i < count; ++i) {
@@ -105,10 +111,12 @@ TEST_P(ExchangeBlocks, AlltoallvDeliversByBothWaysWhateverEachRankHasForEachOthe
                     arguments.receive = Blocks::irregular(receive.data(), received.data(), offsets.data());
                     ASSERT_TRUE(collectives.alltoall(arguments));
                     send.assign(send.size(), std::byte{0xdd});
-                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
+                    ASSERT_EQ(first_difference(receive, expected), receive.size())
+                        << ranks << " ranks, " << most << " bytes, call " << call;
                     ASSERT_FALSE(collectives.communicator().truncated);
                     ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
                   }
+                }
                 if (rank != 0 || count > Offer::blocks_max || GetParam() == Reach::staged) return;
                 const Ways& ways = collectives.communicator().ways(Learned::alltoallv, count * stored_bytes);
                 ASSERT_TRUE(ways.knows(0) && ways.knows(1));
@@ -122,11 +130,13 @@ TEST_P(ExchangeBlocks, AllgatherOfManyDeliversByBothWaysInPlaceTooAndWithSizesTh
               [ranks = ranks](int rank, Collectives& collectives) {
                 const auto count = static_cast<std::size_t>(ranks);
                 const auto self = static_cast<std::size_t>(rank);
-                for (const std::size_t most : most_of(ranks))
+                for (const std::size_t most : most_of(ranks)) {
+                  std::vector<std::byte> expected(count * most), receive(count * most), send(most);
                   for (int call = 0; call < calls_in_runs; ++call) {
                     const bool in_place = call % 2 == 1;
                     const bool regular = call >= calls_that_vary;
-                    std::vector<std::byte> expected(count * most, std::byte{0xee}), receive(expected), send(most);
+                    expected.assign(expected.size(), std::byte{0xee});
+                    receive = expected;
                     std::vector<std::size_t> sizes_of(count, most);
                     std::vector<std::ptrdiff_t> offsets(count);
                     for (std::size_t i = 0; i < count; ++i) {
@@ -142,10 +152,12 @@ TEST_P(ExchangeBlocks, AllgatherOfManyDeliversByBothWaysInPlaceTooAndWithSizesTh
                                                 : Blocks::irregular(receive.data(), sizes_of.data(), offsets.data());
                     ASSERT_TRUE(collectives.allgather(arguments));
                     send.assign(send.size(), std::byte{0xdd});
-                    ASSERT_TRUE(receive == expected) << ranks << " ranks, " << most << " bytes, call " << call;
+                    ASSERT_EQ(first_difference(receive, expected), receive.size())
+                        << ranks << " ranks, " << most << " bytes, call " << call;
                     receive.assign(receive.size(), std::byte{0xdd});
                     ASSERT_STREQ(collectives.last_algorithm(), "cooperative");
                   }
+                }
                 if (rank != 0 || GetParam() == Reach::staged) return;
                 const Ways& ways = collectives.communicator().ways(Learned::allgather, count * stored_bytes);
                 ASSERT_TRUE(ways.knows(0) && ways.knows(1));
@@ -174,7 +186,7 @@ TEST_P(ExchangeBlocks, AllgatherDeliversByBothWaysInPlaceTooAndWithSizesThatDiff
                                                      : Blocks::irregular(receive.data(), of, offsets);
                   ASSERT_TRUE(collectives.allgather(arguments));
                   send.assign(send.size(), std::byte{0xdd});
-                  ASSERT_TRUE(receive == expected) << bytes << " bytes, call " << call;
+                  ASSERT_EQ(first_difference(receive, expected), receive.size()) << bytes << " bytes, call " << call;
                 }
             });
 }
