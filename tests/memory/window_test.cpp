@@ -52,7 +52,7 @@ struct Block {
 
 bool all_zero(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const unsigned char*>(data);
-  return std::all_of(at, at + bytes, [](unsigned char c) { return c == 0; });
+  return bytes == 0 || (at[0] == 0 && std::memcmp(at, at + 1, bytes - 1) == 0);
 }
 
 /// Whether the page would be part of a core dump; by its flags in /proc/self/smaps.
