@@ -32,12 +32,9 @@ inline std::array<std::byte, 256> composed(int count) {
   return table;
 }
 
-TUTTI_OWN_MEMORY inline void write_contributions(std::byte* to, std::size_t bytes, int salt, int rank) {
+TUTTI_OWN_MEMORY inline void fill(std::vector<std::byte>& buffer, std::size_t bytes, int salt, int rank) {
+  std::byte* const to = buffer.data();
   for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(contribution(i, salt, rank));
-}
-
-inline void fill(std::vector<std::byte>& buffer, std::size_t bytes, int salt, int rank) {
-  write_contributions(buffer.data(), bytes, salt, rank);
 }
 
 /// What a table of composed() gives for the contributions of rank 0 at bytes first .. first+bytes-1.

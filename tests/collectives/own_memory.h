@@ -5,13 +5,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <vector>
 
 /// A function that touches nothing but its thread's own memory, and which ThreadSanitizer need not look into. What it
 /// calls has to be marked, too.
 #define TUTTI_OWN_MEMORY __attribute__((no_sanitize("thread")))
 
 namespace tutti::test {
+
+/// Adds right[i] to left[i], modulo 256.
+TUTTI_OWN_MEMORY inline void add_to(std::byte* left, const std::byte* right, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
+    left[i] = static_cast<std::byte>(static_cast<unsigned>(left[i]) + static_cast<unsigned>(right[i]));
+}
 
 /// What Combiner::function does, for an operator on single bytes: `combine(left, right, bytes)` gives left[i] the
 /// combination of left[i] and right[i], and is given copies. All else, which other threads may write, is only copied.

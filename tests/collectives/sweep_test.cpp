@@ -99,15 +99,10 @@ TEST_P(Sweep, BcastDeliversTheRootsBytes) {
         for (const auto& hierarchy : hierarchies) sweep_bcast(world_of(ranks, GetParam(), hierarchy, request));
 }
 
-TUTTI_OWN_MEMORY void add_right(std::byte* left, const std::byte* right, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i)
-    left[i] = static_cast<std::byte>(static_cast<unsigned>(left[i]) + static_cast<unsigned>(right[i]));
-}
-
 /// Elements of `element` bytes, made of unsigned bytes that are added: any element size, exact results.
 void add_bytes(void* context, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
   const std::size_t bytes = elements * *static_cast<const std::size_t*>(context);
-  combine_copies(destination, sources, count, bytes, add_right);
+  combine_copies(destination, sources, count, bytes, add_to);
 }
 
 template <class Arguments>

@@ -1,4 +1,5 @@
-// Ranks that exchange a block each, by reading and by storing in turn: what the first calls of a size do.
+// Ranks that exchange a block each, by reading and by storing in turn: what the first calls of a size do. Buffers are
+// made once a size: to make them for each call takes longer than the calls, under ThreadSanitizer.
 #include "collectives/block_patterns.h"
 #include "collectives/common/store_ways.h"
 #include "collectives/thread_ranks.h"
@@ -22,8 +23,6 @@ std::vector<std::pair<int, bool>> both_for(const std::vector<int>& counts) {
     for (const bool oversubscribed : {false, true}) both.emplace_back(count, oversubscribed);
   return both;
 }
-
-// Buffers are made once a size: to make them for each call takes longer than the calls, under ThreadSanitizer.
 
 /// More than it takes to have tried both ways.
 constexpr int calls = 20;
