@@ -8,9 +8,9 @@
 
 #include "mpi/datatypes.h"
 #include "mpi/peer_watch.h"
-#include "mpi/preload_unmap.h"
 #include "mpi/waiting.h"
 #include "mpi/xpmem_setup.h"
+#include "preload/unmap.h"
 
 namespace tutti::mpi {
 

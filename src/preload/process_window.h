@@ -1,5 +1,5 @@
 // The window of this process, from which the interposed malloc serves large requests (see
-// preload_malloc.cpp).
+// malloc.cpp).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
