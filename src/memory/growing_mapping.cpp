@@ -142,8 +142,8 @@ GrowingMapping::~GrowingMapping() {
 
 bool GrowingMapping::take(std::size_t end) noexcept {
   const std::size_t extent = extent_->load(std::memory_order_relaxed);
+  if (end > round_up(capacity(), page)) return false;
   if (end + page <= extent) return true;
-  if (end > capacity()) return false;
   // The last page is inaccessible, as all of its mapping, which takes its properties along.
   const std::size_t wanted = std::min(round_up(end + page, options_.growth), round_up(capacity() + page, page));
   std::byte* const last = base_ + extent - page;
