@@ -63,7 +63,7 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout)
     const auto i = static_cast<std::size_t>(rank);
     const memory::Peer& peer = node.peers[static_cast<std::size_t>(node_ranks_[i])];
     peers_.push_back(&peer);
-    shared_.push_back(reinterpret_cast<Shared*>(peer.arena + layout.offsets[i]));
+    shared_.push_back(reinterpret_cast<Shared*>(peer.in_arena(layout.offsets[i], shared_bytes(node.settings, size_))));
   }
   std::string error;
   const auto spec = topology::parse_levels(node.settings.hierarchy, error);

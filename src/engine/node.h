@@ -12,6 +12,7 @@
 #include "memory/arena.h"
 #include "memory/attachments.h"
 #include "memory/region.h"
+#include "memory/view.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
 
@@ -25,14 +26,15 @@ struct Node {
   Settings settings;
   Log log;
 
-  std::vector<memory::Peer> peers;  ///< by node-local rank, oneself included
+  std::vector<memory::Peer> peers;                   ///< by node-local rank, oneself included
+  std::vector<std::unique_ptr<memory::View>> views;  ///< what the peers see through
   std::unique_ptr<memory::Arena> arena;
   std::unique_ptr<sync::Waiter> waiter;
   topology::Placement placement;  ///< where the node's ranks sit
 
   /// Own window; empty when there is none. `window_shared` and `cma` are agreed by all ranks of the node.
   const std::byte* window_base = nullptr;
-  std::size_t window_bytes = 0;
+  const std::atomic<std::size_t>* window_extent = nullptr;  ///< how much of it there is; it grows
   bool window_shared = false;
   bool cma = false;
   /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
@@ -58,7 +60,7 @@ struct Node {
   memory::Kind reach(const void* address) const {
     if (window_shared) {
       if (ranks_are_threads) return memory::Kind::direct;
-      if (window_offset(address) < window_bytes) return memory::Kind::window;
+      if (window_offset(address) < window_bytes()) return memory::Kind::window;
     }
     if (exposures && memory::Region::is_attachable(address)) return memory::Kind::xpmem;
     return cma ? memory::Kind::cma : memory::Kind::none;
@@ -78,6 +80,7 @@ struct Node {
   }
 
  private:
+  std::size_t window_bytes() const { return window_extent ? window_extent->load(std::memory_order_relaxed) : 0; }
   std::size_t window_offset(const void* address) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - window_base);
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace tutti::memory {
 
@@ -33,26 +34,21 @@ std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) 
     close(descriptor);
     return nullptr;
   }
-  void* base = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
-  if (base == MAP_FAILED) {
+  auto mapping = GrowingMapping::create(descriptor, {capacity, std::size_t{1} << 20, false, false, nullptr});
+  if (!mapping) {
     reason = std::string("mmap of the arena: ") + std::strerror(errno);
     close(descriptor);
     return nullptr;
   }
-  // A forked child takes no part in collectives: what it does not have, it cannot write.
-  madvise(base, capacity, MADV_DONTFORK);
-  // Nor is it part of a core dump, for which the kernel would make memory of every page.
-  madvise(base, capacity, MADV_DONTDUMP);
-  return std::unique_ptr<Arena>(new Arena(descriptor, static_cast<std::byte*>(base), capacity));
+  return std::unique_ptr<Arena>(new Arena(descriptor, std::move(mapping)));
 }
 
-Arena::Arena(int descriptor, std::byte* base, std::size_t capacity)
-    : descriptor_(descriptor), base_(base), capacity_(capacity) {
-  free_[0] = capacity;
+Arena::Arena(int descriptor, std::unique_ptr<GrowingMapping> mapping)
+    : descriptor_(descriptor), mapping_(std::move(mapping)) {
+  free_[0] = capacity();
 }
 
 Arena::~Arena() {
-  munmap(base_, capacity_);
   close(descriptor_);
 }
 
@@ -62,6 +58,7 @@ std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     if (it->second < bytes) continue;
     const std::size_t offset = it->first;
+    if (!mapping_->open(offset, offset + bytes)) return std::nullopt;
     const std::size_t rest = it->second - bytes;
     free_.erase(it);
     if (rest) free_[offset + bytes] = rest;
@@ -79,7 +76,8 @@ void Arena::release(std::size_t offset) {
   used_.erase(it);
   // Holes read as zero, which is what `allocate` promises, and give the memory back. By address: the descriptor's
   // number may mean a file of the program's, if it has closed what it had not opened.
-  if (madvise(base_ + offset, bytes, MADV_REMOVE) != 0) std::memset(base_ + offset, 0, bytes);
+  if (madvise(base() + offset, bytes, MADV_REMOVE) != 0) std::memset(base() + offset, 0, bytes);
+  mapping_->close(offset, offset + bytes);
   auto at = free_.emplace(offset, bytes).first;
   if (at != free_.begin()) {
     const auto before = std::prev(at);

@@ -76,22 +76,48 @@ std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) 
   return attachments->reach(region, offset, bytes);
 }
 
+/// Of a part of the window or the arena that is used for the first time. Null if it is to be copied instead, which is
+/// so if the system refuses, and for a window if address space is limited: most of it is the program's.
+std::byte* Peer::mapped(Kind kind, std::size_t at, std::size_t bytes, bool or_copied) const {
+  const bool in_window = kind == Kind::window;
+  View& view = in_window ? *window_view : *arena_view;
+  const bool too_much = or_copied && in_window && view.is_too_much(at, bytes, views);
+  if (!too_much && view.reach(at, bytes)) return view.base() + at;
+  if (or_copied) return nullptr;
+  throw std::runtime_error("mapping " + std::to_string(bytes) + " bytes of the memory of process " +
+                           std::to_string(process) + ": " + std::strerror(ENOMEM) +
+                           "; if the address space is limited (ulimit -v, RLIMIT_AS), TUTTI_WINDOW_SIZE=1 or "
+                           "TUTTI_ENABLE=0 needs less of it");
+}
+
+/// In the peer, of a region that has an address there.
+std::uint64_t Peer::address_of(Region region) const {
+  switch (region.kind()) {
+    case Kind::window:
+      return window_address + region.offset();
+    case Kind::arena:
+      return arena_address + region.offset();
+    default:
+      return region.offset();
+  }
+}
+
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
-  if (const std::byte* source = pointer(region, offset, bytes)) {
+  if (const std::byte* source = pointer_or_copied(region, offset, bytes)) {
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_from_peer(destination, source, bytes));
   } else {
-    const std::uint64_t from = region.offset() + offset;
+    const std::uint64_t from = address_of(region) + offset;
     transfer(process_vm_readv, "process_vm_readv", process, from, static_cast<std::byte*>(destination), bytes);
     if (is_watched(process)) tell_sanitizer_of_read(reinterpret_cast<const void*>(from), bytes);
   }
 }
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
-  if (std::byte* destination = pointer(region, offset, bytes)) {
+  if (std::byte* destination = pointer_or_copied(region, offset, bytes)) {
     store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
   } else {
-    const std::uint64_t to = region.offset() + offset;
+    const std::uint64_t to = address_of(region) + offset;
     transfer(process_vm_writev, "process_vm_writev", process, to,
              const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);
     if (is_watched(process)) tell_sanitizer_of_write(reinterpret_cast<void*>(to), bytes);

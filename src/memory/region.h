@@ -12,6 +12,7 @@
 #include <string>
 
 #include "memory/stream.h"
+#include "memory/view.h"
 
 namespace tutti::memory {
 
@@ -24,7 +25,7 @@ enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct, xpmem };
 
 const char* name_of(Kind kind);
 
-/// Whether memory of this kind is mapped by every peer before anybody asks for it.
+/// Whether every peer can map memory of this kind without the owner's help, and keeps it mapped.
 constexpr bool always_mapped(Kind kind) {
   return kind == Kind::window || kind == Kind::arena || kind == Kind::direct;
 }
@@ -67,23 +68,36 @@ struct Peer {
   std::byte* arena = nullptr;          ///< its arena, mapped in this process
   std::byte* window = nullptr;         ///< its window, mapped in this process; null if there is none
   Attachments* attachments = nullptr;  ///< of its memory by xpmem; null if there is none, and for oneself
+  View* arena_view = nullptr;          ///< what of the arena is mapped so far; null: all of it
+  View* window_view = nullptr;         ///< the same of the window
+  std::uint64_t arena_address = 0;     ///< where the arena lies in the peer itself
+  std::uint64_t window_address = 0;
+  bool copies = false;    ///< cross-memory attach works: it does what cannot be mapped any more
+  std::size_t views = 1;  ///< of all peers together, among which address space is divided where it is limited
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
-  /// only be copied. Throws std::runtime_error if the system refuses an attachment.
+  /// only be copied, which a region of the arena never is. Throws std::runtime_error if the system refuses.
   std::byte* pointer(Region region, std::size_t offset, std::size_t bytes) const {
+    const std::size_t at = region.offset() + offset;
     switch (region.kind()) {
       case Kind::window:
-        return window + region.offset() + offset;
+        if (window_view && !window_view->has(at, bytes)) [[unlikely]]
+          return mapped(region.kind(), at, bytes, copies);
+        return window + at;
       case Kind::arena:
-        return arena + region.offset() + offset;
+        if (arena_view && !arena_view->has(at, bytes)) [[unlikely]]
+          return mapped(region.kind(), at, bytes, false);
+        return arena + at;
       case Kind::direct:
-        return reinterpret_cast<std::byte*>(region.offset()) + offset;
+        return reinterpret_cast<std::byte*>(at);
       case Kind::xpmem:
         return attached(region, offset, bytes);
       default:
         return nullptr;
     }
   }
+  /// Makes this part of the arena accessible here, for good. Throws std::runtime_error if the system refuses.
+  std::byte* in_arena(std::size_t offset, std::size_t bytes) const { return pointer({Kind::arena, offset}, 0, bytes); }
   /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.
   void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
                  Store store = Store::cached) const;
@@ -92,6 +106,13 @@ struct Peer {
 
  private:
   std::byte* attached(Region region, std::size_t offset, std::size_t bytes) const;
+  std::byte* mapped(Kind kind, std::size_t at, std::size_t bytes, bool or_copied) const;
+  std::byte* pointer_or_copied(Region region, std::size_t offset, std::size_t bytes) const {
+    if (region.kind() == Kind::arena && arena_view && !arena_view->has(region.offset() + offset, bytes)) [[unlikely]]
+      return mapped(Kind::arena, region.offset() + offset, bytes, copies);
+    return pointer(region, offset, bytes);
+  }
+  std::uint64_t address_of(Region region) const;
 };
 
 }  // namespace tutti::memory

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "memory/window_state.h"
 
@@ -65,23 +66,9 @@ int make_memfd() {
   return high;
 }
 
-/// Maps the file shared at a multiple of `unit`; nullptr if there is no room.
-std::byte* map_aligned(int descriptor, std::size_t bytes) {
-  void* const reserved = mmap(nullptr, bytes + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (reserved == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<std::byte*>(reserved);
-  const std::size_t before = (unit - reinterpret_cast<std::uintptr_t>(begin) % unit) % unit;
-  std::byte* const base = begin + before;
-  void* const mapped = mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, descriptor, 0);
-  if (mapped == MAP_FAILED) {
-    const int error = errno;
-    munmap(reserved, bytes + unit);
-    errno = error;
-    return nullptr;
-  }
-  if (before) munmap(begin, before);
-  if (before < unit) munmap(base + bytes, unit - before);
-  return base;
+/// Gives pages back; false if the system refuses.
+bool punch(void* address, std::size_t bytes) noexcept {
+  return bytes == 0 || madvise(address, bytes, MADV_REMOVE) == 0;
 }
 
 std::string in_mebibytes(std::size_t bytes) {
@@ -106,33 +93,36 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     reason = std::string("memfd_create failed: ") + std::strerror(errno);
     return nullptr;
   }
-  std::byte* base = nullptr;
+  std::unique_ptr<GrowingMapping> mapping;
   for (; bytes >= least; bytes = bytes / 2 / unit * unit) {
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) continue;
-    base = map_aligned(descriptor, bytes);
-    if (base) break;
+    mapping = GrowingMapping::create(descriptor, {bytes, unit, true, options.huge_pages, options.extent});
+    if (mapping) break;
   }
-  if (!base) {
+  if (!mapping) {
     reason = "no window of " + in_mebibytes(least) + " or more could be mapped: " + std::strerror(errno);
     close(descriptor);
     return nullptr;
   }
   fcntl(descriptor, F_ADD_SEALS,
         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
-  if (options.huge_pages) madvise(base, bytes, MADV_HUGEPAGE);
-  // To write a core dump the kernel makes memory of every page that was never touched: see allocate_block().
-  madvise(base, bytes, MADV_DONTDUMP);
-  std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
+  std::unique_ptr<Window> window(new Window(descriptor, std::move(mapping), options.retain_bytes));
   if (options.available) window->fork_->available = options.available;
-  // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
-  if (!keep_from_children(base, bytes)) {
-    reason = std::string("the window cannot be kept from children: ") + std::strerror(errno);
-    return nullptr;
-  }
-  window->heap_->blocks = tutti_window_heap_create(
-      base, bytes,
-      [](void* address, std::size_t size, void* self) { return static_cast<Window*>(self)->purge(address, size); },
-      window.get());
+  tutti_window_heap_memory memory{};
+  memory.open = [](void* address, std::size_t size, void* self) {
+    auto& there = *static_cast<Window*>(self);
+    // In steps of huge pages, so that each becomes accessible as a whole.
+    constexpr std::size_t step = 2 * mebibyte;
+    const std::size_t begin = there.offset_of(address);
+    const std::size_t end = std::min((begin + size + step - 1) / step * step, there.capacity());
+    return there.mapping_->open(begin / step * step, end);
+  };
+  memory.purge = [](void* address, std::size_t size, void*) { return punch(address, size); };
+  memory.close = [](void* address, std::size_t size, void* self) {
+    static_cast<Window*>(self)->purge_and_close(static_cast<std::byte*>(address), size);
+  };
+  memory.context = window.get();
+  window->heap_->blocks = tutti_window_heap_create(window->base_, bytes, memory);
   if (!window->heap_->blocks) {
     reason = "there is no memory for the allocator's bookkeeping, or there are 64 windows already";
     return nullptr;
@@ -140,10 +130,10 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   return window;
 }
 
-Window::Window(int descriptor, std::byte* base, std::size_t capacity, std::size_t retain_bytes)
+Window::Window(int descriptor, std::unique_ptr<GrowingMapping> mapping, std::size_t retain_bytes)
     : descriptor_(descriptor),
-      base_(base),
-      capacity_(capacity),
+      mapping_(std::move(mapping)),
+      base_(mapping_->base()),
       heap_(std::make_unique<Heap>()),
       fork_(std::make_unique<ForkState>()) {
   struct stat status {};
@@ -155,7 +145,6 @@ Window::Window(int descriptor, std::byte* base, std::size_t capacity, std::size_
 
 Window::~Window() {
   heap_.reset();
-  munmap(base_, capacity_);
   if (is_ours(descriptor_)) close(descriptor_);
 }
 
@@ -169,8 +158,21 @@ int Window::descriptor() const noexcept {
   return is_ours(descriptor_) ? descriptor_ : -1;
 }
 
-bool Window::purge(void* address, std::size_t bytes) noexcept {
-  return bytes == 0 || madvise(address, bytes, MADV_REMOVE) == 0;
+void Window::purge_and_close(std::byte* begin, std::size_t bytes) noexcept {
+  const std::size_t from = offset_of(begin);
+  const std::size_t to = std::min(from + bytes, extent().load(std::memory_order_relaxed));
+  if (from >= to) return;
+  if (!punch(begin, to - from)) {
+    // Kernels before 6.6 want to see it accessible.
+    if (!mapping_->open(from, std::min(to, capacity())) || !punch(begin, to - from)) return;
+  }
+  mapping_->close(from, to);
+}
+
+void Window::give_back_addresses() noexcept {
+  const std::size_t used = tutti_window_heap_end_of_use(heap_->blocks);
+  heap_->high_water = std::min(heap_->high_water, used);
+  mapping_->give_back(used);
 }
 
 void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept {
@@ -185,10 +187,6 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   heap_->statistics.allocations++;
   const std::size_t usable = tutti_window_heap_usable_size(block);
   heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
-  if (heap_->high_water > heap_->dumped) {
-    heap_->dumped = std::min(capacity_, (heap_->high_water + unit - 1) / unit * unit);
-    madvise(base_, heap_->dumped, MADV_DODUMP);
-  }
   heap_->retained -= std::min(heap_->retained, usable);
   return block;
 }
@@ -212,16 +210,20 @@ void Window::release(void* block) noexcept {
     const std::uintptr_t page = 4096;
     const auto begin = (reinterpret_cast<std::uintptr_t>(block) + page - 1) / page * page;
     const auto end = (reinterpret_cast<std::uintptr_t>(block) + usable) / page * page;
-    if (begin < end) purge(reinterpret_cast<void*>(begin), end - begin);
+    if (begin < end) punch(reinterpret_cast<void*>(begin), end - begin);
   }
   const std::lock_guard guard(heap_->lock);
   heap_->statistics.releases++;
-  tutti_window_heap_release(heap_->blocks, block);
-  if (!keep_pages) return;
+  tutti_window_heap_release(heap_->blocks, block, keep_pages);
+  if (!keep_pages) return give_back_addresses();
   heap_->retained += usable;
-  if (heap_->retained <= heap_->retain_at_most) return;
+  if (heap_->retained > heap_->retain_at_most) trim_locked();
+}
+
+void Window::trim_locked() noexcept {
   heap_->retained = 0;
   tutti_window_heap_trim(heap_->blocks);
+  give_back_addresses();
 }
 
 std::size_t Window::usable_size(const void* block) const noexcept {
@@ -247,8 +249,7 @@ void Window::trim() noexcept {
   if (child_ != Child::owner) return;
   const KeepErrno keep;
   const std::lock_guard guard(heap_->lock);
-  heap_->retained = 0;
-  tutti_window_heap_trim(heap_->blocks);
+  trim_locked();
 }
 
 WindowStatistics Window::statistics() const noexcept {
@@ -262,10 +263,6 @@ WindowStatistics Window::statistics() const noexcept {
   if (is_ours(descriptor_) && fstat(descriptor_, &status) == 0)
     statistics.resident_bytes = static_cast<std::size_t>(status.st_blocks) * 512;
   return statistics;
-}
-
-bool keep_from_children(void* address, std::size_t bytes) noexcept {
-  return madvise(address, bytes, MADV_DONTFORK) == 0;
 }
 
 }  // namespace tutti::memory

@@ -2,20 +2,24 @@
 //
 // A window is one sparse memfd, mapped shared by its owner, with an allocator (mimalloc) over it. A peer that
 // has mapped the same descriptor addresses a byte as (rank, offset): nothing has to be attached at call time.
-// Only pages that were touched exist; freed pages are given back by punching holes. When the last process
-// that maps it ends, however it ends, nothing is left behind.
+// Only pages that were touched exist; freed pages are given back by punching holes. Address space is taken as
+// the window fills, and only what was handed out is accessible (GrowingMapping). When the last process that
+// maps it ends, however it ends, nothing is left behind.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "memory/growing_mapping.h"
+
 namespace tutti::memory {
 
 struct WindowOptions {
-  /// Address space of the window; 0: the size of the physical memory. Rounded up to 32 MiB. What the limits
-  /// of the process (RLIMIT_AS, RLIMIT_FSIZE) or the kernel forbid is halved until it fits, down to
+  /// The most that the window may hold; 0: the size of the physical memory. Rounded up to 32 MiB. What the
+  /// limits of the process (RLIMIT_AS, RLIMIT_FSIZE) or the kernel forbid is halved until it fits, down to
   /// `least_bytes`.
   std::size_t bytes = 0;
   std::size_t least_bytes = std::size_t{1} << 30;
@@ -29,6 +33,8 @@ struct WindowOptions {
   /// Bytes that may still be used, which decides what a forked child can be given; nullptr:
   /// available_memory().
   std::size_t (*available)() noexcept = nullptr;
+  /// Where Window::extent() is kept; null: in the window.
+  std::atomic<std::size_t>* extent = nullptr;
 };
 
 /// A look at a window, for messages and tests.
@@ -53,11 +59,14 @@ class Window {
   /// when the program has closed it behind our back, and in a forked child.
   int descriptor() const noexcept;
   std::byte* base() const noexcept { return base_; }
-  /// Bytes of address space, equal to the size of the memfd.
-  std::size_t capacity() const noexcept { return capacity_; }
+  /// The most that the window may hold, equal to the size of the memfd.
+  std::size_t capacity() const noexcept { return mapping_->capacity(); }
+  /// Bytes of address space from the base that are the window's now; what lies beyond may be the program's.
+  const std::atomic<std::size_t>& extent() const noexcept { return mapping_->extent(); }
   /// Whether the address lies in the window, allocated or not.
   bool contains(const void* address) const noexcept {
-    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_) < capacity_;
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_) <
+           extent().load(std::memory_order_relaxed);
   }
   /// Offset from the base of an address that the window contains.
   std::size_t offset_of(const void* address) const noexcept {
@@ -106,29 +115,26 @@ class Window {
   void fork_in_child() noexcept;
 
  private:
-  Window(int descriptor, std::byte* base, std::size_t capacity, std::size_t retain_bytes);
+  Window(int descriptor, std::unique_ptr<GrowingMapping> mapping, std::size_t retain_bytes);
   struct Heap;
   struct ForkState;
   bool is_ours(int descriptor) const noexcept;
-  bool purge(void* address, std::size_t bytes) noexcept;
+  void purge_and_close(std::byte* begin, std::size_t bytes) noexcept;
+  void give_back_addresses() noexcept;
+  void trim_locked() noexcept;
   void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
   bool copy_into_child() noexcept;
 
   int descriptor_;
+  std::unique_ptr<GrowingMapping> mapping_;  ///< guarded by the heap's lock
   std::byte* base_;
-  std::size_t capacity_;
   std::uint64_t device_ = 0;  ///< with inode_: whether descriptor_ still is our file
   std::uint64_t inode_ = 0;
   Child child_ = Child::owner;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;
 };
-
-/// Says that a mapping of somebody else's shared memory (a peer's window, an arena) must not exist in
-/// children of this process, so that they cannot write to it. Call it once, right after mapping. False (errno
-/// set) if the kernel refuses.
-bool keep_from_children(void* address, std::size_t bytes) noexcept;
 
 }  // namespace tutti::memory

@@ -79,6 +79,8 @@ bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, 
 /// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its
 /// place.
 bool copy_inherited(std::byte* base, std::size_t used) {
+  // What is closed holds nothing, but lies in between.
+  if (mprotect(base, used, PROT_READ) != 0) return false;
   struct sysinfo machine {};
   // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
   const bool trust_residency = sysinfo(&machine) == 0 && machine.totalswap == 0;
@@ -120,7 +122,7 @@ Window::Child Window::affordable_copy() noexcept {
         this);
   }
   std::size_t rest = 0;
-  for_each_extent(descriptor_, capacity_, [&](std::size_t begin, std::size_t end) {
+  for_each_extent(descriptor_, capacity(), [&](std::size_t begin, std::size_t end) {
     return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
       rest += to - from;
       return true;
@@ -139,7 +141,7 @@ void Window::fork_prepare() noexcept {
   fork_->copy = affordable_copy();
   fork_->inherited = !is_ours(descriptor_);
   if (fork_->copy == Child::nothing) return;
-  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, capacity_, MADV_DOFORK) != 0))
+  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, extent(), MADV_DOFORK) != 0))
     fork_->copy = Child::nothing;
 }
 
@@ -152,7 +154,7 @@ Window::Child Window::fork_in_parent() noexcept {
     while (read(fork_->done[0], &byte, 1) < 0 && errno == EINTR) {
     }
     close(fork_->done[0]);
-    if (fork_->inherited) keep_from_children(base_, capacity_);
+    if (fork_->inherited) madvise(base_, extent(), MADV_DONTFORK);
   }
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
@@ -183,8 +185,9 @@ void Window::fork_in_child() noexcept {
   const bool wanted = fork_->copy != Child::nothing;
   const auto make_inaccessible = [&](std::size_t from) {
     // Where this fails the child keeps what fork gave it here, and nobody can be told.
-    static_cast<void>(mmap(base_ + from, capacity_ - from, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+    if (from < extent())
+      static_cast<void>(mmap(base_ + from, extent() - from, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

@@ -6,9 +6,12 @@
 // - no constructor, no exit handler, no thread key, no environment: nothing of it runs before the first heap
 // is made;
 // - no symbol is visible outside the library it is linked into, so that a program's own mimalloc is left
-// alone. mimalloc itself never gives memory of the range back (it believes the range cannot be decommitted):
-// giving back means punching a hole in a file, which costs more than its decommit; the caller decides when,
-// see tutti_window_heap_trim.
+// alone;
+// - memory is opened as it is handed out, by the caller (tutti_window_heap_memory), who may refuse.
+//
+// mimalloc itself never gives memory of the range back (it believes the range cannot be decommitted): giving
+// back means punching a hole in a file, which costs more than its decommit; the caller decides when, see
+// tutti_window_heap_trim. Then it is closed as well, and mimalloc told that it has to be opened again.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -54,7 +57,31 @@ __attribute__((visibility("hidden"))) char** tutti_no_environment = no_variables
 #define _mi_thread_id() ((mi_threadid_t)1)
 #define mi_get_default_heap() (_mi_heap_main_get())
 
-#include "static.c"
+// As its static.c, which is the list of its sources, but for what is put in between.
+static int open_for_mimalloc(void* address, size_t bytes);
+#define mprotect(address, bytes, protection) open_for_mimalloc(address, bytes)
+// clang-format off
+#include "stats.c"
+#include "random.c"
+#include "os.c"
+#include "bitmap.c"
+#include "arena.c"
+#undef mprotect
+
+static void* allocate_segment(size_t size, size_t alignment, size_t align_offset, bool* commit, bool* large,
+                              bool* is_pinned, bool* is_zero, mi_arena_id_t arena, size_t* memid, mi_os_tld_t* tld);
+#define _mi_arena_alloc_aligned allocate_segment
+#include "segment-cache.c"
+#include "segment.c"
+#undef _mi_arena_alloc_aligned
+#include "page.c"
+#include "heap.c"
+#include "alloc.c"
+#include "alloc-aligned.c"
+#include "alloc-posix.c"
+#include "init.c"
+#include "options.c"
+// clang-format on
 
 #undef environ
 
@@ -64,8 +91,8 @@ struct tutti_window_heap {
   mi_arena_t* arena;
   size_t arena_index;
   size_t arena_bytes;  // of the arena's bookkeeping
-  tutti_window_heap_purge purge;
-  void* context;
+  tutti_window_heap_memory memory;
+  bool refused;  // memory could not be opened in this call: no other segment is tried
 };
 
 _Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
@@ -73,11 +100,52 @@ _Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header stat
 
 // Guards the table of arenas, which mimalloc itself only ever appends to.
 static pthread_mutex_t arenas_lock = PTHREAD_MUTEX_INITIALIZER;
+// By the index of the arena.
+static _Atomic(tutti_window_heap*) heaps[MI_MAX_ARENAS];
+
+static bool open_memory(tutti_window_heap* heap, void* address, size_t bytes) {
+  if (heap->refused || !heap->memory.open(address, bytes, heap->memory.context)) heap->refused = true;
+  return !heap->refused;
+}
+
+static int open_for_mimalloc(void* address, size_t bytes) {
+  for (size_t i = 0; i < MI_MAX_ARENAS; i++) {
+    tutti_window_heap* const heap = atomic_load_explicit(&heaps[i], memory_order_acquire);
+    if (heap == NULL) continue;
+    const uint8_t* const start = heap->arena->start;
+    if ((size_t)((uint8_t*)address - start) >= heap->arena->block_count * MI_ARENA_BLOCK_SIZE) continue;
+    if (open_memory(heap, address, bytes)) return 0;
+    break;
+  }
+  errno = ENOMEM;
+  return -1;
+}
+
+// A segment from the lowest blocks of the arena that are free, so that the range is used from its beginning. What it
+// is to begin with is opened here, since mimalloc does not expect a refusal for the whole of a segment, nor gives back
+// the blocks after one for a part.
+static void* allocate_segment(size_t size, size_t alignment, size_t align_offset, bool* commit, bool* large,
+                              bool* is_pinned, bool* is_zero, mi_arena_id_t arena, size_t* memid, mi_os_tld_t* tld) {
+  tutti_window_heap* const heap = atomic_load_explicit(&heaps[mi_arena_id_index(arena)], memory_order_acquire);
+  mi_atomic_store_relaxed(&heap->arena->search_idx, (size_t)0);
+  const bool whole = *commit;
+  *commit = false;
+  void* const segment =
+      _mi_arena_alloc_aligned(size, alignment, align_offset, commit, large, is_pinned, is_zero, arena, memid, tld);
+  if (segment == NULL) return NULL;
+  if (open_memory(heap, segment, whole ? size : MI_MINIMAL_COMMIT_SIZE)) {
+    *commit = whole;
+    return segment;
+  }
+  _mi_arena_free(segment, size, alignment, align_offset, *memid, true, tld->stats);
+  return NULL;
+}
 
 static void start_mimalloc(void) {
   if (_mi_process_is_initialized) return;
   mi_option_set(mi_option_use_numa_nodes, 1);  // no look at /sys: the pages are placed by first touch anyway
   mi_option_set(mi_option_allow_decommit, 0);
+  mi_option_set(mi_option_eager_commit, 0);  // memory is opened as pages are made
   mi_option_set(mi_option_limit_os_alloc, 0);
   os_preloading = false;
   mi_process_init();
@@ -87,7 +155,7 @@ static void start_mimalloc(void) {
 static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size_t* index) {
   const size_t blocks = bytes / MI_ARENA_BLOCK_SIZE;
   const size_t fields = _mi_divide_up(blocks, MI_BITMAP_FIELD_BITS);
-  const size_t size = sizeof(mi_arena_t) + 2 * fields * sizeof(mi_bitmap_field_t);
+  const size_t size = sizeof(mi_arena_t) + 3 * fields * sizeof(mi_bitmap_field_t);
   mi_arena_t* arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (arena == MAP_FAILED) return NULL;
   arena->exclusive = true;
@@ -98,7 +166,7 @@ static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size
   arena->is_zero_init = true;
   arena->allow_decommit = false;
   arena->blocks_dirty = &arena->blocks_inuse[fields];
-  arena->blocks_committed = NULL;
+  arena->blocks_committed = &arena->blocks_inuse[2 * fields];  // none, ever: opening what is open is cheap
   const size_t beyond = fields * MI_BITMAP_FIELD_BITS - blocks;
   if (beyond > 0)
     _mi_bitmap_claim(arena->blocks_inuse, fields, beyond,
@@ -118,7 +186,7 @@ static mi_arena_t* add_arena(void* base, size_t bytes, size_t* bookkeeping, size
   return arena;
 }
 
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context) {
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_memory memory) {
   tutti_window_heap* heap = mmap(NULL, sizeof *heap, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (heap == MAP_FAILED) return NULL;
   pthread_mutex_lock(&arenas_lock);
@@ -141,8 +209,8 @@ tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_wind
   heap->heap.arena_id = heap->arena->id;
   heap->heap.cookie = 1;
   heap->heap.no_reclaim = true;  // nothing is ever abandoned, and other heaps' memory is not ours
-  heap->purge = purge;
-  heap->context = context;
+  heap->memory = memory;
+  atomic_store_explicit(&heaps[heap->arena_index], heap, memory_order_release);
   return heap;
 }
 
@@ -159,14 +227,20 @@ void tutti_window_heap_destroy(tutti_window_heap* heap) {
   }
   for (size_t block = 0; block < heap->arena->block_count; block++)
     _mi_segment_map_freed_at((mi_segment_t*)((uint8_t*)heap->arena->start + block * MI_SEGMENT_SIZE));
+  atomic_store_explicit(&heaps[heap->arena_index], NULL, memory_order_release);
   mi_atomic_store_ptr_release(mi_arena_t, &mi_arenas[heap->arena_index], NULL);
   pthread_mutex_unlock(&arenas_lock);
   munmap(heap->arena, heap->arena_bytes);
   munmap(heap, sizeof *heap);
 }
 
-static void purge(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
-  if (begin < end) heap->purge(begin, (size_t)(end - begin), heap->context);
+static bool purge(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
+  return begin >= end || heap->memory.purge(begin, (size_t)(end - begin), heap->memory.context);
+}
+
+// Purges what has to be opened before it is used again.
+static void purge_and_close(const tutti_window_heap* heap, uint8_t* begin, uint8_t* end) {
+  if (begin < end) heap->memory.close(begin, (size_t)(end - begin), heap->memory.context);
 }
 
 // Zeroes a large block: whole pages by purging them, the rest by hand.
@@ -176,7 +250,7 @@ static void zero_by_purging(const tutti_window_heap* heap, uint8_t* begin, size_
   uint8_t* const first = (uint8_t*)_mi_align_up((uintptr_t)begin, page);
   uint8_t* const last = (uint8_t*)_mi_align_down((uintptr_t)end, page);
   memset(begin, 0, (size_t)(first - begin));
-  if (!heap->purge(first, (size_t)(last - first), heap->context)) memset(first, 0, (size_t)(last - first));
+  if (!purge(heap, first, last)) memset(first, 0, (size_t)(last - first));
   memset(last, 0, (size_t)(end - last));
 }
 
@@ -186,6 +260,7 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
   // touched.
   const bool huge = bytes > MI_LARGE_OBJ_SIZE_MAX;
   const bool clear = zero && !huge;
+  heap->refused = false;
   void* block;
   if (alignment <= MI_MAX_ALIGN_SIZE)
     block = clear ? mi_heap_zalloc(&heap->heap, bytes) : mi_heap_malloc(&heap->heap, bytes);
@@ -194,11 +269,6 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
                   : mi_heap_malloc_aligned(&heap->heap, bytes, alignment);
   if (block != NULL && zero && huge) zero_by_purging(heap, block, bytes);
   return block;
-}
-
-void tutti_window_heap_release(tutti_window_heap* heap, void* block) {
-  (void)heap;  // the block knows its heap
-  mi_free(block);
 }
 
 size_t tutti_window_heap_usable_size(const void* block) {
@@ -210,12 +280,41 @@ static bool in_use(const mi_arena_t* arena, size_t block) {
   return (mi_atomic_load_relaxed(field) >> (block % MI_BITMAP_FIELD_BITS)) & 1;
 }
 
-// Free spans of a segment whose other spans hold live blocks.
+void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep) {
+  mi_segment_t* const segment = _mi_ptr_segment(block);
+  const bool close = !keep && segment->kind == MI_SEGMENT_HUGE;
+  const size_t bytes = mi_segment_size(segment);
+  mi_free(block);
+  if (!close) return;
+  uint8_t* const begin = (uint8_t*)segment;
+  purge_and_close(heap, begin, begin + mi_block_count_of_size(bytes) * MI_ARENA_BLOCK_SIZE);
+}
+
+// Free spans of a segment whose other spans hold live blocks. Short ones stay open: each that is closed is a mapping of
+// its own for the kernel, of which a process may have 65530.
 static void trim_segment(const tutti_window_heap* heap, mi_segment_t* segment) {
+  const size_t worth_closing = ((size_t)4 << 20) / MI_SEGMENT_SLICE_SIZE;
   const mi_slice_t* const end = mi_segment_slices_end(segment);
-  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end; slice += slice->slice_count)
-    if (slice->xblock_size == 0)
-      purge(heap, mi_slice_start(slice), (uint8_t*)mi_slice_start(slice) + slice->slice_count * MI_SEGMENT_SLICE_SIZE);
+  for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < end; slice += slice->slice_count) {
+    if (slice->xblock_size != 0) continue;
+    uint8_t* const begin = mi_slice_start(slice);
+    uint8_t* const behind = begin + slice->slice_count * MI_SEGMENT_SLICE_SIZE;
+    if (slice->slice_count < worth_closing) {
+      purge(heap, begin, behind);
+      continue;
+    }
+    purge_and_close(heap, begin, behind);
+    mi_commit_mask_t closed;
+    mi_commit_mask_create((size_t)(begin - (uint8_t*)segment) / MI_COMMIT_SIZE,
+                          (size_t)(behind - begin) / MI_COMMIT_SIZE, &closed);
+    mi_commit_mask_clear(&segment->commit_mask, &closed);
+  }
+}
+
+size_t tutti_window_heap_end_of_use(const tutti_window_heap* heap) {
+  size_t blocks = heap->arena->block_count;
+  while (blocks > 0 && !in_use(heap->arena, blocks - 1)) blocks--;
+  return blocks * MI_ARENA_BLOCK_SIZE;
 }
 
 void tutti_window_heap_trim(tutti_window_heap* heap) {
@@ -226,7 +325,7 @@ void tutti_window_heap_trim(tutti_window_heap* heap) {
   for (size_t block = 0; block < arena->block_count;) {
     size_t next = block;
     while (next < arena->block_count && !in_use(arena, next)) next++;
-    purge(heap, start + block * MI_SEGMENT_SIZE, start + next * MI_SEGMENT_SIZE);
+    purge_and_close(heap, start + block * MI_SEGMENT_SIZE, start + next * MI_SEGMENT_SIZE);
     if (next == arena->block_count) break;
     mi_segment_t* const segment = (mi_segment_t*)(start + next * MI_SEGMENT_SIZE);
     if (segment->kind == MI_SEGMENT_NORMAL) trim_segment(heap, segment);

@@ -22,26 +22,38 @@ enum { TUTTI_WINDOW_HEAP_UNIT = 32 << 20 };
 /// The largest alignment that can be asked for.
 enum { TUTTI_WINDOW_HEAP_ALIGNMENT = 16 << 20 };
 
-/// Gives free memory back: after it, the range reads as zero and occupies nothing. Page-aligned. False if it
-/// cannot be done; then the contents are what they were.
-typedef bool (*tutti_window_heap_purge)(void* address, size_t bytes, void* context);
+/// What the owner of the range does for the heap, always under its lock. All ranges are whole pages.
+typedef struct {
+  /// Makes memory accessible before it is used; it may be already. False if it cannot be done: then the request for
+  /// which it was needed is refused.
+  bool (*open)(void* address, size_t bytes, void* context);
+  /// Gives free memory back: after it, the range reads as zero and occupies nothing. It stays accessible. False if it
+  /// cannot be done; then the contents are what they were.
+  bool (*purge)(void* address, size_t bytes, void* context);
+  /// As purge, for what will be opened before it is used again. Parts may never have been opened.
+  void (*close)(void* address, size_t bytes, void* context);
+  void* context;
+} tutti_window_heap_memory;
 
-/// A heap over `bytes` zero bytes at `base`. NULL if mimalloc has no room for another one (64 at a time) or
-/// the system has no memory for the bookkeeping.
-tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_purge purge, void* context);
+/// A heap over `bytes` zero bytes at `base`, of which nothing needs to be accessible yet. NULL if mimalloc has no room
+/// for another one (64 at a time) or the system has no memory for the bookkeeping.
+tutti_window_heap* tutti_window_heap_create(void* base, size_t bytes, tutti_window_heap_memory memory);
 /// Forgets the heap; the range is the caller's again, with whatever is in it.
 void tutti_window_heap_destroy(tutti_window_heap* heap);
 
 /// NULL when there is no room. `alignment` is a power of two.
 void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t alignment, bool zero);
-void tutti_window_heap_release(tutti_window_heap* heap, void* block);
+/// keep: the memory is kept as it is for later blocks; otherwise that of a block of more than 16 MiB is closed.
+void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
 size_t tutti_window_heap_usable_size(const void* block);
 /// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of
 /// it.
 void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
                                    void* context);
-/// Purges all memory of the range that no live block needs.
+/// Bytes from the base beyond which nothing is in use.
+size_t tutti_window_heap_end_of_use(const tutti_window_heap* heap);
+/// Purges all memory of the range that no live block needs, and closes what of it is large.
 void tutti_window_heap_trim(tutti_window_heap* heap);
 
 #ifdef __cplusplus

@@ -19,10 +19,9 @@ struct Window::Heap {
   std::mutex lock;
   tutti_window_heap* blocks = nullptr;
   WindowStatistics statistics;
-  /// Bytes from the base to the end of the highest block that was ever handed out.
+  /// Bytes from the base to the end of the highest block that was ever handed out, or to what is in use since
+  /// address space was given back.
   std::size_t high_water = 0;
-  /// Bytes from the base that are part of a core dump.
-  std::size_t dumped = 0;
   /// Estimate of the bytes that are free but still hold pages.
   std::size_t retained = 0;
   /// How many such bytes are kept for reuse before they are given back.

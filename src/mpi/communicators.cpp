@@ -76,12 +76,12 @@ bool of_one_job(MPI_Comm communicator, int size) {
 }
 
 /// The state of a communicator whose ranks have told each other their entries, or the reason why there is none.
-void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all) {
+void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
   CommunicatorLayout layout;
   layout.rank = rank;
   layout.identity = all.front().identity;
-  bool same_node = true, usable = true;
+  bool same_node = true, usable = mapped_by_all;
   for (const Entry& entry : all) {
     same_node = same_node && entry.node == mine.node;
     usable = usable && same_node && entry.offset != no_offset;
@@ -97,6 +97,40 @@ void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all) {
   state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
 }
 
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Takes address space for the first bytes of each peer's arena. How many of them can be mapped from then on, whatever
+/// the limits of the process become.
+std::size_t take_of_arenas(std::size_t bytes) {
+  std::size_t least = SIZE_MAX;
+  for (const memory::Peer& peer : the_job->node.peers)
+    if (peer.arena_view) least = std::min(least, peer.arena_view->take(bytes));
+  return least;
+}
+
+/// Of arenas that are used about as much as this rank's own.
+std::int32_t usual_arena_reach() {
+  const std::size_t ahead = the_job->node.arena->extent() + 4 * mebibyte;
+  return static_cast<std::int32_t>(std::min<std::size_t>(take_of_arenas(ahead) / mebibyte, INT32_MAX));
+}
+
+/// Whether every rank can map the parts of all others. Each finds the same; they are asked only where it is not known
+/// of all of them.
+bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
+  std::size_t needed = 0, known = SIZE_MAX;
+  for (const Entry& entry : all) {
+    if (entry.node != all.front().node || entry.offset == no_offset) return true;  // nobody will
+    needed = std::max<std::size_t>(needed,
+                                   entry.offset + shared_bytes(the_job->node.settings, static_cast<int>(all.size())));
+    known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);
+  }
+  if (needed <= known) return true;
+  const int mine = take_of_arenas(needed) >= needed;
+  int of_all = 0;
+  host.Allreduce(&mine, &of_all, 1, MPI_INT, MPI_MIN, communicator);
+  return of_all != 0;
+}
+
 void build(CommunicatorState& state, MPI_Comm communicator) {
   int inter = 0, size = 0, rank = 0;
   host.Comm_test_inter(communicator, &inter);
@@ -105,7 +139,7 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   if (inter || size < 2) return;
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
-  if (communicator == MPI_COMM_WORLD) return set_up(state, rank, the_job->world);
+  if (communicator == MPI_COMM_WORLD) return set_up(state, rank, the_job->world, true);
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
   if (!of_one_job(communicator, size)) return;
@@ -113,7 +147,8 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
   Node& node = the_job->node;
   const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
   const Entry mine{the_job->node_identity, offset.value_or(no_offset),
-                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank, 0};
+                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank,
+                   usual_arena_reach()};
   std::vector<Entry> all(static_cast<std::size_t>(size));
   if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
     // The host has told the program; it cannot use the communicator either.
@@ -121,7 +156,7 @@ void build(CommunicatorState& state, MPI_Comm communicator) {
     state.refusal = Refusal::arguments;
     return;
   }
-  set_up(state, rank, all);
+  set_up(state, rank, all, all_can_map(communicator, all));
 }
 
 /// What state_of() found last, in this thread.

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "topology/cpu_set.h"
@@ -75,6 +76,13 @@ Neighbours neighbours_of(int world_rank, const std::vector<Card>& all) {
     here.cards.push_back(all[i]);
   }
   return here;
+}
+
+bool any_share_a_node(const std::vector<Card>& all) {
+  std::set<std::pair<std::uint64_t, std::int32_t>> nodes;
+  return !std::all_of(all.begin(), all.end(), [&](const Card& card) {
+    return nodes.insert({card.host, card.user}).second;
+  });
 }
 
 std::vector<Entry> world_entries(const std::vector<Card>& all) {

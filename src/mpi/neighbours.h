@@ -19,8 +19,10 @@ struct Card {
   std::int32_t user;
   std::int32_t arena_descriptor;
   std::int32_t window_descriptor;
-  std::uint64_t arena_bytes;
-  std::uint64_t window_bytes;
+  std::uint64_t arena_bytes;   ///< the most that it may hold
+  std::uint64_t window_bytes;  ///< the same of the window
+  std::uint64_t arena_address;
+  std::uint64_t window_address;
   std::uint64_t window_probe;  ///< offset of the magic value in the window
   std::uint64_t magic_address;
   std::uint64_t variables;     ///< hash of the settings that all that follows was made by
@@ -46,7 +48,7 @@ struct Entry {
   std::uint64_t offset;    ///< of the shared part in the rank's arena, or no_offset
   std::uint64_t identity;  ///< of the communicator, if this is its first rank
   std::int32_t node_rank;
-  std::int32_t padding;
+  std::int32_t arena_reach;  ///< MiB from the beginning of each arena of the node that this rank can map for certain
 };
 
 /// The ranks of this node and what each said.
@@ -61,6 +63,9 @@ Card card_of_this_process();
 
 /// all: the cards by rank in MPI_COMM_WORLD.
 Neighbours neighbours_of(int world_rank, const std::vector<Card>& all);
+
+/// Whether there is a node with more than one rank.
+bool any_share_a_node(const std::vector<Card>& all);
 
 /// The entries for MPI_COMM_WORLD, from the same cards.
 std::vector<Entry> world_entries(const std::vector<Card>& all);

@@ -120,16 +120,17 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
     if (job.xpmem.segment >= 0) offer.xpmem_reason = "a peer cannot attach";
     withdraw_xpmem(node, job.xpmem);
   }
-  unmap_unused(node, here, agreed);
+  unmap_unused(node, agreed);
   if (!(agreed & way_arena))
     return "the ranks cannot share memory" + (offer.arena_reason.empty() ? "" : " (" + offer.arena_reason + ")");
   job.mechanisms = agreed;
   node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
   node.window_shared = (agreed & way_window) != 0;
   node.cma = (agreed & way_cma) != 0;
-  if (node.window_shared) {
+  for (memory::Peer& peer : node.peers) peer.copies = node.cma;
+  if (node.window_shared && offer.window) {
     node.window_base = offer.window->base();
-    node.window_bytes = offer.window->capacity();
+    node.window_extent = &offer.window->extent();
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
   say_if_missing(node.log, offer.asked, agreed, way_window,
@@ -200,6 +201,11 @@ std::unique_ptr<Job> start_job() {
   }
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
+    withdraw(*job, offer);
+    return job;
+  }
+  if (!any_share_a_node(all)) {
+    job->why_inactive = "no two ranks share a node";
     withdraw(*job, offer);
     return job;
   }

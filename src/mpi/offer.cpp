@@ -19,17 +19,25 @@ void offer_arena(Job& job, int world_size, Offer& offer) {
   Card& card = offer.card;
   node.arena = create_arena(offer.arena_reason);
   if (!node.arena) return;
-  node.arena->allocate(header_bytes);
+  if (!node.arena->allocate(header_bytes)) {
+    offer.arena_reason = "there is no address space for it";
+    node.arena.reset();
+    return;
+  }
   offer.header = reinterpret_cast<ArenaHeader*>(node.arena->base());
   offer.header->magic = magic_value + card.magic_address;
   card.arena_descriptor = node.arena->descriptor();
   card.arena_bytes = node.arena->capacity();
+  card.arena_address = reinterpret_cast<std::uintptr_t>(node.arena->base());
   card.world_offset = node.arena->allocate(shared_bytes(node.settings, world_size)).value_or(no_offset);
 }
 
 void offer_window(Offer& offer) {
   offer.window_reason = "switched off";
   if (!(offer.asked.allowed() & way_window)) return;
+  offer.window_reason = "no other rank is on this node";
+  if (memory::alone_on_node()) return;
+  offer.window_reason.clear();
   memory::Window* const window = memory::start_process_window(memory::process_window_options(), offer.window_reason);
   offer.probe = window ? window->allocate(64) : nullptr;
   if (!offer.probe) return;
@@ -37,6 +45,7 @@ void offer_window(Offer& offer) {
   offer.window = window;
   offer.card.window_descriptor = window->descriptor();
   offer.card.window_bytes = window->capacity();
+  offer.card.window_address = reinterpret_cast<std::uintptr_t>(window->base());
   offer.card.window_probe = window->offset_of(offer.probe);
 }
 

@@ -1,6 +1,5 @@
 #include "mpi/peer_memory.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,13 +18,15 @@ namespace tutti::mpi {
 
 namespace {
 
-/// Address space only. Each communicator may keep some MiB of it for each rank where messages have to be staged.
+/// The most, of which nothing is taken that is not used. Each communicator may keep some MiB of it for each rank where
+/// messages have to be staged.
 constexpr std::size_t arena_bytes = std::size_t{64} << 30;
 constexpr std::size_t least_arena_bytes = std::size_t{64} << 20;
 
-/// A rank maps the arenas of all others, too. Where its address space is limited, most is left to the program.
+/// A rank maps what is used of the arenas of all others, too. Where its address space is limited, most is left to the
+/// program.
 std::size_t usual_arena_bytes() {
-  constexpr std::size_t all_arenas = std::size_t{1} << 44;  // of the 47 bits that there usually are
+  constexpr std::size_t all_arenas = std::size_t{1} << 42;  // of the 47 bits that there usually are
   const std::size_t ranks = memory::local_ranks();
   std::size_t bytes = std::min(arena_bytes, all_arenas / ranks);
   rlimit limit{};
@@ -35,14 +36,18 @@ std::size_t usual_arena_bytes() {
   return std::max(bytes, least_arena_bytes);
 }
 
-std::byte* map_shared(int descriptor, std::size_t bytes) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+/// Small steps where control memory lies, huge pages where arrays do.
+constexpr std::size_t arena_step = std::size_t{64} << 10;
+constexpr std::size_t window_step = std::size_t{2} << 20;
+
+/// Takes the descriptor. Null if there is none or the system refuses.
+memory::View* view_of(Node& node, int descriptor, std::size_t bytes, std::size_t step) {
+  if (descriptor < 0) return nullptr;
+  auto view = memory::View::create(descriptor, bytes, step);
   close(descriptor);
-  if (base == MAP_FAILED) return nullptr;
-  memory::keep_from_children(base, bytes);
-  // A rank's core dump is of that rank alone, and makes no memory of what a peer has not touched.
-  madvise(base, bytes, MADV_DONTDUMP);
-  return static_cast<std::byte*>(base);
+  if (!view) return nullptr;
+  node.views.push_back(std::move(view));
+  return node.views.back().get();
 }
 
 /// Descriptors of a peer's memory; -1: there is none, or it could not be had.
@@ -103,10 +108,37 @@ bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint6
   }
 }
 
+/// Maps the parts of a peer's memory that are looked at first. Takes the descriptors.
+void see_through_views(Node& node, memory::Peer& peer, const Card& card, const Opened& opened) {
+  peer.arena_view = view_of(node, opened.arena, card.arena_bytes, arena_step);
+  peer.window_view = view_of(node, opened.window, card.window_bytes, window_step);
+  peer.arena = peer.arena_view ? peer.arena_view->base() : nullptr;
+  peer.window = peer.window_view ? peer.window_view->base() : nullptr;
+  peer.arena_address = card.arena_address;
+  peer.window_address = card.window_address;
+}
+
+bool shows_arena(const Node& node, const memory::Peer& peer, const Card& card) {
+  if (!peer.arena) return false;
+  if (memory::View* const view = peer.arena_view) {
+    const std::size_t world = shared_bytes(node.settings, node.size);
+    if (!view->reach(0, header_bytes)) return false;
+    if (card.world_offset != no_offset && !view->reach(card.world_offset, world)) return false;
+  }
+  return reinterpret_cast<const ArenaHeader*>(peer.arena)->magic == magic_value + card.magic_address;
+}
+
+bool shows_window(const memory::Peer& peer, const Card& card) {
+  if (!peer.window) return false;
+  if (peer.window_view && !peer.window_view->reach(card.window_probe, sizeof magic_value)) return false;
+  return std::memcmp(peer.window + card.window_probe, &magic_value, sizeof magic_value) == 0;
+}
+
 /// Maps what was opened. The ways that work with every peer. Takes the descriptors.
 unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Opened>& opened, const Shares& own,
                        std::string& cma_reason) {
-  unsigned ways = way_arena | way_cma | (own.window ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
+  const bool alone = here.cards.size() == 1;
+  unsigned ways = way_arena | way_cma | (own.window || alone ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
     const bool self = static_cast<int>(i) == here.self;
@@ -116,13 +148,11 @@ unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Ope
       peer.arena = node.arena ? node.arena->base() : nullptr;
       peer.window = own.window ? own.window->base() : nullptr;
     } else {
-      if (opened[i].arena >= 0) peer.arena = map_shared(opened[i].arena, card.arena_bytes);
-      if (opened[i].window >= 0) peer.window = map_shared(opened[i].window, card.window_bytes);
+      see_through_views(node, peer, card, opened[i]);
+      peer.views = 2 * (here.cards.size() - 1);
     }
-    if (!peer.arena || reinterpret_cast<const ArenaHeader*>(peer.arena)->magic != magic_value + card.magic_address)
-      ways &= ~way_arena;
-    if (!peer.window || std::memcmp(peer.window + card.window_probe, &magic_value, sizeof magic_value) != 0)
-      ways &= ~way_window;
+    if (!shows_arena(node, peer, card)) ways &= ~way_arena;
+    if (!alone && !shows_window(peer, card)) ways &= ~way_window;
     if ((ways & way_cma) && !self && !probe_cma(peer, card.magic_address, own.word, cma_reason)) ways &= ~way_cma;
     if ((ways & way_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word)) ways &= ~way_xpmem;
   }
@@ -157,13 +187,22 @@ unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& soc
   return common(ways & ~has_all);
 }
 
-void unmap_unused(Node& node, const Neighbours& here, unsigned ways) {
-  for (std::size_t i = 0; i < here.cards.size(); ++i) {
-    memory::Peer& peer = node.peers[i];
-    if (static_cast<int>(i) == here.self) continue;
-    if (peer.window && !(ways & way_window)) munmap(std::exchange(peer.window, nullptr), here.cards[i].window_bytes);
-    if (peer.arena && !(ways & way_arena)) munmap(std::exchange(peer.arena, nullptr), here.cards[i].arena_bytes);
+void unmap_unused(Node& node, unsigned ways) {
+  std::vector<const memory::View*> used;
+  for (memory::Peer& peer : node.peers) {
+    if (!peer.arena_view && !peer.window_view) continue;
+    if (!(ways & way_window)) {
+      peer.window = nullptr;
+      peer.window_view = nullptr;
+    }
+    if (!(ways & way_arena)) {
+      peer.arena = nullptr;
+      peer.arena_view = nullptr;
+    }
+    used.insert(used.end(), {peer.arena_view, peer.window_view});
   }
+  std::erase_if(node.views,
+                [&](const auto& view) { return std::find(used.begin(), used.end(), view.get()) == used.end(); });
 }
 
 }  // namespace tutti::mpi

@@ -30,6 +30,6 @@ unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& soc
                        unsigned allowed, std::string& cma_reason);
 
 /// Of what was mapped of the peers, the program gets back the address space of what is not used.
-void unmap_unused(Node& node, const Neighbours& here, unsigned ways);
+void unmap_unused(Node& node, unsigned ways);
 
 }  // namespace tutti::mpi

@@ -60,6 +60,7 @@ bool attach_and_probe(Node& node, const XpmemShare& share, std::size_t rank, con
   if (!node.exposures || card.segment < 0 || !peer.arena) return false;
   const std::int64_t apid = memory::get_segment(*share.library, card.segment);
   if (apid < 0) return false;
+  if (peer.arena_view && !peer.arena_view->reach(card.exposures, sizeof(memory::ExposureTable))) return false;
   node.attachments[rank] = std::make_unique<memory::Attachments>(
       *share.library, apid, *reinterpret_cast<const memory::ExposureTable*>(peer.arena + card.exposures),
       *node.operations, node.settings.xpmem_cache);

@@ -18,7 +18,7 @@ namespace tutti::memory {
 namespace serving {
 
 constinit std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
-constinit std::atomic<std::uintptr_t> begin{0};
+constinit std::atomic<std::uintptr_t> begin{std::uintptr_t{1} << 63};
 constinit std::atomic<std::size_t> bytes{0};
 
 }  // namespace serving
@@ -126,13 +126,14 @@ Window* start(const WindowOptions& options, std::string& reason) {
     return nullptr;
   }
   install_fork_handlers();
-  Window* const made = Window::create(options, reason).release();
+  WindowOptions own = options;
+  own.extent = &serving::bytes;
+  Window* const made = Window::create(own, reason).release();
   if (!made) return nullptr;
   window = made;
   const bool serve = calls_arrive_here();
   if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
-  serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_relaxed);
-  serving::bytes.store(made->capacity(), std::memory_order_release);
+  serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(
       serve ? std::max(least, bytes_setting("TUTTI_WINDOW_MIN", std::size_t{2} * 1024)) : SIZE_MAX,
@@ -156,7 +157,7 @@ Window* window_for_request() noexcept {
   const State now = state.load(std::memory_order_acquire);
   if (now == State::ready) return window;
   if (now != State::undecided || !environ) return nullptr;
-  if (!launched_as_rank() || switched_off()) {
+  if (!launched_as_rank() || alone_on_node() || switched_off()) {
     State expected = State::undecided;
     from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
     state.compare_exchange_strong(expected, State::dormant, std::memory_order_acq_rel);
@@ -208,9 +209,16 @@ std::size_t local_ranks() noexcept {
   return static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_CONF)));
 }
 
+bool alone_on_node() noexcept {
+  for (const char* name : {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE",
+                           "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE"})
+    if (const char* const text = getenv(name)) return std::atol(text) == 1;
+  return false;
+}
+
 WindowOptions process_window_options() noexcept {
-  // A quarter of the 47 bits that a process has on common machines, shared by the windows of all local ranks.
-  constexpr std::size_t all_windows = std::size_t{1} << 45;
+  // An eighth of the 47 bits that a process has on common machines, shared by the windows of all local ranks.
+  constexpr std::size_t all_windows = std::size_t{1} << 44;
   WindowOptions options;
   options.bytes = bytes_setting("TUTTI_WINDOW_SIZE", 0);
   options.least_bytes = std::size_t{256} << 20;

@@ -22,26 +22,29 @@ Window* process_window() noexcept;
 /// use the window.
 Window* start_process_window(const WindowOptions& options, std::string& reason);
 
-/// Options for this process's window: TUTTI_WINDOW_SIZE, and a size that leaves address space for every local
-/// rank to map the windows of all others. Nothing is printed about a bad value.
+/// Options for this process's window: TUTTI_WINDOW_SIZE, and a size with which every local rank could map the
+/// windows of all others. Nothing is printed about a bad value.
 WindowOptions process_window_options() noexcept;
 
 /// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
 std::size_t local_ranks() noexcept;
+
+/// Whether a launcher says that no other rank of the job shares this node: nobody would map a window.
+bool alone_on_node() noexcept;
 
 /// What the interposed functions look at in every call. Not for others.
 namespace serving {
 
 /// Requests of at least this many bytes come from the window; SIZE_MAX: none.
 extern std::atomic<std::size_t> from_bytes;
-/// The range of the window, also in a forked child; no bytes before there is one.
+/// The range that is the window's now, also in a forked child; begins beyond all addresses before there is one.
 extern std::atomic<std::uintptr_t> begin;
 extern std::atomic<std::size_t> bytes;
 
-/// Whether the block came from the window. `bytes` is read first: it is written last.
+/// Whether the block came from the window. `begin` is read first: it is written last.
 inline bool owns(const void* block) noexcept {
-  const std::size_t size = bytes.load(std::memory_order_acquire);
-  return reinterpret_cast<std::uintptr_t>(block) - begin.load(std::memory_order_relaxed) < size;
+  const std::uintptr_t first = begin.load(std::memory_order_acquire);
+  return reinterpret_cast<std::uintptr_t>(block) - first < bytes.load(std::memory_order_relaxed);
 }
 
 /// The window for a large request, started now if this process is a rank and it is the first one; or nullptr.

@@ -9,8 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/sanitizer.h"
 #include "memory/region.h"
 #include "memory/stream.h"
+#include "readable.h"
 
 namespace tutti::memory {
 namespace {
@@ -58,6 +60,7 @@ TEST(Arena, AFileThatTookItsNumberIsLeftAlone) {
   char text[8] = {};
   EXPECT_EQ(pread(file, text, 8, static_cast<off_t>(*offset)), 8);
   EXPECT_EQ(std::string(text, 8), "precious");
+  ASSERT_EQ(arena->allocate(8192), offset);
   EXPECT_EQ(arena->base()[*offset], std::byte{0});
   dup2(kept, arena->descriptor());
   close(kept);
@@ -76,6 +79,24 @@ TEST(Arena, FreedNeighboursJoinSoThatTheWholeFitsAgain) {
   EXPECT_FALSE(arena->allocate(48 << 10));
   arena->release(*b);
   EXPECT_TRUE(arena->allocate(64 << 10));
+}
+
+TEST(Arena, TakesAndShowsOnlyWhatIsAllocated) {
+  std::string reason;
+  const std::size_t before = address_space();
+  const auto arena = Arena::create(std::size_t{64} << 30, reason);
+  ASSERT_TRUE(arena) << reason;
+  if (!sanitized) {
+    EXPECT_LE(address_space() - before, std::size_t{4} << 20);
+  }
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 0u);
+  const auto small = arena->allocate(10000), large = arena->allocate(std::size_t{100} << 20);
+  ASSERT_TRUE(small && large);
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 3 * 4096 + (std::size_t{100} << 20));
+  std::memset(arena->base() + *large, 1, std::size_t{100} << 20);
+  arena->release(*large);
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 3u * 4096);
+  arena->base()[*small] = std::byte{1};
 }
 
 TEST(StreamCopy, CopiesEverySizeAtEveryAlignmentAndNothingElse) {

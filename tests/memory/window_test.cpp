@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/sanitizer.h"
+#include "readable.h"
 
 namespace tutti::memory {
 namespace {
@@ -289,6 +293,101 @@ TEST(Window, UntouchedMemoryCostsNothing) {
   window->release(sparse);
 }
 
+TEST(Window, TakesAddressSpaceAsItFills) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer lays out the address space";
+  const std::size_t before = address_space();
+  const auto window = make_window(std::size_t{64} << 30);
+  void* const small = window->allocate(20 * kibibyte);
+  EXPECT_LE(address_space() - before, 64 * mebibyte);
+  void* const large = window->allocate(1024 * mebibyte);
+  const std::size_t with_large = address_space() - before;
+  EXPECT_GE(with_large, 1024 * mebibyte);
+  EXPECT_LE(with_large, 1200 * mebibyte);
+  window->release(large);
+  EXPECT_LE(address_space() - before, 128 * mebibyte) << "what the C library's malloc gives back, too";
+  window->release(small);
+}
+
+TEST(Window, CanBeReadOnlyWhereBlocksAre) {
+  const auto window = make_window(std::size_t{4} << 30, 64 * mebibyte);
+  EXPECT_EQ(readable_bytes(window->base(), window->capacity()), 0u);
+  ASSERT_TRUE(window->allocate(20 * kibibyte));
+  EXPECT_LE(readable_bytes(window->base(), window->capacity()), 4 * mebibyte);
+  void* const large = window->allocate(100 * mebibyte);
+  const std::size_t both = readable_bytes(window->base(), window->capacity());
+  EXPECT_GE(both, 100 * mebibyte);
+  EXPECT_LE(both, 110 * mebibyte);
+  std::memset(large, 1, 100 * mebibyte);
+  window->release(large);
+  EXPECT_LE(readable_bytes(window->base(), window->capacity()), 8 * mebibyte);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 40; ++i) blocks.push_back(window->allocate(3 * mebibyte));
+  for (void* const block : blocks) std::memset(block, 1, 3 * mebibyte);
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (i != 20) window->release(blocks[i]);
+  window->trim();
+  EXPECT_LE(readable_bytes(window->base(), window->capacity()), 16 * mebibyte) << "between live blocks, too";
+  const std::size_t resident = window->statistics().resident_bytes;
+  read_all(window->base(), window->capacity());
+  EXPECT_LE(window->statistics().resident_bytes, resident + 8 * mebibyte);
+  EXPECT_EQ(static_cast<char*>(blocks[20])[mebibyte], 1);
+  for (int i = 0; i < 40; ++i) {
+    void* const again = window->allocate_zeroed(3 * mebibyte);
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(all_zero(again, 3 * mebibyte)) << "what was closed can be used again";
+  }
+}
+
+TEST(Window, ALimitThatIsSetLateRefusesBlocksAndNothingElse) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
+  const auto window = make_window(std::size_t{16} << 30);
+  Block before{static_cast<std::uint64_t*>(window->allocate(mebibyte)), mebibyte / 8, 7};
+  before.fill();
+  rlimit unlimited{};
+  getrlimit(RLIMIT_AS, &unlimited);
+  rlimit limit = unlimited;
+  limit.rlim_cur = address_space() + 200 * mebibyte;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+  int refused = 0, small = 0;
+  for (int i = 0; i < 2000; ++i) refused += !window->allocate(std::size_t{1} << 30);
+  std::vector<void*> blocks;
+  while (void* const block = window->allocate(300 * kibibyte)) blocks.push_back(block);
+  for (int i = 0; i < 2000; ++i) small += window->allocate(300 * kibibyte) != nullptr;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &unlimited), 0);
+  EXPECT_EQ(refused, 2000);
+  EXPECT_EQ(small, 0);
+  EXPECT_GT(blocks.size(), 100u);
+  for (void* const block : blocks) std::memset(block, 1, 300 * kibibyte);
+  EXPECT_TRUE(before.intact(before.words));
+  EXPECT_TRUE(window->allocate(std::size_t{15} << 30)) << "what was refused is not lost";
+}
+
+TEST(Window, ThreadsThatGrowAtOnceGetBlocksOfTheirOwn) {
+  const auto window = make_window(std::size_t{16} << 30);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::vector<Block> mine;
+      for (int i = 0; i < 40; ++i) {
+        const std::size_t bytes = (i % 4 == 3 ? 40 : 2) * mebibyte;
+        Block block{static_cast<std::uint64_t*>(window->allocate(bytes)), 512,
+                    static_cast<std::uint64_t>(t * 1000000 + i * 1000)};
+        if (!block.data) return void(++wrong);
+        block.fill();
+        block.data[bytes / 8 - 1] = block.seed;
+        mine.push_back(block);
+        if (i % 8 == 7) {
+          window->release(mine[static_cast<std::size_t>(i / 2)].data);
+          mine[static_cast<std::size_t>(i / 2)].words = 0;
+        }
+      }
+      for (const Block& block : mine) wrong += !block.intact(block.words);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(Window, AnotherMappingOfTheDescriptorSeesTheSameBytes) {
   const auto window = make_window(64 * mebibyte);
   auto* const peer =
@@ -441,6 +540,28 @@ TEST(Window, AChildGetsItsCopyEvenIfTheProgramClosedTheDescriptor) {
     return good;
   }));
   EXPECT_EQ(block[0], 7);
+}
+
+TEST(Window, AChildHasWhatTheWindowHasGrownByAndNothingOfWhatItGaveBack) {
+  const auto window = make_window(std::size_t{8} << 30, 64 * mebibyte);
+  auto* const first = static_cast<char*>(window->allocate(mebibyte));
+  void* const gone = window->allocate(1024 * mebibyte);
+  auto* const last = static_cast<char*>(window->allocate(100 * mebibyte));
+  ASSERT_TRUE(first && gone && last);
+  first[0] = 1;
+  last[100 * mebibyte - 1] = 2;
+  const auto both_are_there = [&] { return first[0] == 1 && last[100 * mebibyte - 1] == 2; };
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, both_are_there));
+  window->release(gone);
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, both_are_there));
+  window->release(last);
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, [&] {
+    return first[0] == 1 && !readable(reinterpret_cast<char*>(window->base()) + 500 * mebibyte);
+  }));
+  close(window->descriptor());
+  void* const closed_descriptor = window->allocate(300 * mebibyte);
+  EXPECT_TRUE(closed_descriptor) << "growth needs no descriptor";
+  EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, [&] { return first[0] == 1; }));
 }
 
 TEST(Window, AChildMadeBehindOurBackHasNoWindow) {

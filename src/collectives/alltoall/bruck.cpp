@@ -66,7 +66,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   for (unsigned k = 0; k < areas.steps; ++k) {
     const int rank = (self - (1 << k) + ranks) % ranks;
     co_await operation.has(operation.slot(rank).ready.flag[0], k + 1, rank);
-    const std::byte* theirs = communicator.peer(rank).pointer(posted_source(operation, rank), 0, bytes);
+    const std::byte* theirs =
+        communicator.peer(rank).pointer(posted_source(operation, rank), 0, areas.blocks() * bytes);
     for (unsigned distance = 1u << k; distance < distances; ++distance) {
       if ((distance >> k & 1) == 0) continue;
       const unsigned later = distance >> (k + 1);

@@ -1,0 +1,233 @@
+// What of the address space and of the memory of a rank belongs to the library: what is used, and no more, so that a
+// program can limit itself or read all that it can read. Each test is a job of its own, since a limit stays.
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support.h"
+
+using namespace tutti::tests;
+
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+constexpr std::size_t gibibyte = std::size_t{1} << 30;
+
+struct Mapping {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  bool readable;
+  bool ours;
+};
+
+std::vector<Mapping> mappings() {
+  std::vector<Mapping> all;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    char read = '-';
+    if (std::sscanf(line.c_str(), "%lx-%lx %c", &begin, &end, &read) == 3)
+      all.push_back({begin, end, read == 'r', line.find("memfd:tutti") != std::string::npos});
+  }
+  return all;
+}
+
+/// Address space of windows and arenas, one's own and the peers'.
+std::size_t taken() {
+  std::size_t bytes = 0;
+  for (const Mapping& each : mappings())
+    if (each.ours) bytes += each.end - each.begin;
+  return bytes;
+}
+
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * 4096;
+}
+
+/// Memory of this rank's own window and arena.
+std::size_t held() {
+  std::size_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code unreadable;
+    const std::string target = std::filesystem::read_symlink(entry.path(), unreadable).string();
+    struct stat status {};
+    if (target.find("memfd:tutti") != std::string::npos && stat(entry.path().c_str(), &status) == 0)
+      bytes += static_cast<std::size_t>(status.st_blocks) * 512;
+  }
+  return bytes;
+}
+
+/// A sum of blocks of the C++ program's own, the same on all ranks.
+void sum_up(Context& context, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(int);
+  auto* const send = static_cast<int*>(std::malloc(bytes));
+  auto* const receive = static_cast<int*>(std::malloc(bytes));
+  if (!context.expect(send && receive, "malloc of %zu bytes", bytes)) MPI_Abort(MPI_COMM_WORLD, 1);
+  for (std::size_t i = 0; i < count; ++i) send[i] = context.rank() + static_cast<int>(i % 1000);
+  MPI_Allreduce(send, receive, static_cast<int>(count), MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  const int ranks = context.size();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    wrong += receive[i] != ranks * (ranks - 1) / 2 + ranks * static_cast<int>(i % 1000);
+  context.expect(wrong == 0, "%zu elements of an Allreduce of %zu bytes are wrong", wrong, bytes);
+  if (context.rank() == 0) std::memset(send, 7, bytes);
+  MPI_Bcast(send, static_cast<int>(count), MPI_INT, 0, MPI_COMM_WORLD);
+  wrong = 0;
+  for (std::size_t i = 0; i < bytes; ++i) wrong += reinterpret_cast<const char*>(send)[i] != 7;
+  context.expect(wrong == 0, "%zu bytes of a Bcast of %zu bytes are wrong", wrong, bytes);
+  std::free(send);
+  std::free(receive);
+}
+
+void little_is_taken_and_of_one_rank_nothing(Context& context) {
+  const std::size_t bytes = taken();
+  const std::size_t most =
+      context.size() == 1 ? 0 : 48 * mebibyte + 8 * mebibyte * static_cast<std::size_t>(context.size());
+  context.expect(bytes <= most, "%zu MiB of address space are taken after MPI_Init", bytes / mebibyte);
+  for (const std::size_t size : {std::size_t{100}, 100'000ul, mebibyte, 8 * mebibyte}) sum_up(context, size);
+  if (context.size() == 1) context.expect(taken() == 0, "%zu MiB are taken later", taken() / mebibyte);
+}
+
+void a_limit_that_is_set_late_is_the_programs(Context& context) {
+  sum_up(context, 4 * mebibyte);
+  // A host may itself have taken more than is to be left.
+  const rlimit limit{address_space() + 4 * gibibyte, address_space() + 4 * gibibyte};
+  context.expect(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+  void* const mapped =
+      mmap(nullptr, gibibyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  context.expect(mapped != MAP_FAILED, "mmap of 1 GiB");
+  pthread_t thread;
+  const int made = pthread_create(
+      &thread, nullptr, [](void* nothing) { return nothing; }, nullptr);
+  if (context.expect(made == 0, "pthread_create: %d", made)) pthread_join(thread, nullptr);
+  for (const std::size_t bytes : {std::size_t{1000}, 40'000ul, mebibyte, 50 * mebibyte, 20'000ul})
+    sum_up(context, bytes);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    exercise(context, communicator, "made under the limit", 5000);
+    MPI_Comm_free(&communicator);
+  }
+  if (mapped != MAP_FAILED) munmap(mapped, gibibyte);
+}
+
+void a_limit_that_is_reached_ends_nothing(Context& context) {
+  sum_up(context, mebibyte);
+  // Some arrays are there already, which the peers have not seen.
+  const std::size_t bytes = 64 * mebibyte;
+  auto* const send = static_cast<char*>(std::malloc(bytes));
+  auto* const receive = static_cast<char*>(std::malloc(bytes));
+  std::memset(send, context.rank() + 1, bytes);
+  std::memset(receive, 0, bytes);
+  MPI_Barrier(MPI_COMM_WORLD);
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlimit limit = before;
+  limit.rlim_cur = address_space() + 8 * mebibyte;
+  context.expect(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+  for (const std::size_t part : {std::size_t{100}, mebibyte, bytes}) {
+    MPI_Allreduce(send, receive, static_cast<int>(part), MPI_SIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+    const int expected = context.size() * (context.size() + 1) / 2;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < part; ++i) wrong += receive[i] != expected;
+    context.expect(wrong == 0, "%zu bytes of an Allreduce of %zu bytes are wrong", wrong, part);
+    std::memset(receive, context.rank() == 1, part);
+    MPI_Bcast(receive, static_cast<int>(part), MPI_CHAR, 1, MPI_COMM_WORLD);
+    wrong = 0;
+    for (std::size_t i = 0; i < part; ++i) wrong += receive[i] != 1;
+    context.expect(wrong == 0, "%zu bytes of a Bcast of %zu bytes are wrong", wrong, part);
+  }
+  setrlimit(RLIMIT_AS, &before);
+  std::free(send);
+  std::free(receive);
+}
+
+void reading_all_that_can_be_read_makes_no_memory(Context& context) {
+  auto* const gone = static_cast<char*>(std::malloc(600 * mebibyte));
+  if (gone) gone[100] = 1;
+  std::free(gone);
+  for (const std::size_t bytes : {std::size_t{100}, 20'000ul, mebibyte, 8 * mebibyte}) sum_up(context, bytes);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::size_t before = held();
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  std::size_t pages = 0;
+  for (const Mapping& each : mappings())
+    if (each.readable && each.ours)
+      for (std::uintptr_t at = each.begin; at < each.end; at += 4096)
+        pages += pread(memory, &byte, 1, static_cast<off_t>(at)) == 1;
+  close(memory);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::size_t after = held();
+  const std::size_t allowed = 12 * mebibyte;
+  context.expect(context.size() == 1 || (pages > 0 && before > 0), "nothing was read");
+  context.expect(after <= before + allowed, "reading has made %zu MiB of memory of what was %zu",
+                 (after - before) / mebibyte, before / mebibyte);
+}
+
+void windows_grow_under_collectives(Context& context) {
+  std::vector<void*> kept;
+  for (std::size_t bytes = mebibyte; bytes <= 128 * mebibyte; bytes *= 2) {
+    sum_up(context, bytes);
+    kept.push_back(std::malloc(bytes));  // so that the next ones lie elsewhere
+    sum_up(context, bytes / 2 + 4096);
+  }
+  for (void* const block : kept) std::free(block);
+  for (int i = 0; i < 4; ++i) sum_up(context, 40 * mebibyte);
+}
+
+void a_child_has_what_its_rank_had(Context& context) {
+  const std::size_t bytes = 100 * mebibyte;
+  auto* const data = static_cast<unsigned char*>(std::malloc(bytes));
+  for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<unsigned char>(i * 7 + i / 4096);
+  MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < bytes; ++i) wrong += data[i] != static_cast<unsigned char>(i * 7 + i / 4096);
+    std::memset(data, 0, bytes);
+    _exit(wrong == 0 ? 0 : 1);
+  }
+  int status = -1;
+  context.expect(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the child found something else");
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Bcast(data, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+  context.expect(data[bytes - 1] == static_cast<unsigned char>((bytes - 1) * 7 + (bytes - 1) / 4096),
+                 "the data is lost");
+  std::free(data);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int status = 0;
+  {
+    Context context(nullptr, 0);
+    const std::vector<Test> tests{
+#define TEST(name) {#name, &name}
+        TEST(little_is_taken_and_of_one_rank_nothing), TEST(a_limit_that_is_set_late_is_the_programs),
+        TEST(a_limit_that_is_reached_ends_nothing),    TEST(reading_all_that_can_be_read_makes_no_memory),
+        TEST(windows_grow_under_collectives),          TEST(a_child_has_what_its_rank_had)};
+    status = run_tests(context, tests, argc, argv);
+  }
+  MPI_Finalize();
+  return status;
+}
