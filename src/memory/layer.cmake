@@ -5,7 +5,8 @@ target_link_libraries(tutti_memory PRIVATE tutti_mimalloc)
 if(NOT TUTTI_SANITIZE)
   add_library(tutti_window_only SHARED
     ${CMAKE_SOURCE_DIR}/src/mpi/process_window.cpp ${CMAKE_SOURCE_DIR}/src/mpi/preload_malloc.cpp
-    ${CMAKE_SOURCE_DIR}/src/mpi/preload_fork.cpp ${CMAKE_SOURCE_DIR}/src/mpi/preload_unmap.cpp)
+    ${CMAKE_SOURCE_DIR}/src/mpi/preload_fork.cpp ${CMAKE_SOURCE_DIR}/src/mpi/preload_unmap.cpp
+    ${CMAKE_SOURCE_DIR}/src/mpi/preload_pages.cpp ${CMAKE_SOURCE_DIR}/src/mpi/other_allocators.cpp)
   target_link_libraries(tutti_window_only PRIVATE tutti_memory ${CMAKE_DL_LIBS})
   # Never unloaded: memory that it handed out may be freed at the very end of the process.
   target_link_options(tutti_window_only PRIVATE -Wl,-z,nodelete -Wl,--no-undefined)

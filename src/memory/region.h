@@ -16,6 +16,7 @@
 namespace tutti::memory {
 
 class Attachments;
+class Requests;
 
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
 /// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process. xpmem: any
@@ -67,9 +68,11 @@ struct Peer {
   std::byte* arena = nullptr;          ///< its arena, mapped in this process
   std::byte* window = nullptr;         ///< its window, mapped in this process; null if there is none
   Attachments* attachments = nullptr;  ///< of its memory by xpmem; null if there is none, and for oneself
+  int rank = 0;                        ///< node-local
+  Requests* requests = nullptr;        ///< of this process, by which it asks for what it cannot reach; may be null
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
-  /// only be copied. Throws std::runtime_error if the system refuses an attachment.
+  /// only be copied. Throws std::runtime_error if the system refuses an attachment, and nobody can be asked.
   std::byte* pointer(Region region, std::size_t offset, std::size_t bytes) const {
     switch (region.kind()) {
       case Kind::window:
@@ -84,7 +87,8 @@ struct Peer {
         return nullptr;
     }
   }
-  /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.
+  /// Copies between the region and memory of this process; the owner does what the system refuses (requests.h). Throws
+  /// std::runtime_error if it cannot be asked.
   void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
                  Store store = Store::cached) const;
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,

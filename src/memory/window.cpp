@@ -123,6 +123,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   // To write a core dump the kernel makes memory of every page that was never touched: see allocate_block().
   madvise(base, bytes, MADV_DONTDUMP);
   std::unique_ptr<Window> window(new Window(descriptor, base, bytes, options.retain_bytes));
+  window->huge_pages_ = options.huge_pages;
   if (options.available) window->fork_->available = options.available;
   // Without this a child made behind the back of the fork handlers would write to its parent's arrays.
   if (!keep_from_children(base, bytes)) {
@@ -206,6 +207,8 @@ void Window::release(void* block) noexcept {
   const KeepErrno keep;
   if (child_ != Child::owner) return release_in_child(block);
   const std::size_t usable = tutti_window_heap_usable_size(block);
+  // A block that cannot be made the window's again is not used again.
+  if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
   const bool keep_pages = usable <= heap_->retain_at_most;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.

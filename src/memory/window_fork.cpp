@@ -77,7 +77,7 @@ bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, 
 }
 
 /// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its
-/// place.
+/// place. Whole pages.
 bool copy_inherited(std::byte* base, std::size_t used) {
   struct sysinfo machine {};
   // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
@@ -141,6 +141,7 @@ void Window::fork_prepare() noexcept {
   if (fork_->copy == Child::nothing) return;
   if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, capacity_, MADV_DOFORK) != 0))
     fork_->copy = Child::nothing;
+  foreign_.hold();
 }
 
 Window::Child Window::fork_in_parent() noexcept {
@@ -154,37 +155,75 @@ Window::Child Window::fork_in_parent() noexcept {
     close(fork_->done[0]);
     if (fork_->inherited) keep_from_children(base_, capacity_);
   }
+  foreign_.let_go();
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
   return copy;
 }
 
-bool Window::copy_into_child() noexcept {
-  const std::size_t used = round_up(heap_->high_water, page);
-  if (used == 0) return true;
-  if (fork_->inherited) return copy_inherited(base_, used);
-  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-      MAP_FAILED)
-    return false;
+/// Calls `visit(begin, end)` for the offsets in [begin, end) of pages that are the window's; ends when that returns
+/// false.
+template <class Visit>
+bool Window::for_each_own(std::size_t begin, std::size_t end, Visit visit) const {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  return foreign_.for_each_piece(base + begin, base + end,
+                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+                                   return (range && range->value == replaced) || visit(from - base, to - base);
+                                 });
+}
+
+bool Window::copy_inherited_pages(std::size_t used) noexcept {
+  return for_each_own(0, used, [&](std::size_t begin, std::size_t end) {
+    if (foreign_.any()) mprotect(base_ + begin, end - begin, PROT_READ);
+    return copy_inherited(base_ + begin, end - begin);
+  });
+}
+
+bool Window::read_pages(std::size_t used) noexcept {
+  const bool mapped = for_each_own(0, used, [&](std::size_t begin, std::size_t end) {
+    return mmap(base_ + begin, end - begin, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  });
+  if (!mapped) return false;
   for (std::size_t i = 0; i < fork_->left_out_count; ++i) {
     const ForkState::Range& range = fork_->left_out[i];
-    if (range.begin < used) mprotect(base_ + range.begin, std::min(range.end, used) - range.begin, PROT_NONE);
+    if (range.begin < used)
+      for_each_own(range.begin, std::min(range.end, used), [&](std::size_t begin, std::size_t end) {
+        return mprotect(base_ + begin, end - begin, PROT_NONE) == 0;
+      });
   }
   return for_each_extent(descriptor_, used, [&](std::size_t begin, std::size_t end) {
     return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
-      advise_huge(base_ + from, to - from);
-      return read_range(descriptor_, base_ + from, from, to - from);
+      return for_each_own(from, to, [&](std::size_t at, std::size_t stop) {
+        advise_huge(base_ + at, stop - at);
+        return read_range(descriptor_, base_ + at, at, stop - at);
+      });
     });
   });
 }
 
+bool Window::copy_into_child() noexcept {
+  const std::size_t used = round_up(heap_->high_water, page);
+  if (used == 0) return true;
+  const bool copied = fork_->inherited ? copy_inherited_pages(used) : read_pages(used);
+  // Those that the program has protected are so in the child, too.
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  protect_again(base, base + used);
+  return copied;
+}
+
 void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
+  foreign_.let_go();
   const bool wanted = fork_->copy != Child::nothing;
+  // What the program has mapped there itself is inherited as all of its memory is.
   const auto make_inaccessible = [&](std::size_t from) {
-    // Where this fails the child keeps what fork gave it here, and nobody can be told.
-    static_cast<void>(mmap(base_ + from, capacity_ - from, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+    for_each_own(from, capacity_, [&](std::size_t begin, std::size_t end) {
+      // Where this fails the child keeps what fork gave it here, and nobody can be told.
+      static_cast<void>(mmap(base_ + begin, end - begin, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+      return true;
+    });
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

@@ -19,7 +19,7 @@ void offer_arena(Job& job, int world_size, Offer& offer) {
   Card& card = offer.card;
   node.arena = create_arena(offer.arena_reason);
   if (!node.arena) return;
-  node.arena->allocate(header_bytes);
+  node.arena->allocate(header_bytes + memory::Requests::area_bytes(world_size));
   offer.header = reinterpret_cast<ArenaHeader*>(node.arena->base());
   offer.header->magic = magic_value + card.magic_address;
   card.arena_descriptor = node.arena->descriptor();
