@@ -25,11 +25,26 @@ std::string failure(const char* call, pid_t process, std::size_t bytes, int erro
   return text;
 }
 
-/// Moves all bytes with one of the two system calls; they may move fewer at a time. What they do not move the owner is
-/// asked for by `ask(address, local, bytes, error)`: it has a handler for such pages, or closed itself to others.
-template <class Transfer, class Ask>
+/// Touches own memory, so that a handler of the program opens its pages: the kernel calls none.
+void touch_to_load(std::byte* begin, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
+  for (std::size_t at = 0; at < bytes; at += at ? page : page - over) static_cast<volatile std::byte*>(begin)[at];
+}
+void touch_to_store(std::byte* begin, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
+  for (std::size_t at = 0; at < bytes; at += at ? page : page - over)
+    static_cast<volatile std::byte*>(begin)[at] = static_cast<volatile std::byte*>(begin)[at];
+}
+
+/// Moves all bytes with one of the two system calls; they may move fewer at a time. If it is the own memory that the
+/// kernel does not reach, it does after `touch`. What it does not move then the owner is asked for by `ask(address,
+/// local, bytes, error)`: it has a handler for such pages, or has closed itself to others.
+template <class Transfer, class Touch, class Ask>
 void transfer(Transfer call, const char* name, const Peer& peer, std::uint64_t remote, std::byte* local,
-              std::size_t bytes, Ask ask) {
+              std::size_t bytes, Touch touch, Ask ask) {
+  bool touched = false;
   while (bytes > 0) {
     iovec here{local, bytes};
     iovec there{reinterpret_cast<void*>(remote), bytes};
@@ -38,6 +53,11 @@ void transfer(Transfer call, const char* name, const Peer& peer, std::uint64_t r
     if (moved <= 0) {
       const int error = moved < 0 ? errno : 0;
       if (error == EINTR) continue;
+      if (error == EFAULT && peer.requests && !touched) {
+        touch(local, bytes);
+        touched = true;
+        continue;
+      }
       // A process that is gone answers nothing.
       if (!peer.requests || error == ESRCH) throw std::runtime_error(failure(name, peer.process, bytes, error));
       const std::size_t part = std::min(bytes, Requests::chunk_bytes);
@@ -96,7 +116,7 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
   } else {
     const std::uint64_t from = address_of(region) + offset;
     transfer(process_vm_readv, "process_vm_readv", *this, from, static_cast<std::byte*>(destination), bytes,
-             [this](std::uint64_t address, std::byte* to, std::size_t part, int error) {
+             touch_to_store, [this](std::uint64_t address, std::byte* to, std::size_t part, int error) {
                requests->read(rank, address, to, part, error);
              });
     if (is_watched(process)) tell_sanitizer_of_read(reinterpret_cast<const void*>(from), bytes);
@@ -109,7 +129,7 @@ void Peer::copy_to(Region region, std::size_t offset, const void* source, std::s
   } else {
     const std::uint64_t to = address_of(region) + offset;
     transfer(process_vm_writev, "process_vm_writev", *this, to,
-             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes,
+             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes, touch_to_load,
              [this](std::uint64_t address, const std::byte* from, std::size_t part, int error) {
                requests->write(rank, address, from, part, error);
              });

@@ -137,6 +137,7 @@ class Window {
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
   bool copy_into_child() noexcept;
+  bool inherit(bool inherited) noexcept;
   bool copy_inherited_pages(std::size_t used) noexcept;
   bool read_pages(std::size_t used) noexcept;
   template <class Visit>

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -129,6 +130,24 @@ Window::Child Window::affordable_copy() noexcept {
   return rest <= std::max(available, always_affordable) ? Child::partial : Child::nothing;
 }
 
+/// Calls `visit(begin, end)` for the offsets in [begin, end) of pages that are the window's; ends when that returns
+/// false.
+template <class Visit>
+bool Window::for_each_own(std::size_t begin, std::size_t end, Visit visit) const {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  return foreign_.for_each_piece(base + begin, base + end,
+                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+                                   return (range && range->value == replaced) || visit(from - base, to - base);
+                                 });
+}
+
+/// By the system call itself: what a program asks of madvise for the window is not done.
+bool Window::inherit(bool inherited) noexcept {
+  return for_each_own(0, capacity_, [&](std::size_t begin, std::size_t end) {
+    return syscall(SYS_madvise, base_ + begin, end - begin, inherited ? MADV_DOFORK : MADV_DONTFORK) == 0;
+  });
+}
+
 void Window::fork_prepare() noexcept {
   if (child_ != Child::owner) return;
   fork_->lock.lock();
@@ -139,7 +158,7 @@ void Window::fork_prepare() noexcept {
   fork_->copy = affordable_copy();
   fork_->inherited = !is_ours(descriptor_);
   if (fork_->copy == Child::nothing) return;
-  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, capacity_, MADV_DOFORK) != 0))
+  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true)))
     fork_->copy = Child::nothing;
   foreign_.hold();
 }
@@ -153,23 +172,12 @@ Window::Child Window::fork_in_parent() noexcept {
     while (read(fork_->done[0], &byte, 1) < 0 && errno == EINTR) {
     }
     close(fork_->done[0]);
-    if (fork_->inherited) keep_from_children(base_, capacity_);
   }
   foreign_.let_go();
+  if (fork_->inherited) inherit(false);
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
   return copy;
-}
-
-/// Calls `visit(begin, end)` for the offsets in [begin, end) of pages that are the window's; ends when that returns
-/// false.
-template <class Visit>
-bool Window::for_each_own(std::size_t begin, std::size_t end, Visit visit) const {
-  const auto base = reinterpret_cast<std::uintptr_t>(base_);
-  return foreign_.for_each_piece(base + begin, base + end,
-                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
-                                   return (range && range->value == replaced) || visit(from - base, to - base);
-                                 });
 }
 
 bool Window::copy_inherited_pages(std::size_t used) noexcept {

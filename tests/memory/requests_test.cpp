@@ -209,6 +209,20 @@ TEST(Requests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
   EXPECT_FALSE(owner.were_needed_for(pages.data(), ranks.arenas[0]->capacity() / 2));
 }
 
+TEST(Requests, OwnPagesThatAreClosedAreOpenedAndNobodyIsAsked) {
+  Ranks ranks(2);
+  ClosedPages pages(20);
+  std::vector<std::byte> theirs(18 * page, std::byte{5});
+  ranks.peer(1, 0).copy_from(region_of(theirs.data()), 0, pages.data() + 100, 9 * page);
+  EXPECT_EQ(pages.opened, 10);
+  EXPECT_EQ(pages.data()[99], ClosedPages::content(99));
+  EXPECT_EQ(std::memcmp(pages.data() + 100, theirs.data(), 9 * page), 0);
+  ranks.peer(1, 0).copy_to(region_of(theirs.data()), 0, pages.data() + 12 * page, 3 * page);
+  EXPECT_EQ(pages.opened, 13);
+  EXPECT_EQ(theirs[page + 1], ClosedPages::content(13 * page + 1));
+  EXPECT_EQ(ranks.requests[0]->count(), 0u);
+}
+
 TEST(Requests, ThatThereIsNobodyToAskIsAnErrorAsBefore) {
   Peer peer;
   peer.process = getpid();
