@@ -11,7 +11,9 @@
 #include "base/settings.h"
 #include "memory/arena.h"
 #include "memory/attachments.h"
+#include "memory/page_ranges.h"
 #include "memory/region.h"
+#include "memory/requests.h"
 #include "memory/view.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
@@ -37,6 +39,10 @@ struct Node {
   const std::atomic<std::size_t>* window_extent = nullptr;  ///< how much of it there is; it grows
   bool window_shared = false;
   bool cma = false;
+  /// Pages of the own window that the program has mapped something else over, or protected; may be null.
+  const memory::PageRanges* foreign = nullptr;
+  /// By which ranks ask each other for memory that they cannot reach; may be null.
+  std::unique_ptr<memory::Requests> requests;
   /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
   /// itself), and which operations run. Null without.
   std::unique_ptr<memory::Exposures> exposures;
@@ -56,18 +62,20 @@ struct Node {
     return (warnings->fetch_or(mask, std::memory_order_relaxed) & mask) == 0;
   }
 
-  /// By which means peers can reach `address` without the owner's help; none if they cannot.
-  memory::Kind reach(const void* address) const {
+  /// By which means peers can reach `bytes` bytes at `address` without the owner's help; none if they cannot.
+  memory::Kind reach(const void* address, std::size_t bytes) const {
     if (window_shared) {
       if (ranks_are_threads) return memory::Kind::direct;
-      if (window_offset(address) < window_bytes()) return memory::Kind::window;
+      if (window_offset(address) < window_bytes() && !(foreign && foreign->touches(address, bytes)))
+        return memory::Kind::window;
     }
+    if (requests && requests->were_needed_for(address, bytes)) return memory::Kind::none;
     if (exposures && memory::Region::is_attachable(address)) return memory::Kind::xpmem;
     return cma ? memory::Kind::cma : memory::Kind::none;
   }
   /// The region of `bytes` bytes at `address` by these means, which peers can use from now on.
   memory::Region reachable(const void* address, std::size_t bytes) const {
-    switch (const memory::Kind kind = reach(address)) {
+    switch (const memory::Kind kind = reach(address, bytes)) {
       case memory::Kind::window:
         return {kind, window_offset(address)};
       case memory::Kind::xpmem:

@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "base/copy.h"
 #include "base/sanitizer.h"
 #include "memory/attachments.h"
+#include "memory/requests.h"
 
 namespace tutti::memory {
 
@@ -20,31 +22,57 @@ namespace {
 std::string failure(const char* call, pid_t process, std::size_t bytes, int error) {
   std::string text = std::string(call) + " of " + std::to_string(bytes) + " bytes of process " +
                      std::to_string(process) + ": " + (error ? std::strerror(error) : "nothing was moved");
-  if (error == EPERM)
-    text +=
-        "; if a rank has called setuid() or prctl(PR_SET_DUMPABLE, 0) since MPI_Init, others may not reach its memory "
-        "any more: TUTTI_MECHANISM=^cma does without";
-  else if (error == EFAULT)
-    text += "; the memory of a buffer ends before the buffer, or has been unmapped";
   return text;
 }
 
-/// Moves all bytes with one of the two system calls; they may move fewer at a time.
-template <class Transfer>
-void transfer(Transfer call, const char* name, pid_t process, std::uint64_t remote, std::byte* local,
-              std::size_t bytes) {
+/// Touches own memory, so that a handler of the program opens its pages: the kernel calls none.
+void touch_to_load(std::byte* begin, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
+  for (std::size_t at = 0; at < bytes; at += at ? page : page - over) static_cast<volatile std::byte*>(begin)[at];
+}
+void touch_to_store(std::byte* begin, std::size_t bytes) {
+  constexpr std::size_t page = 4096;
+  const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
+  for (std::size_t at = 0; at < bytes; at += at ? page : page - over)
+    static_cast<volatile std::byte*>(begin)[at] = static_cast<volatile std::byte*>(begin)[at];
+}
+
+/// Moves all bytes with one of the two system calls; they may move fewer at a time. If it is the own memory that the
+/// kernel does not reach, it does after `touch`. What it does not move then the owner is asked for by `ask(address,
+/// local, bytes, error)`: it has a handler for such pages, or has closed itself to others.
+template <class Transfer, class Touch, class Ask>
+void transfer(Transfer call, const char* name, const Peer& peer, std::uint64_t remote, std::byte* local,
+              std::size_t bytes, Touch touch, Ask ask) {
+  bool touched = false;
   while (bytes > 0) {
     iovec here{local, bytes};
     iovec there{reinterpret_cast<void*>(remote), bytes};
-    const ssize_t moved = call(process, &here, 1, &there, 1, 0);
+    const bool refused = peer.requests && peer.requests->kernel_refuses;
+    ssize_t moved = refused ? 0 : call(peer.process, &here, 1, &there, 1, 0);
     if (moved <= 0) {
-      if (moved < 0 && errno == EINTR) continue;
-      throw std::runtime_error(failure(name, process, bytes, moved < 0 ? errno : 0));
+      const int error = moved < 0 ? errno : 0;
+      if (error == EINTR) continue;
+      if (error == EFAULT && peer.requests && !touched) {
+        touch(local, bytes);
+        touched = true;
+        continue;
+      }
+      // A process that is gone answers nothing.
+      if (!peer.requests || error == ESRCH) throw std::runtime_error(failure(name, peer.process, bytes, error));
+      const std::size_t part = std::min(bytes, Requests::chunk_bytes);
+      ask(remote, local, part, error);
+      moved = static_cast<ssize_t>(part);
     }
     local += moved;
     remote += static_cast<std::uint64_t>(moved);
     bytes -= static_cast<std::size_t>(moved);
   }
+}
+
+/// Where the region begins in the owner's memory, if it is to be had by its address.
+std::uint64_t address_of(Region region) {
+  return region.kind() == Kind::xpmem ? region.address() : region.offset();
 }
 
 /// Where ranks are threads, the far side of what the kernel has copied is memory that a sanitizer watches.
@@ -73,7 +101,12 @@ const char* name_of(Kind kind) {
 
 std::byte* Peer::attached(Region region, std::size_t offset, std::size_t bytes) const {
   if (!attachments) return reinterpret_cast<std::byte*>(region.address() + offset);
-  return attachments->reach(region, offset, bytes);
+  try {
+    return attachments->reach(region, offset, bytes);
+  } catch (const std::runtime_error&) {
+    if (!requests) throw;
+    return nullptr;
+  }
 }
 
 /// Of a part of the window or the arena that is used for the first time. Null if it is to be copied instead, which is
@@ -108,7 +141,10 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
                               : static_cast<void>(copy_from_peer(destination, source, bytes));
   } else {
     const std::uint64_t from = address_of(region) + offset;
-    transfer(process_vm_readv, "process_vm_readv", process, from, static_cast<std::byte*>(destination), bytes);
+    transfer(process_vm_readv, "process_vm_readv", *this, from, static_cast<std::byte*>(destination), bytes,
+             touch_to_store, [this](std::uint64_t address, std::byte* to, std::size_t part, int error) {
+               requests->read(rank, address, to, part, error);
+             });
     if (is_watched(process)) tell_sanitizer_of_read(reinterpret_cast<const void*>(from), bytes);
   }
 }
@@ -118,8 +154,11 @@ void Peer::copy_to(Region region, std::size_t offset, const void* source, std::s
     store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
   } else {
     const std::uint64_t to = address_of(region) + offset;
-    transfer(process_vm_writev, "process_vm_writev", process, to,
-             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes);
+    transfer(process_vm_writev, "process_vm_writev", *this, to,
+             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes, touch_to_load,
+             [this](std::uint64_t address, const std::byte* from, std::size_t part, int error) {
+               requests->write(rank, address, from, part, error);
+             });
     if (is_watched(process)) tell_sanitizer_of_write(reinterpret_cast<void*>(to), bytes);
   }
 }

@@ -17,6 +17,7 @@
 namespace tutti::memory {
 
 class Attachments;
+class Requests;
 
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
 /// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process. xpmem: any
@@ -72,11 +73,14 @@ struct Peer {
   View* window_view = nullptr;         ///< the same of the window
   std::uint64_t arena_address = 0;     ///< where the arena lies in the peer itself
   std::uint64_t window_address = 0;
-  bool copies = false;    ///< cross-memory attach works: it does what cannot be mapped any more
-  std::size_t views = 1;  ///< of all peers together, among which address space is divided where it is limited
+  bool copies = false;           ///< cross-memory attach works: it does what cannot be mapped any more
+  std::size_t views = 1;         ///< of all peers together, among which address space is divided where it is limited
+  int rank = 0;                  ///< node-local
+  Requests* requests = nullptr;  ///< of this process, by which it asks for what it cannot reach; may be null
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
-  /// only be copied, which a region of the arena never is. Throws std::runtime_error if the system refuses.
+  /// only be copied, which a region of the arena never is. Throws std::runtime_error if the system refuses, and nobody
+  /// can be asked.
   std::byte* pointer(Region region, std::size_t offset, std::size_t bytes) const {
     const std::size_t at = region.offset() + offset;
     switch (region.kind()) {
@@ -98,7 +102,8 @@ struct Peer {
   }
   /// Makes this part of the arena accessible here, for good. Throws std::runtime_error if the system refuses.
   std::byte* in_arena(std::size_t offset, std::size_t bytes) const { return pointer({Kind::arena, offset}, 0, bytes); }
-  /// Copies between the region and memory of this process. Throws std::runtime_error if the system refuses.
+  /// Copies between the region and memory of this process; the owner does what the system refuses (requests.h). Throws
+  /// std::runtime_error if it cannot be asked.
   void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
                  Store store = Store::cached) const;
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,

@@ -107,6 +107,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   fcntl(descriptor, F_ADD_SEALS,
         F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
   std::unique_ptr<Window> window(new Window(descriptor, std::move(mapping), options.retain_bytes));
+  window->huge_pages_ = options.huge_pages;
   if (options.available) window->fork_->available = options.available;
   tutti_window_heap_memory memory{};
   memory.open = [](void* address, std::size_t size, void* self) {
@@ -204,6 +205,8 @@ void Window::release(void* block) noexcept {
   const KeepErrno keep;
   if (child_ != Child::owner) return release_in_child(block);
   const std::size_t usable = tutti_window_heap_usable_size(block);
+  // A block that cannot be made the window's again is not used again.
+  if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
   const bool keep_pages = usable <= heap_->retain_at_most;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "memory/growing_mapping.h"
+#include "memory/page_ranges.h"
 
 namespace tutti::memory {
 
@@ -92,6 +93,26 @@ class Window {
   void trim() noexcept;
   WindowStatistics statistics() const noexcept;
 
+  // --- pages that the program has made something else of (window_foreign.cpp). What follows has no effect outside of
+  // the window's range, and none in a forked child. ---
+
+  /// Pages that peers must not use, with the protection that they have for the program, or `replaced`.
+  const PageRanges& foreign() const noexcept { return foreign_; }
+  static constexpr int replaced = -1;
+  static constexpr int protection_mask = 0xff, key_shift = 8;  ///< of a protection: its PROT_ bits, and a key
+
+  /// Something else has been mapped there.
+  void mapped_over(const void* address, std::size_t bytes) noexcept;
+  /// In place of munmap. False (errno set) if the kernel refuses.
+  bool unmap(const void* address, std::size_t bytes) noexcept;
+  /// The program may access the pages in these ways only. key: of protection; 0: none; -1: they keep the one they have.
+  void protected_as(const void* address, std::size_t bytes, int protection, int key = -1) noexcept;
+  /// In place of madvise for an advice that gives pages back.
+  bool empty_pages(void* address, std::size_t bytes, int advice) noexcept;
+  /// In place of mremap: moves what is there to memory outside of the window, which is there already. What stays behind
+  /// is to be unmapped.
+  bool move_out(void* from, std::size_t bytes, void* to) noexcept;
+
   // --- fork: see docs/decisions/window-fork.md ---
 
   /// What the child may do with the window's contents.
@@ -126,6 +147,19 @@ class Window {
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
   bool copy_into_child() noexcept;
+  bool inherit(bool inherited) noexcept;
+  bool copy_inherited_pages(std::size_t used) noexcept;
+  bool read_pages(std::size_t used) noexcept;
+  template <class Visit>
+  bool for_each_own(std::size_t begin, std::size_t end, Visit visit) const;
+  struct Pages {
+    std::uintptr_t begin, end;
+  };
+  Pages pages_within(const void* address, std::size_t bytes) const noexcept;
+  void forget_contents(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  bool restore(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  void protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  bool take_back(const void* block, std::size_t usable) noexcept;
 
   int descriptor_;
   std::unique_ptr<GrowingMapping> mapping_;  ///< guarded by the heap's lock
@@ -135,6 +169,8 @@ class Window {
   Child child_ = Child::owner;
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;
+  PageRanges foreign_;
+  bool huge_pages_ = false;
 };
 
 }  // namespace tutti::memory

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -77,7 +78,7 @@ bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, 
 }
 
 /// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its
-/// place.
+/// place. Whole pages.
 bool copy_inherited(std::byte* base, std::size_t used) {
   // What is closed holds nothing, but lies in between.
   if (mprotect(base, used, PROT_READ) != 0) return false;
@@ -131,6 +132,24 @@ Window::Child Window::affordable_copy() noexcept {
   return rest <= std::max(available, always_affordable) ? Child::partial : Child::nothing;
 }
 
+/// Calls `visit(begin, end)` for the offsets in [begin, end) of pages that are the window's; ends when that returns
+/// false.
+template <class Visit>
+bool Window::for_each_own(std::size_t begin, std::size_t end, Visit visit) const {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  return foreign_.for_each_piece(base + begin, base + end,
+                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+                                   return (range && range->value == replaced) || visit(from - base, to - base);
+                                 });
+}
+
+/// By the system call itself: what a program asks of madvise for the window is not done.
+bool Window::inherit(bool inherited) noexcept {
+  return for_each_own(0, extent(), [&](std::size_t begin, std::size_t end) {
+    return syscall(SYS_madvise, base_ + begin, end - begin, inherited ? MADV_DOFORK : MADV_DONTFORK) == 0;
+  });
+}
+
 void Window::fork_prepare() noexcept {
   if (child_ != Child::owner) return;
   fork_->lock.lock();
@@ -141,8 +160,9 @@ void Window::fork_prepare() noexcept {
   fork_->copy = affordable_copy();
   fork_->inherited = !is_ours(descriptor_);
   if (fork_->copy == Child::nothing) return;
-  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && madvise(base_, extent(), MADV_DOFORK) != 0))
+  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true)))
     fork_->copy = Child::nothing;
+  foreign_.hold();
 }
 
 Window::Child Window::fork_in_parent() noexcept {
@@ -154,40 +174,66 @@ Window::Child Window::fork_in_parent() noexcept {
     while (read(fork_->done[0], &byte, 1) < 0 && errno == EINTR) {
     }
     close(fork_->done[0]);
-    if (fork_->inherited) madvise(base_, extent(), MADV_DONTFORK);
   }
+  foreign_.let_go();
+  if (fork_->inherited) inherit(false);
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
   return copy;
 }
 
-bool Window::copy_into_child() noexcept {
-  const std::size_t used = round_up(heap_->high_water, page);
-  if (used == 0) return true;
-  if (fork_->inherited) return copy_inherited(base_, used);
-  if (mmap(base_, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
-      MAP_FAILED)
-    return false;
+bool Window::copy_inherited_pages(std::size_t used) noexcept {
+  return for_each_own(0, used, [&](std::size_t begin, std::size_t end) {
+    if (foreign_.any()) mprotect(base_ + begin, end - begin, PROT_READ);
+    return copy_inherited(base_ + begin, end - begin);
+  });
+}
+
+bool Window::read_pages(std::size_t used) noexcept {
+  const bool mapped = for_each_own(0, used, [&](std::size_t begin, std::size_t end) {
+    return mmap(base_ + begin, end - begin, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  });
+  if (!mapped) return false;
   for (std::size_t i = 0; i < fork_->left_out_count; ++i) {
     const ForkState::Range& range = fork_->left_out[i];
-    if (range.begin < used) mprotect(base_ + range.begin, std::min(range.end, used) - range.begin, PROT_NONE);
+    if (range.begin < used)
+      for_each_own(range.begin, std::min(range.end, used), [&](std::size_t begin, std::size_t end) {
+        return mprotect(base_ + begin, end - begin, PROT_NONE) == 0;
+      });
   }
   return for_each_extent(descriptor_, used, [&](std::size_t begin, std::size_t end) {
     return for_each_outside(begin, end, fork_->left_out, fork_->left_out_count, [&](std::size_t from, std::size_t to) {
-      advise_huge(base_ + from, to - from);
-      return read_range(descriptor_, base_ + from, from, to - from);
+      return for_each_own(from, to, [&](std::size_t at, std::size_t stop) {
+        advise_huge(base_ + at, stop - at);
+        return read_range(descriptor_, base_ + at, at, stop - at);
+      });
     });
   });
 }
 
+bool Window::copy_into_child() noexcept {
+  const std::size_t used = round_up(heap_->high_water, page);
+  if (used == 0) return true;
+  const bool copied = fork_->inherited ? copy_inherited_pages(used) : read_pages(used);
+  // Those that the program has protected are so in the child, too.
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  protect_again(base, base + used);
+  return copied;
+}
+
 void Window::fork_in_child() noexcept {
   if (child_ != Child::owner) return;
+  foreign_.let_go();
   const bool wanted = fork_->copy != Child::nothing;
+  // What the program has mapped there itself is inherited as all of its memory is.
   const auto make_inaccessible = [&](std::size_t from) {
-    // Where this fails the child keeps what fork gave it here, and nobody can be told.
-    if (from < extent())
-      static_cast<void>(mmap(base_ + from, extent() - from, PROT_NONE,
+    for_each_own(from, extent(), [&](std::size_t begin, std::size_t end) {
+      // Where this fails the child keeps what fork gave it here, and nobody can be told.
+      static_cast<void>(mmap(base_ + begin, end - begin, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+      return true;
+    });
   };
   // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);

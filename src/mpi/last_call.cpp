@@ -9,7 +9,7 @@ constinit thread_local LastCall last_call;
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";
   if (call.bytes <= Post::inline_bytes) return "inline";
-  const memory::Kind kind = call.node->reach(call.buffer);
+  const memory::Kind kind = call.node->reach(call.buffer, call.bytes);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
   if (!memory::always_mapped(kind) && call.bytes <= call.node->settings.eager_max) return "slot";
   return kind == memory::Kind::none ? "staged" : memory::name_of(kind);

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "preload/other_allocators.h"
 #include "topology/cpu_set.h"
 
 namespace tutti::mpi {
@@ -61,6 +62,7 @@ Card card_of_this_process() {
   card.window_descriptor = -1;
   card.world_offset = no_offset;
   card.outlives_ranks = outlives_its_ranks() ? 1 : 0;
+  card.values_watched = memory::watcher_of_allocations().by == memory::Watcher::values ? 1 : 0;
   const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
   return card;

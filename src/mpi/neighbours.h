@@ -32,7 +32,7 @@ struct Card {
   std::int32_t probe_files;
   std::int32_t table_files;
   std::int32_t outlives_ranks;  ///< the job goes on when some of its ranks die
-  std::int32_t padding;
+  std::int32_t values_watched;  ///< memory that this library writes would look as if nobody had (other_allocators.h)
   std::uint64_t affinity[affinity_words];
 };
 

@@ -11,6 +11,7 @@
 #include "mpi/mechanisms.h"
 #include "mpi/node_machine.h"
 #include "mpi/offer.h"
+#include "preload/other_allocators.h"
 #include "mpi/peer_memory.h"
 #include "mpi/roll_call.h"
 #include "mpi/start_watch.h"
@@ -104,6 +105,18 @@ void say_if_missing(const Log& log, const AskedWays& asked, unsigned agreed, Way
   log.warn("TUTTI_MECHANISM: %s; used instead: %s", missing.c_str(), used.c_str());
 }
 
+/// From now on ranks may ask each other for memory that they cannot reach.
+void set_up_requests(Node& node) {
+  std::vector<std::byte*> areas;
+  const std::size_t bytes = memory::Requests::area_bytes(static_cast<int>(node.peers.size()));
+  for (const memory::Peer& peer : node.peers) areas.push_back(peer.in_arena(header_bytes, bytes));
+  node.requests = std::make_unique<memory::Requests>(node.rank, std::move(areas), node.arena->capacity());
+  for (std::size_t i = 0; i < node.peers.size(); ++i) {
+    node.peers[i].rank = static_cast<int>(i);
+    node.peers[i].requests = node.requests.get();
+  }
+}
+
 /// Maps what the peers offer; empty, or why the host has to do everything.
 std::string share_memory(Job& job, const Neighbours& here, Offer& offer, DescriptorSocket& socket) {
   Node& node = job.node;
@@ -113,7 +126,13 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
   node.attachments.resize(here.cards.size());
   if (here.self == 0 && offer.header) publish_machine(node, offer.header);
   std::string cma_reason = "a peer cannot use it";
-  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), offer.asked.allowed(), cma_reason);
+  unsigned allowed = offer.asked.allowed();
+  if (memory::watcher_of_allocations().by == memory::Watcher::emulator) {
+    // It sees only what this process itself writes to the program's buffers.
+    allowed &= way_arena;
+    cma_reason = "an emulator watches a rank's memory";
+  }
+  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), allowed, cma_reason);
   if (offer.probe) offer.window->release(offer.probe);
 
   if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
@@ -129,10 +148,12 @@ std::string share_memory(Job& job, const Neighbours& here, Offer& offer, Descrip
   node.cma = (agreed & way_cma) != 0;
   for (memory::Peer& peer : node.peers) peer.copies = node.cma;
   if (node.window_shared && offer.window) {
+    node.foreign = &offer.window->foreign();
     node.window_base = offer.window->base();
     node.window_extent = &offer.window->extent();
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
+  set_up_requests(node);
   say_if_missing(node.log, offer.asked, agreed, way_window,
                  offer.window ? "a peer cannot map it" : offer.window_reason);
   say_if_missing(node.log, offer.asked, agreed, way_xpmem, offer.xpmem_reason);
@@ -206,6 +227,12 @@ std::unique_ptr<Job> start_job() {
   }
   if (!any_share_a_node(all)) {
     job->why_inactive = "no two ranks share a node";
+    withdraw(*job, offer);
+    return job;
+  }
+  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.values_watched != 0; })) {
+    job->why_inactive = "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
+    node.log.note("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     withdraw(*job, offer);
     return job;
   }

@@ -19,7 +19,7 @@ void offer_arena(Job& job, int world_size, Offer& offer) {
   Card& card = offer.card;
   node.arena = create_arena(offer.arena_reason);
   if (!node.arena) return;
-  if (!node.arena->allocate(header_bytes)) {
+  if (!node.arena->allocate(header_bytes + memory::Requests::area_bytes(world_size))) {
     offer.arena_reason = "there is no address space for it";
     node.arena.reset();
     return;

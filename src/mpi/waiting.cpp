@@ -79,7 +79,9 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Request host_turn) {
                   static_cast<unsigned long long>(reason.sequence),
                   static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0));
   };
+  options.serve = [requests = node.requests.get()] { return requests->serve(); };
   node.waiter = sync::make_waiter(std::move(options));
+  node.requests->waiter = node.waiter.get();
 }
 
 }  // namespace tutti::mpi

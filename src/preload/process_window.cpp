@@ -1,6 +1,5 @@
 #include "preload/process_window.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <strings.h>
@@ -12,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "preload/other_allocators.h"
 
 namespace tutti::memory {
 
@@ -71,18 +71,6 @@ bool launched_as_rank() {
   return false;
 }
 
-/// Whether the program's calls of malloc and free arrive here: not if it defines them itself, or loaded us
-/// too late.
-bool calls_arrive_here() {
-  Dl_info ours{}, theirs{};
-  if (!dladdr(reinterpret_cast<void*>(&launched_as_rank), &ours)) return false;
-  for (const char* name : {"malloc", "free", "realloc", "aligned_alloc"}) {
-    void* const definition = dlsym(RTLD_DEFAULT, name);
-    if (!definition || !dladdr(definition, &theirs) || theirs.dli_fbase != ours.dli_fbase) return false;
-  }
-  return true;
-}
-
 void before_fork() {
   forking = process_window();
   if (forking) forking->fork_prepare();
@@ -125,13 +113,17 @@ Window* start(const WindowOptions& options, std::string& reason) {
     reason = "the window is switched off (TUTTI_ENABLE, TUTTI_WINDOW_SIZE)";
     return nullptr;
   }
+  if (const Watched watched = watcher_of_allocations(); watched.by != Watcher::nobody) {
+    reason = std::string(watched.name) + " watches this process, and is to see every allocation";
+    return nullptr;
+  }
   install_fork_handlers();
   WindowOptions own = options;
   own.extent = &serving::bytes;
   Window* const made = Window::create(own, reason).release();
   if (!made) return nullptr;
   window = made;
-  const bool serve = calls_arrive_here();
+  const bool serve = allocations_arrive_here();
   if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "preload/pages.h"
 #include "preload/process_window.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
@@ -141,19 +142,20 @@ void watch_stack_of_this_thread() {
 }  // namespace tutti::memory::unmapping
 
 namespace unmapping = tutti::memory::unmapping;
+namespace pages = tutti::memory::pages;
 
 TUTTI_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
   static auto* const next = unmapping::next_definition<int(void*, std::size_t)>("munmap");
   if (unmapping::watched()) unmapping::will_lose(address, bytes);
+  if (pages::are_of_window(address, bytes)) [[unlikely]]
+    return pages::unmap(address, bytes, next);
   return next(address, bytes);
 }
 
 TUTTI_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
   static auto* const next = unmapping::next_definition<int(void*, std::size_t, int)>("madvise");
   if (unmapping::watched() && unmapping::empties(advice)) unmapping::will_lose(address, bytes);
-  // In private memory, for which the program takes its blocks, this is how pages are given back and become zero.
-  const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
-  if (gives_back && tutti::memory::process_window() && tutti::memory::serving::owns(address)) advice = MADV_REMOVE;
+  if (pages::are_of_window(address, bytes)) return pages::advise(address, bytes, advice, next);
   return next(address, bytes, advice);
 }
 
@@ -168,14 +170,20 @@ TUTTI_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byte
     if (unmapping::watched()) unmapping::will_lose(to, new_bytes);
   }
   if (unmapping::watched()) unmapping::will_lose(address, bytes);
-  return next(address, bytes, new_bytes, flags, to);
+  if (pages::are_of_window(address, bytes)) [[unlikely]]
+    return pages::remap(address, bytes, new_bytes, flags, to, next);
+  void* const moved = next(address, bytes, new_bytes, flags, to);
+  if ((flags & MREMAP_FIXED) && moved != MAP_FAILED) pages::mapped_over(moved, new_bytes);
+  return moved;
 }
 
 TUTTI_EXPORT void* mmap(void* address, std::size_t bytes, int protection, int flags, int descriptor,
                         off_t offset) noexcept {
   static auto* const next = unmapping::next_definition<void*(void*, std::size_t, int, int, int, off_t)>("mmap");
   if (unmapping::watched() && (flags & MAP_FIXED)) unmapping::will_lose(address, bytes);
-  return next(address, bytes, protection, flags, descriptor, offset);
+  void* const mapped = next(address, bytes, protection, flags, descriptor, offset);
+  if ((flags & MAP_FIXED) && mapped != MAP_FAILED) pages::mapped_over(mapped, bytes);
+  return mapped;
 }
 
 TUTTI_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, int flags, int descriptor,
@@ -187,7 +195,9 @@ TUTTI_EXPORT int shmdt(const void* address) noexcept {
   static auto* const next = unmapping::next_definition<int(const void*)>("shmdt");
   // How much it is only the kernel knows.
   if (unmapping::watched()) unmapping::will_lose(address, SIZE_MAX);
-  return next(address);
+  const int result = next(address);
+  if (result == 0 && pages::are_of_window(address, 1)) pages::detached(address);
+  return result;
 }
 
 TUTTI_EXPORT void* sbrk(std::intptr_t increment) noexcept {

@@ -66,6 +66,7 @@ class DefaultWaiter final : public Waiter {
     }
     if (now < state.next_check) return;
     state.next_check = now + check_interval;
+    if (options_.serve) options_.serve();
     if (options_.check_peers) options_.check_peers(state.reason);
     if (state.reason.party && now >= state.next_look) {
       state.next_look = now + look_interval;
@@ -81,7 +82,8 @@ class DefaultWaiter final : public Waiter {
     auto& word = options_.doorbells[static_cast<std::size_t>(options_.rank)]->sleeping;
     word.store(1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!(*state.ready)()) {
+    // A peer that asks for something wakes this rank as one does that sets a flag.
+    if (!(*state.ready)() && !(options_.serve && options_.serve())) {
       // Bounded: the host MPI may need us although no flag moves.
       const timespec limit{0, std::chrono::nanoseconds(longest_sleep).count()};
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 1, &limit, nullptr, 0);

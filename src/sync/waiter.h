@@ -102,6 +102,8 @@ struct WaitOptions {
   std::function<void()> host_progress;
   std::function<void(const WaitReason&)> check_peers;  ///< called now and then; ends the job if a peer is dead
   std::function<void(const WaitReason&)> report;
+  /// Does what peers have asked of this rank (memory/requests.h); true if there was something.
+  std::function<bool()> serve;
 };
 
 std::unique_ptr<Waiter> make_waiter(WaitOptions options);

@@ -20,8 +20,9 @@ namespace tutti::test {
 /// Yields as the default policy does, and sees to it that what has come stays: policies may ask more than once.
 class YieldingWaiter : public sync::Waiter {
  public:
-  YieldingWaiter() {
+  explicit YieldingWaiter(memory::Requests* requests = nullptr) {
     sync::WaitOptions options;
+    if (requests) options.serve = [requests] { return requests->serve(); };
     options.mode = sync::WaitOptions::Mode::yield;
     policy_ = sync::make_waiter(options);
     spin = 10;
@@ -37,11 +38,13 @@ class YieldingWaiter : public sync::Waiter {
 };
 
 /// How ranks reach each other's buffers in a test. window: all memory of a rank is its window, but that of every third
-/// rank is out of it and has to be staged, as happens to programs.
-enum class Reach { direct, xpmem, cma, staged, window };
+/// rank is out of it and has to be staged, as happens to programs. refused: as cma, but the kernel refuses whatever it is
+/// asked, so that each copy is made by the owner. noted: as cma, but of every second rank it is known that the kernel
+/// does not reach it.
+enum class Reach { direct, xpmem, cma, staged, window, refused, noted };
 
 inline const char* name_of(Reach reach) {
-  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged", "window"};
+  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged", "window", "refused", "noted"};
   return names[static_cast<int>(reach)];
 }
 
@@ -58,7 +61,7 @@ inline bool short_sweep() {
 /// For INSTANTIATE_TEST_SUITE_P. Windows mix what is mapped and what is staged: where each run costs much, those two do.
 inline auto all_reaches() {
   std::vector<Reach> reaches{Reach::direct, Reach::xpmem, Reach::cma, Reach::staged};
-  if (!short_sweep()) reaches.push_back(Reach::window);
+  if (!short_sweep()) reaches.insert(reaches.end(), {Reach::window, Reach::refused, Reach::noted});
   return testing::ValuesIn(reaches);
 }
 
@@ -108,6 +111,20 @@ inline void attach_peers(const World& world, Node& node, const std::vector<memor
   }
 }
 
+/// By which ranks ask each other for memory, and how much of it they have to; at the beginning of their arenas.
+inline void set_up_requests(const World& world, Node& node, const std::vector<std::byte*>& areas) {
+  if (world.reach != Reach::refused && world.reach != Reach::noted) return;
+  node.requests = std::make_unique<memory::Requests>(node.rank, areas, arena_bytes);
+  node.requests->kernel_refuses = world.reach == Reach::refused;
+  if (world.reach == Reach::noted && node.rank % 2 == 1) node.requests->note(0, UINTPTR_MAX);
+  node.waiter = std::make_unique<YieldingWaiter>(node.requests.get());
+  node.requests->waiter = node.waiter.get();
+  for (std::size_t i = 0; i < node.peers.size(); ++i) {
+    node.peers[i].rank = static_cast<int>(i);
+    node.peers[i].requests = node.requests.get();
+  }
+}
+
 /// Runs `body(rank, collectives)` on every rank of `world`, each a thread with a node of its own.
 inline void run_ranks(const World& world, const std::function<void(int, Collectives&)>& body) {
   const auto count = static_cast<std::size_t>(world.ranks);
@@ -116,6 +133,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<memory::Peer> peers(count);
   std::vector<memory::ExposureTable*> tables(count);
+  std::vector<std::byte*> areas;
   const XpmemBalance before = XpmemStandIn::balance();
   for (std::size_t i = 0; i < count; ++i) {
     auto node = std::make_unique<Node>();
@@ -131,10 +149,11 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->window_shared = world.reach == Reach::direct || world.reach == Reach::window;
     node->window_base = window_base(i);
     node->window_bytes = i % 3 == 2 ? 0 : SIZE_MAX;
-    node->cma = world.reach == Reach::cma;
+    node->cma = world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
-    peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr, nullptr};
+    peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr};
+    areas.push_back(node->arena->base() + *node->arena->allocate(memory::Requests::area_bytes(world.ranks)));
     if (world.reach == Reach::xpmem) {
       tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
                                                            *node->arena->allocate(sizeof(memory::ExposureTable)));
@@ -147,6 +166,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   for (std::size_t i = 0; i < count; ++i) {
     nodes[i]->peers = peers;
     attach_peers(world, *nodes[i], tables);
+    set_up_requests(world, *nodes[i], areas);
     layout.node_ranks.push_back(static_cast<int>(i));
     layout.offsets.push_back(*nodes[i]->arena->allocate(shared_bytes(world.settings, world.ranks)));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "base/copy.h"
 
@@ -44,15 +45,21 @@ Span span_of(const Blocks& blocks, std::size_t count) {
 /// How peers could reach all of the blocks; irregular ones may lie in different objects.
 memory::Kind reach(const Node& node, const Blocks& blocks, std::size_t count, const Span& span) {
   if (span.bytes == 0) return memory::Kind::none;
-  const memory::Kind whole = node.reach(span.begin);
-  if (blocks.is_regular()) return whole;
+  if (blocks.is_regular()) return node.reach(span.begin, span.bytes);
+  std::optional<memory::Kind> all;
+  bool mixed = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (blocks.size(i) == 0) continue;
-    if (node.reach(blocks.at(i)) == whole && node.reach(blocks.at(i) + blocks.size(i) - 1) == whole) continue;
-    // Some in the window and some not: the kernel reaches all by address.
-    return node.cma ? memory::Kind::cma : memory::Kind::none;
+    for (const std::byte* at : {blocks.at(i), blocks.at(i) + blocks.size(i) - 1}) {
+      const memory::Kind kind = node.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
+      if (kind == memory::Kind::none) return kind;
+      mixed = mixed || all.value_or(kind) != kind;
+      all = kind;
+    }
   }
-  return whole;
+  // Some in the window and some not: the kernel reaches all by address.
+  if (mixed) return node.cma ? memory::Kind::cma : memory::Kind::none;
+  return all.value_or(memory::Kind::none);
 }
 
 /// The region of memory that peers reach so; it begins where the span does.

@@ -7,7 +7,7 @@ Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side
   const Node& node = communicator.node();
   const bool fits = bytes <= node.settings.eager_max;
   // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
-  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer))))
+  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer, bytes))))
     return {communicator.slot_region(operation.sequence()),
             communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
   const memory::Region region = node.reachable(buffer, bytes);

@@ -108,7 +108,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const int next = rank_at(arguments.root, 1, communicator.size());
   const std::size_t room = blocks.size(static_cast<std::size_t>(next));
   // Blocks that are written into a copy are written whole.
-  bool helps = communicator.node().reach(blocks.base) != memory::Kind::cma &&
+  bool helps = communicator.node().reach(blocks.base, room) != memory::Kind::cma &&
                written_in_place(communicator, blocks, ranks, arguments.root);
   MeetOrRead choice(communicator, Learned::gather, room, arguments.store);
   const bool alone = helps && !choice.meet();

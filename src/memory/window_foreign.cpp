@@ -1,0 +1,179 @@
+// Pages of a window that are not what peers see of it: the program has mapped something over them, unmapped them, or
+// protected them from itself. Peers would read what was there before, or write past a handler that waits for the first
+// access; such pages are reached by other means, as memory outside of the window is.
+//
+// What is here calls the kernel itself: the functions of the C library may be those that lead here.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include "memory/window.h"
+#include "memory/window_state.h"
+
+namespace tutti::memory {
+
+namespace {
+
+constexpr std::uintptr_t page = 4096;
+
+std::uintptr_t round_down(std::uintptr_t address) {
+  return address / page * page;
+}
+
+std::uintptr_t round_up(std::uintptr_t address) {
+  return round_down(address + page - 1);
+}
+
+void* map_fixed(std::uintptr_t begin, std::size_t bytes, int protection, int flags, int descriptor, std::size_t offset) {
+  const long at = syscall(SYS_mmap, begin, bytes, protection, flags | MAP_FIXED, descriptor, offset);
+  return at == -1 ? MAP_FAILED : reinterpret_cast<void*>(at);
+}
+
+/// Address space that nobody else is given.
+bool reserve(std::uintptr_t begin, std::size_t bytes) {
+  return map_fixed(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED;
+}
+
+/// value: as Window keeps it, a protection and perhaps a key.
+bool protect(std::uintptr_t begin, std::size_t bytes, int value) {
+  const int protection = value & Window::protection_mask;
+#ifdef SYS_pkey_mprotect
+  // Also to take a key away, which mprotect leaves; older kernels and processors have none.
+  if (syscall(SYS_pkey_mprotect, begin, bytes, protection, value >> Window::key_shift) == 0) return true;
+#endif
+  return syscall(SYS_mprotect, begin, bytes, protection) == 0;
+}
+
+bool advise(std::uintptr_t begin, std::size_t bytes, int advice) {
+  return syscall(SYS_madvise, begin, bytes, advice) == 0;
+}
+
+}  // namespace
+
+Window::Pages Window::pages_within(const void* address, std::size_t bytes) const noexcept {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t end = bytes > UINTPTR_MAX - page - begin ? UINTPTR_MAX - page : begin + bytes;
+  const std::uintptr_t taken = base + extent();
+  return {std::clamp(round_down(begin), base, taken), std::clamp(round_up(end), base, taken)};
+}
+
+/// Gives back what the file holds for pages; it reads as zero from then on.
+void Window::forget_contents(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  if (is_ours(descriptor_))
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+              static_cast<off_t>(begin - reinterpret_cast<std::uintptr_t>(base_)), static_cast<off_t>(end - begin));
+}
+
+void Window::mapped_over(const void* address, std::size_t bytes) noexcept {
+  const auto [begin, end] = pages_within(address, bytes);
+  if (child_ != Child::owner || begin >= end) return;
+  const int kept_errno = errno;
+  foreign_.set(begin, end, replaced);
+  forget_contents(begin, end);
+  errno = kept_errno;
+}
+
+bool Window::unmap(const void* address, std::size_t bytes) noexcept {
+  const auto [begin, end] = pages_within(address, bytes);
+  if (child_ != Child::owner || begin >= end) return true;
+  // Not a hole: the kernel would put other mappings there, which would be in the way when the block is freed.
+  if (!reserve(begin, end - begin)) return false;
+  mapped_over(address, bytes);
+  return true;
+}
+
+void Window::protected_as(const void* address, std::size_t bytes, int protection, int key) noexcept {
+  const auto [begin, end] = pages_within(address, bytes);
+  if (child_ != Child::owner || begin >= end) return;
+  const bool open = (protection & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE);
+  if (open && key <= 0 && !foreign_.any()) return;
+  foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+    if (range && range->value == replaced) return true;
+    const int kept_key = range ? range->value >> key_shift : 0;
+    const int new_key = key < 0 ? kept_key : key;
+    if (open && new_key == 0)
+      foreign_.clear(from, to);
+    else
+      foreign_.set(from, to, (protection & protection_mask) | new_key << key_shift);
+    return true;
+  });
+}
+
+bool Window::empty_pages(void* address, std::size_t bytes, int advice) noexcept {
+  const auto [begin, end] = pages_within(address, bytes);
+  return foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+    if (range && range->value == replaced) return advise(from, to - from, advice);
+    if (!range) return advise(from, to - from, MADV_REMOVE);
+    forget_contents(from, to);  // the other way needs the right to write
+    return true;
+  });
+}
+
+void Window::protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  foreign_.for_each_piece(begin, end, [](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+    if (range && range->value != replaced) protect(from, to - from, range->value);
+    return true;
+  });
+}
+
+bool Window::move_out(void* from, std::size_t bytes, void* to) noexcept {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  if (!is_ours(descriptor_)) {
+    errno = ENOMEM;
+    return false;
+  }
+  const auto move = [&](std::uintptr_t at, std::uintptr_t end, const PageRanges::Range* range) {
+    const std::uintptr_t there = target + (at - begin);
+    if (range && range->value == replaced)
+      return syscall(SYS_mremap, at, end - at, end - at, MREMAP_MAYMOVE | MREMAP_FIXED, there) != -1;
+    // From the file: the pages may be protected.
+    for (std::uintptr_t done = at; done < end;) {
+      const ssize_t read = pread(descriptor_, reinterpret_cast<void*>(there + (done - at)), end - done,
+                                 static_cast<off_t>(done - reinterpret_cast<std::uintptr_t>(base_)));
+      if (read < 0 && errno == EINTR) continue;
+      if (read <= 0) return false;
+      done += static_cast<std::uintptr_t>(read);
+    }
+    return !range || protect(there, end - at, range->value);
+  };
+  return foreign_.for_each_piece(begin, begin + bytes, move);
+}
+
+/// Makes pages the window's again, with nothing in them if something else was there.
+bool Window::restore(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_);
+  const bool whole = foreign_.for_each_piece(
+      begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+        if (!range) return true;
+        if (range->value != replaced) return protect(from, to - from, PROT_READ | PROT_WRITE);
+        if (!is_ours(descriptor_) || map_fixed(from, to - from, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                                               descriptor_, from - base) == MAP_FAILED)
+          return false;
+        // As all of the mapping (growing_mapping.cpp); what is open belongs into a core dump, which is the default.
+        if (huge_pages_) advise(from, to - from, MADV_HUGEPAGE);
+        return advise(from, to - from, MADV_DONTFORK);
+      });
+  if (whole) foreign_.clear(begin, end);
+  return whole;
+}
+
+bool Window::take_back(const void* block, std::size_t usable) noexcept {
+  // Smaller blocks share their first and last pages with others, which may still be protected; larger ones do not, and
+  // what the kernel has rounded up goes with them.
+  constexpr std::size_t shares_pages = std::size_t{128} << 10;
+  auto [begin, end] = pages_within(block, usable);
+  if (usable <= shares_pages) {
+    begin = round_up(reinterpret_cast<std::uintptr_t>(block));
+    end = round_down(reinterpret_cast<std::uintptr_t>(block) + usable);
+  }
+  return begin >= end || restore(begin, end);
+}
+
+}  // namespace tutti::memory
