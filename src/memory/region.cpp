@@ -70,11 +70,6 @@ void transfer(Transfer call, const char* name, const Peer& peer, std::uint64_t r
   }
 }
 
-/// Where the region begins in the owner's memory, if it is to be had by its address.
-std::uint64_t address_of(Region region) {
-  return region.kind() == Kind::xpmem ? region.address() : region.offset();
-}
-
 /// Where ranks are threads, the far side of what the kernel has copied is memory that a sanitizer watches.
 bool is_watched(pid_t process) {
   return sanitized && process == getpid();
@@ -130,6 +125,8 @@ std::uint64_t Peer::address_of(Region region) const {
       return window_address + region.offset();
     case Kind::arena:
       return arena_address + region.offset();
+    case Kind::xpmem:
+      return region.address();
     default:
       return region.offset();
   }
