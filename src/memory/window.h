@@ -46,7 +46,7 @@ struct WindowStatistics {
   std::size_t resident_bytes = 0;  ///< memory that the window holds now (pages of the memfd)
 };
 
-class Window {
+class __attribute__((visibility("default"))) Window {
  public:
   /// Makes and maps a window. On failure returns nullptr and says in `reason` what was tried and what
   /// happened; the program goes on without a window. At most 64 windows exist at a time in one process.

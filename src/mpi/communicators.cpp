@@ -229,7 +229,8 @@ void stop() {
 Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* state = state_of(communicator, true);
-  if (memory::unmapping::watched()) memory::unmapping::watch_stack_of_this_thread();
+  if (the_job->node.exposures) [[unlikely]]
+    memory::unmapping::watch_stack_of_this_thread();
   return state && !state->revoked ? state->collectives.get() : nullptr;
 }
 

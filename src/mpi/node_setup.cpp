@@ -39,8 +39,8 @@ bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
   for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   log.set_quiet(false);
   log.warn(
-      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, linked "
-      "statically, or Fortran); every collective stays with the host MPI",
+      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, switched off, "
+      "linked statically, or Fortran); every collective stays with the host MPI",
       roll_call().local_ranks(), missing.size() > 1 ? "s" : "", ranks.c_str());
   return false;
 }

@@ -2,6 +2,8 @@
 // what is wrong only with blocks that are their own, so that the window must serve nothing where they are.
 #pragma once
 
+#include "preload/shared.h"
+
 namespace tutti::memory {
 
 enum class Watcher {
@@ -17,7 +19,7 @@ struct Watched {
 };
 
 /// Who watches this process, as far as what has been loaded by now tells. Calls neither malloc nor the environment.
-Watched watcher_of_allocations() noexcept;
+TUTTI_SHARED Watched watcher_of_allocations() noexcept;
 
 /// Whether the program's calls of malloc, free and all their relatives arrive in this library: not if the program, or
 /// a library before ours, defines one of them itself.
