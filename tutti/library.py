@@ -2,19 +2,19 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, List, Optional
 
+from tutti import places
 from tutti.errors import UserError
 from tutti.program import ABI_NAMES
 
 #: The folder that holds this package: the checkout, when installed with `pip install -e`.
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(places.ROOT)
 
 
 def _candidates(in_build: str, in_prefix: str) -> List[Path]:
-    return [ROOT / "build" / "release" / in_build, Path(sys.prefix) / in_prefix]
+    return [Path(path) for path in places.candidates(in_build, in_prefix)]
 
 
 def find_library(abi: str) -> Optional[Path]:
