@@ -316,7 +316,9 @@ def _preload_check(found: Found, machine: Machine, library: Optional[Path]) -> C
     if launcher.kind == SLURM and not machine.environment.get("SLURM_JOB_ID"):
         return Check(name, title, UNKNOWN, "not inside of a Slurm job: srun would wait for one")
     words = ["-n", "1", "sh", "-c", _RANK]
-    arguments = with_variables(launcher, parse_contexts(launcher, words), Preload(str(library), [()], None), {})
+    arguments = with_variables(
+        launcher, parse_contexts(launcher, words), Preload(str(library), [()], None), {}
+    )
     answer = machine.run([str(found.host.mpirun), *arguments], found.host.environment(), _RANK_SECONDS)
     arrived = f"tutti-doctor: preload={library}" in answer.output
     if arrived and "tutti-doctor: loaded" in answer.output:

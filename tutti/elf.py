@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections import namedtuple
+
+from tutti.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
@@ -24,23 +25,38 @@ class NotElf(Exception):
     """The file is not an ELF file, or not one that can be understood."""
 
 
-class Elf(namedtuple("Elf", "path architecture dynamic soname needed rpath runpath symbols")):
+class Elf(Record):
     """What was read of one file.
 
-    path: as a string. architecture: (word size in bits, e_machine), equal for files that can be loaded together. dynamic:
-    False for a statically linked program, which LD_PRELOAD cannot reach. soname, needed, rpath, runpath: of the dynamic
-    section, strings. symbols: for each symbol that was asked for and occurs, is it defined here?
+    path: as a string.
+    architecture: (word size in bits, e_machine), equal for files that can be loaded together.
+    dynamic: False for a statically linked program, which LD_PRELOAD cannot reach.
+    soname, needed, rpath, runpath: of the dynamic section, strings.
+    symbols: for each symbol that was asked for and occurs, is it defined here?
     """
 
-    __slots__ = ()
+    FIELDS = ("path", "architecture", "dynamic", "soname", "needed", "rpath", "runpath", "symbols")
 
 
-#: wide: 64 bits. order: of bytes, for struct.
-_Header = namedtuple(
-    "_Header",
-    "wide order machine program_offset section_offset program_entry program_count section_entry section_count",
-)
-_Section = namedtuple("_Section", "kind offset size link entry")
+class _Header:
+    """wide: 64 bits. order: of bytes, for struct. fields: as they stand in the file after the identification."""
+
+    def __init__(self, wide: bool, order: str, fields: Tuple[int, ...]) -> None:
+        self.wide = wide
+        self.order = order
+        self.machine = fields[1]
+        self.program_offset, self.section_offset = fields[4], fields[5]
+        self.program_entry, self.program_count = fields[8], fields[9]
+        self.section_entry, self.section_count = fields[10], fields[11]
+
+
+class _Section:
+    def __init__(self, kind: int, offset: int, size: int, link: int, entry: int) -> None:
+        self.kind = kind
+        self.offset = offset
+        self.size = size
+        self.link = link
+        self.entry = entry
 
 
 def _read_header(data: mmap.mmap) -> _Header:
@@ -49,7 +65,7 @@ def _read_header(data: mmap.mmap) -> _Header:
     wide = data[4] == 2
     order = "<" if data[5] == 1 else ">"
     fields = struct.unpack_from(order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH"), data, 16)
-    return _Header(wide, order, fields[1], fields[4], fields[5], fields[8], fields[9], fields[10], fields[11])
+    return _Header(wide, order, fields)
 
 
 def _program_headers(data: mmap.mmap, header: _Header) -> List[Tuple[int, int, int, int]]:

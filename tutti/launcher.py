@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections import namedtuple
 
 from tutti.elf import NotElf, read_elf
 from tutti.errors import UserError
 from tutti.launcher_options import HYDRA_OPTIONS, OPENMPI_OPTIONS, SLURM_OPTIONS, Grammar
 from tutti.loader import find_program
+from tutti.record import Record
 from tutti.sanitizers import preload_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
 
 OPENMPI, HYDRA, SLURM = "openmpi", "hydra", "slurm"
 
 #: Names under which launchers go; a word of this kind is never taken for a program of the user's.
 _LAUNCHER_NAMES = (
-    "mpirun", "mpiexec", "mpirun_rsh", "orterun", "prterun", "prte", "prun", "srun", "aprun", "jsrun", "ibrun", "palsrun",
-    "yhrun", "oshrun",
+    "mpirun", "mpiexec", "mpirun_rsh", "orterun", "prterun", "prte", "prun", "srun", "aprun", "jsrun", "ibrun",
+    "palsrun", "yhrun", "oshrun",
 )  # fmt: skip
 
 
-class Launcher(namedtuple("Launcher", "kind title abi major", defaults=(0,))):
+class Launcher(Record):
     """A launcher that has been recognised.
 
-    kind: OPENMPI, HYDRA or SLURM, how its command line is read. title: what to call it in messages, e.g. "Open MPI 5.0.11".
-    abi: of the programs it starts, or None if it can start any (srun). major: version, 0 if unknown.
+    kind: OPENMPI, HYDRA or SLURM, how its command line is read.
+    title: what to call it in messages, e.g. "Open MPI 5.0.11".
+    abi: of the programs it starts, or None if it can start any (srun).
+    major: version, 0 if unknown.
     """
 
-    __slots__ = ()
+    FIELDS = ("kind", "title", "abi", "major")
+    DEFAULTS: ClassVar[Dict[str, Any]] = {"major": 0}
 
     @property
     def grammar(self) -> Grammar:
@@ -49,7 +52,9 @@ class Launcher(namedtuple("Launcher", "kind title abi major", defaults=(0,))):
 def looks_like_launcher(name: str) -> bool:
     """Does a word of a command line look like a launcher, rather than a program of the user's?"""
     base = os.path.basename(name)
-    return any(base == known or base.startswith((f"{known}.", f"{known}-", f"{known}_")) for known in _LAUNCHER_NAMES)
+    return any(
+        base == known or base.startswith((f"{known}.", f"{known}-", f"{known}_")) for known in _LAUNCHER_NAMES
+    )
 
 
 def _version_output(path: str) -> str:
@@ -250,10 +255,13 @@ def _take_hydra(options: List[str], name: str, *kinds: str) -> Tuple[List[str], 
     return rest, value, found
 
 
-class Preload(namedtuple("Preload", "library runtimes inherited")):
-    """What goes into LD_PRELOAD. library: ours. runtimes: of sanitizers, for each program. inherited: the user's own."""
+class Preload(Record):
+    """What goes into LD_PRELOAD.
 
-    __slots__ = ()
+    library: ours. runtimes: those of the sanitizers of each program. inherited: the user's own LD_PRELOAD.
+    """
+
+    FIELDS = ("library", "runtimes", "inherited")
 
     def value(self, index: int, theirs: Optional[str]) -> str:
         """For the program of that number. theirs: what the command line has for it, instead of what is inherited."""
@@ -349,7 +357,16 @@ def with_variables(
 
 def only_asks(words: List[str]) -> bool:
     """Do the words after a launcher's name ask it something, and start nothing?"""
-    return bool(words) and words[0] in ("--help", "-help", "-h", "--version", "-version", "-V", "-info", "--info")
+    return bool(words) and words[0] in (
+        "--help",
+        "-help",
+        "-h",
+        "--version",
+        "-version",
+        "-V",
+        "-info",
+        "--info",
+    )
 
 
 # A value with other characters would be taken apart by the shell that starts a daemon on another node.
@@ -359,8 +376,8 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 def for_daemons(variables: Dict[str, str]) -> Dict[str, str]:
     """Variables of Open MPI's mpirun, wherever it is started, by which ranks on other nodes get these variables, too.
 
-    On its own node the ranks inherit the mpirun's environment, on others that of a daemon, for which ssh passes none. There is
-    `mca_base_env_list`, but in Open MPI 4 it excludes -x. So the daemons are started by env.
+    On its own node the ranks inherit the mpirun's environment, on others that of a daemon, to which ssh passes none.
+    There is `mca_base_env_list`, but in Open MPI 4 it excludes -x. So the daemons are started by env.
     """
     plain = [f"{name}={value}" for name, value in variables.items() if set(f"{name}{value}") <= _PLAIN]
     start = " ".join(["env", *plain])

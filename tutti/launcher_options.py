@@ -6,10 +6,14 @@ it: an executable program ends the options, anything else is taken for the optio
 
 from __future__ import annotations
 
-from collections import namedtuple
+from tutti.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Dict
 
 
-class Grammar(namedtuple("Grammar", "arguments flags short indirect", defaults=(frozenset(), frozenset()))):
+class Grammar(Record):
     """How a launcher's options are read. Names stand without their dashes.
 
     arguments: option -> number of arguments that follow it as words of their own. flags: options without arguments.
@@ -17,7 +21,8 @@ class Grammar(namedtuple("Grammar", "arguments flags short indirect", defaults=(
     name a file with the programs in it, which we do not read.
     """
 
-    __slots__ = ()
+    FIELDS = ("arguments", "flags", "short", "indirect")
+    DEFAULTS: ClassVar[Dict[str, Any]] = {"short": frozenset(), "indirect": frozenset()}
 
 
 _OPENMPI_ONE = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from functools import lru_cache
 
 from tutti.elf import Elf, NotElf, read_elf
 
@@ -37,9 +36,17 @@ def find_program(name: str, environment: Mapping[str, str], folder: Optional[str
     return None
 
 
-@lru_cache(maxsize=1)
+_known: List[Dict[bytes, List[str]]] = []
+
+
 def _loader_cache() -> Dict[bytes, List[str]]:
-    """The dynamic loader's cache: name of a library -> paths. Empty if it cannot be read."""
+    """The dynamic loader's cache: name of a library -> paths. Read once; empty if it cannot be."""
+    if not _known:
+        _known.append(_read_loader_cache())
+    return _known[0]
+
+
+def _read_loader_cache() -> Dict[bytes, List[str]]:
     found: Dict[bytes, List[str]] = {}
     try:
         with open(_CACHE, "rb") as file:
@@ -100,8 +107,10 @@ class Needed:
 def libraries(
     elf: Elf, environment: Mapping[str, str], enter: Callable[[str], bool] = lambda name: True
 ) -> Iterator[Needed]:
-    """All that `elf` needs, breadth first as the loader does, each once. enter: says of a library's name whether what it
-    needs in turn is asked for, too."""
+    """All that `elf` needs, breadth first as the loader does, each once.
+
+    enter: says of a library's name whether what it needs in turn is asked for, too.
+    """
     queue: List[Tuple[Elf, Tuple[str, ...], str]] = [(elf, (), "")]
     seen = set()
     for current, inherited, chain in queue:

@@ -1,7 +1,7 @@
 """Where `tutti` begins and ends: signals, and what a command that cannot go on says and returns.
 
-Little is imported before the signals are taken: importing the commands takes longer than a hasty Ctrl-C. `tutti run` needs
-none of them.
+Little is imported before the signals are taken: importing the commands takes longer than a hasty Ctrl-C. `tutti run`
+needs none of them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def _take_signals() -> None:
 
 def _say(text: str) -> None:
     """One line on standard error. Never fails: there is nobody left to tell."""
+    line = " ".join(part.strip() for part in text.splitlines())
     try:
-        print(f"tutti: {' '.join(line.strip() for line in text.splitlines())}", file=sys.stderr)
+        print(f"tutti: {line}", file=sys.stderr)
     except (OSError, ValueError):
-        pass
+        return
 
 
 def _give_up_output() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import namedtuple
 
 from tutti import sanitizers
 from tutti.elf import Elf, NotElf, read_elf
 from tutti.errors import UserError
 from tutti.loader import Needed, find_program, libraries
-from tutti.wrappers import is_shell_like, starts_others
+from tutti.record import Record
+from tutti.wrappers import is_python, starts_others
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import List, Mapping, Optional, Tuple
+    from typing import List, Mapping, Optional
 
 #: The ABIs there is a library for, and what they are called in messages.
 ABI_NAMES = {
@@ -63,13 +63,7 @@ def abi_of_library(name: str) -> Optional[str]:
     return "mpich" if base in _OLD_MPICH_NAMES and number in ("12", "3") else None
 
 
-class Program(
-    namedtuple(
-        "Program",
-        "name path abi reason architecture wraps_mpi obstacle fortran sanitizers built_in opaque",
-        defaults=(None, False, None, None, (), None, False),
-    )
-):
+class Program(Record):
     """A program of the command line and what is known about it.
 
     name: as the user wrote it. path: the file.
@@ -81,14 +75,17 @@ class Program(
     fortran: the library through which alone it calls MPI, if that one calls PMPI_ functions itself.
     sanitizers: the runtime libraries of its sanitizers, as the loader finds them. built_in: what is linked in statically.
     opaque: it may start or load anything: a script, an interpreter, a wrapper, or a file that cannot be read.
+    by_shell: it is opaque, and what it starts may be any program, rather than one of Python's.
     """
 
-    __slots__ = ()
-
-    @property
-    def by_shell(self) -> bool:
-        """May it start a program that nothing is known of?"""
-        return self.opaque and not (self.architecture and not is_shell_like(self.path))
+    FIELDS = (
+        "name", "path", "abi", "reason", "architecture", "wraps_mpi", "obstacle", "fortran", "sanitizers", "built_in",
+        "opaque", "by_shell",
+    )  # fmt: skip
+    DEFAULTS = {
+        "architecture": None, "wraps_mpi": False, "obstacle": None, "fortran": None, "sanitizers": (), "built_in": None,
+        "opaque": False, "by_shell": False,
+    }  # fmt: skip
 
 
 def _shebang(path: str) -> List[str]:
@@ -122,17 +119,19 @@ def inspect_program(name: str, environment: Mapping[str, str], folder: Optional[
     for _ in range(_MAX_SHEBANGS):
         assert target is not None
         try:
-            elf = read_elf(target, (*_C_INIT, "ompi_mpi_comm_world", *_FORTRAN_INIT, *sanitizers.BUILT_IN), exported=True)
+            elf = read_elf(
+                target, (*_C_INIT, "ompi_mpi_comm_world", *_FORTRAN_INIT, *sanitizers.BUILT_IN), exported=True
+            )
             return _judge(name, path, elf, environment)
         except OSError as error:
-            return Program(name, path, None, f"'{target}' cannot be read: {error.strerror}", opaque=True,
-                           obstacle=_secure(target))  # fmt: skip
+            reason = f"'{target}' cannot be read: {error.strerror}"
+            return Program(name, path, None, reason, obstacle=_secure(target), opaque=True, by_shell=True)
         except NotElf:
             interpreter = _interpreter(target, environment)
         if interpreter is None:
-            return Program(name, path, None, "neither an ELF file nor a script with a #! line", opaque=True)
+            return Program(name, path, None, "a script without a #! line", opaque=True, by_shell=True)
         target = interpreter
-    return Program(name, path, None, "a script", opaque=True)
+    return Program(name, path, None, "a script", opaque=True, by_shell=True)
 
 
 def _secure(path: str) -> Optional[str]:
@@ -155,7 +154,11 @@ def _secure(path: str) -> Optional[str]:
 
 def _enters(name: str) -> bool:
     """Is it worth knowing what a library of this name needs in turn?"""
-    return name.partition(".so")[0] not in _OF_THE_SYSTEM and not abi_of_library(name) and not sanitizers.kind_of(name)
+    return (
+        name.partition(".so")[0] not in _OF_THE_SYSTEM
+        and not abi_of_library(name)
+        and not sanitizers.kind_of(name)
+    )
 
 
 def _bypasses(binding: Optional[Needed]) -> bool:
@@ -193,10 +196,15 @@ def _judge(name: str, path: str, elf: Elf, environment: Mapping[str, str]) -> Pr
     if script and abi is None:
         reason = f"a script for {os.path.basename(elf.path)}"
     fortran = None
-    if abi and not any(init in elf.symbols for init in _C_INIT) and any(init in elf.symbols for init in _FORTRAN_INIT):
+    if (
+        abi
+        and not any(init in elf.symbols for init in _C_INIT)
+        and any(init in elf.symbols for init in _FORTRAN_INIT)
+    ):
         binding = next((each for each in needed if each.name.partition(".so")[0] in _FORTRAN_BINDINGS), None)
         fortran = binding.name if binding and _bypasses(binding) else None
     files = [library.file for library in needed if sanitizers.kind_of(library.name)]
+    opaque = abi is None and (script or starts_others(elf.path))
     return Program(
         name,
         path,
@@ -208,5 +216,6 @@ def _judge(name: str, path: str, elf: Elf, environment: Mapping[str, str]) -> Pr
         fortran=fortran,
         sanitizers=tuple(file.path for file in files if file),
         built_in=next((kind for init, kind in sanitizers.BUILT_IN.items() if elf.symbols.get(init)), None),
-        opaque=abi is None and (script or starts_others(path)),
+        opaque=opaque,
+        by_shell=opaque and not is_python(elf.path),
     )

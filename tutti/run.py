@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 
 from tutti import places
@@ -40,6 +39,13 @@ PREFIX = "TUTTI_"
 RANKS, ENVIRONMENT, NOTHING = "ranks", "environment", "nothing"
 
 
+def _quoted(word: str) -> str:
+    """For a shell, as shlex.quote has it, which takes longer to load than all of this."""
+    plain = word and all(letter.isascii() and (letter.isalnum() or letter in "@%+=:,./-_") for letter in word)
+    quotes = word.replace("'", "'\"'\"'")
+    return word if plain else f"'{quotes}'"
+
+
 class Plan:
     """What is going to be executed, and why.
 
@@ -58,12 +64,10 @@ class Plan:
 
     def command(self) -> str:
         """As one would type it."""
-        import shlex
-
         prefix = (
             ["env", *(f"{name}={value}" for name, value in self.variables.items())] if self.variables else []
         )
-        return shlex.join([*prefix, *self.words])
+        return " ".join(map(_quoted, [*prefix, *self.words]))
 
     def as_json(self, warnings: List[str]) -> str:
         """For scripts. warnings: those that came before the plan."""
@@ -160,10 +164,12 @@ def _doubts(programs: List[Program]) -> List[str]:
                 f"'{program.name}' has MPI functions of its own linked in (a profiler?); calls that these hand to"
                 " PMPI_* do not reach Tutti"
             )
-        elif program.abi is None and program.architecture is None:
+        elif program.abi is None and "cannot be read" in program.reason:
             doubts.append(f"{program.reason}, so its MPI is not known; Tutti looks for it when it runs")
         elif program.abi is None and program.reason == "linked statically":
-            doubts.append(f"'{program.name}' is linked statically: Tutti does nothing in it, only in what it starts")
+            doubts.append(
+                f"'{program.name}' is linked statically: Tutti does nothing in it, only in what it starts"
+            )
         elif program.abi is None and not program.opaque:
             doubts.append(
                 f"'{program.name}' has no MPI among the libraries it needs: Tutti does nothing in it, unless it loads or"
@@ -193,7 +199,9 @@ def _by_environment(
     runtimes = [path for program in programs for path in program.sanitizers]
     variables = {**values, "LD_PRELOAD": preload_of(library.path, runtimes, env.get("LD_PRELOAD"))}
     if not programs:
-        for name, value in for_daemons({"LD_PRELOAD": variables["LD_PRELOAD"], **_passed(values, env)}).items():
+        for name, value in for_daemons(
+            {"LD_PRELOAD": variables["LD_PRELOAD"], **_passed(values, env)}
+        ).items():
             if name not in env:
                 variables[name] = value
         variables[OPTIONS] = behind_others(env)
@@ -217,14 +225,20 @@ def _plan_single(
     sealed = next((reason for reason in map(seals, _tails(words, at)) if reason), None)
     doubts = [f"{sealed}: what it starts runs without Tutti"] if sealed else _doubts([program])
     if at == 0 and not program.opaque and program.abi:
-        return _by_environment(words, library, values, env, [*notes, "no launcher: one rank"], doubts, (program,))
+        return _by_environment(
+            words, library, values, env, [*notes, "no launcher: one rank"], doubts, (program,)
+        )
     notes.append("no launcher: handed down to all that is started, by the environment")
     return _by_environment(words, library, values, env, notes, doubts)
 
 
 def _tails(words: List[str], last: int) -> List[List[str]]:
     """The command line of each program in it, up to the one at `last`."""
-    return [words[start:] for start in range(last + 1) if start == 0 or start == last or starts_others(words[start])]
+    return [
+        words[start:]
+        for start in range(last + 1)
+        if start == 0 or start == last or starts_others(words[start])
+    ]
 
 
 # --- with a launcher -------------------------------------------------------------------------------------------------
@@ -241,7 +255,7 @@ def _programs(contexts: List[Context], env: Mapping[str, str], doubts: List[str]
         try:
             program = inspect_program(words[at], where, context.value_of("wdir", "wd", "chdir", "D"))
             # What stands before it gets the variables first, and no sanitizer should be put into that.
-            programs.append(program._replace(opaque=True) if at else program)
+            programs.append(program.with_changes(opaque=True) if at else program)
         except UserError as error:
             doubts.append(f"{error}; the launcher may know better")
             programs.append(None)
@@ -289,7 +303,9 @@ def _plan_launcher(
     notes.append(f"library: {library.path}")
     passed = _passed(values, env)
     variables = dict(values)
-    if any(program is None or program.by_shell or (program.opaque and program.sanitizers) for program in found):
+    if any(
+        program is None or program.by_shell or (program.opaque and program.sanitizers) for program in found
+    ):
         variables[OPTIONS] = passed[OPTIONS] = behind_others(env)
     runtimes = [() if program is None or program.opaque else program.sanitizers for program in found]
     preload = Preload(library.path, runtimes, env.get("LD_PRELOAD"))
@@ -306,7 +322,9 @@ def _launched(
         launcher = (None if exact else glimpse(words[at])) or recognise(words[at])
         return _plan_launcher(words, at, launcher, library, values, env)
     except UserError as error:
-        doubts = [f"{error}; what '{words[at]}' starts inherits Tutti by its environment, if it hands that on"]
+        doubts = [
+            f"{error}; what '{words[at]}' starts inherits Tutti by its environment, if it hands that on"
+        ]
         if only_asks(words[at + 1 :]):
             doubts = []
         return _by_environment(words, library, values, env, [], doubts)
@@ -352,8 +370,11 @@ def make_plan(
 
 def _as_before_python(variables: Dict[str, str]) -> None:
     """Undoes what the interpreter has changed for itself, and a program would inherit."""
-    for name in ("SIGPIPE", "SIGXFSZ"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    # The module signal takes ten times as long to load as this one, which is most of it.
+    from _signal import SIG_DFL, SIGPIPE, SIGXFSZ, signal
+
+    for number in (SIGPIPE, SIGXFSZ):
+        signal(number, SIG_DFL)
     if variables.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
         try:
             with open("/proc/self/environ", "rb") as file:

@@ -6,14 +6,21 @@ from __future__ import annotations
 import os
 import sys
 
+from tutti import places
 from tutti.errors import UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import Dict, List, Optional
+    from typing import Dict, Iterable, List, Optional
 
 #: Options without a value and with one, and the name of each in Options.
-FLAGS = {"--verbose": "verbose", "-v": "verbose", "--dry-run": "dry_run", "--json": "as_json", "--explain": "explain"}
+FLAGS = {
+    "--verbose": "verbose",
+    "-v": "verbose",
+    "--dry-run": "dry_run",
+    "--json": "as_json",
+    "--explain": "explain",
+}
 VALUES = {"--library": "library", "--set": "settings", "-s": "settings"}
 
 
@@ -60,15 +67,27 @@ def read(words: List[str]) -> Optional[Options]:
     return options if options.words else None
 
 
+def _documented(names: Iterable[str]) -> bool:
+    """Are these settings on the reference page, which is read more quickly than the library is asked?"""
+    try:
+        with open(os.path.join(places.ROOT, "docs", "settings.md"), encoding="utf-8") as file:
+            page = file.read()
+    except OSError:
+        return False
+    return all(f"| `{name}` |" in page for name in names)
+
+
 def _settings(options: Options, warnings: List[str]) -> Dict[str, str]:
     from tutti.run import parse_settings
 
     values: Dict[str, str] = {}
     if options.settings:
-        from tutti.settings import all_settings
+        values, _ = parse_settings(options.settings, [])
+        if not _documented(values):
+            from tutti.settings import all_settings
 
-        values, more = parse_settings(options.settings, all_settings())
-        warnings += more
+            values, more = parse_settings(options.settings, all_settings())
+            warnings += more
     return {**({"TUTTI_EXPLAIN": "1"} if options.explain else {}), **values}
 
 

@@ -31,8 +31,8 @@ _STARTERS = frozenset(
 _SEALED = frozenset("sudo su doas runuser pkexec ssh rsh docker podman nerdctl kubectl chroot".split())
 
 
-def _is_python(base: str) -> bool:
-    return base.rstrip("0123456789.") in ("python", "pypy", "pypy3")
+def is_python(word: str) -> bool:
+    return os.path.basename(word).rstrip("0123456789.") in ("python", "pypy")
 
 
 def is_wrapper(word: str) -> bool:
@@ -43,12 +43,7 @@ def is_wrapper(word: str) -> bool:
 def starts_others(word: str) -> bool:
     """Is it in the nature of a program of this name to start or to load others?"""
     base = os.path.basename(word)
-    return base in _WRAPPERS or base in _STARTERS or _is_python(base)
-
-
-def is_shell_like(word: str) -> bool:
-    """As starts_others, but not Python, whose programs the launcher starts as they are."""
-    return starts_others(word) and not _is_python(os.path.basename(word))
+    return base in _WRAPPERS or base in _STARTERS or is_python(base)
 
 
 def seals(words: List[str]) -> Optional[str]:
