@@ -14,7 +14,7 @@ from tutti.wrappers import is_python, starts_others
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import List, Mapping, Optional
+    from typing import Any, ClassVar, Dict, List, Mapping, Optional
 
 #: The ABIs there is a library for, and what they are called in messages.
 ABI_NAMES = {
@@ -42,7 +42,8 @@ _FORTRAN_INIT = (
 )  # fmt: skip
 #: Their libraries are many and need no MPI and no sanitizer.
 _OF_THE_SYSTEM = (
-    "libc", "libm", "libpthread", "libdl", "librt", "libgcc_s", "libstdc++", "libgfortran", "libquadmath", "ld-linux-x86-64",
+    "libc", "libm", "libpthread", "libdl", "librt", "libgcc_s", "libstdc++", "libgfortran", "libquadmath",
+    "ld-linux-x86-64",
 )  # fmt: skip
 _MAX_SHEBANGS = 4
 
@@ -73,7 +74,7 @@ class Program(Record):
     wraps_mpi: it brings its own MPI_Init in front of a shared MPI: a profiler linked in.
     obstacle: why LD_PRELOAD cannot reach its MPI, None if nothing is in the way.
     fortran: the library through which alone it calls MPI, if that one calls PMPI_ functions itself.
-    sanitizers: the runtime libraries of its sanitizers, as the loader finds them. built_in: what is linked in statically.
+    sanitizers: the runtime libraries of its sanitizers, as the loader finds them. built_in: one that is linked in.
     opaque: it may start or load anything: a script, an interpreter, a wrapper, or a file that cannot be read.
     by_shell: it is opaque, and what it starts may be any program, rather than one of Python's.
     """
@@ -82,7 +83,7 @@ class Program(Record):
         "name", "path", "abi", "reason", "architecture", "wraps_mpi", "obstacle", "fortran", "sanitizers", "built_in",
         "opaque", "by_shell",
     )  # fmt: skip
-    DEFAULTS = {
+    DEFAULTS: ClassVar[Dict[str, Any]] = {
         "architecture": None, "wraps_mpi": False, "obstacle": None, "fortran": None, "sanitizers": (), "built_in": None,
         "opaque": False, "by_shell": False,
     }  # fmt: skip

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Tuple
+    from typing import Any, ClassVar, Dict, Tuple
 
 
 class Record:
-    """A subclass names its FIELDS, in the order in which they may be given, and DEFAULTS for some. Nothing changes them."""
+    """A subclass names its FIELDS, in the order in which they may be given, and DEFAULTS for some.
 
-    FIELDS: Tuple[str, ...] = ()
-    DEFAULTS: Dict[str, Any] = {}
+    Nothing changes them afterwards.
+    """
+
+    FIELDS: ClassVar[Tuple[str, ...]] = ()
+    DEFAULTS: ClassVar[Dict[str, Any]] = {}
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = {**self.DEFAULTS, **dict(zip(self.FIELDS, values)), **named}

@@ -172,8 +172,8 @@ def _doubts(programs: List[Program]) -> List[str]:
             )
         elif program.abi is None and not program.opaque:
             doubts.append(
-                f"'{program.name}' has no MPI among the libraries it needs: Tutti does nothing in it, unless it loads or"
-                " starts something that has"
+                f"'{program.name}' has no MPI among the libraries it needs: Tutti does nothing in it, unless it loads"
+                " or starts something that has"
             )
     return doubts
 
@@ -274,7 +274,7 @@ def _mismatch(programs: List[Program], launcher: Launcher, word: str) -> Optiona
     if telling and not launcher.starts(telling[0].abi) and not recognise(word).starts(telling[0].abi):
         return (
             f"'{telling[0].name}' was built for {ABI_NAMES[telling[0].abi]} ({telling[0].reason}), but '{word}' is the"
-            f" launcher of {launcher.title}, which starts it as so many single ranks if at all; use the mpirun of its own MPI"
+            f" launcher of {launcher.title}, which starts it as so many single ranks if at all (use its own mpirun)"
         )
     return None
 
@@ -339,8 +339,9 @@ def make_plan(
 ) -> Plan:
     """Decides what to execute for `words`, the user's own command line.
 
-    library: to preload instead of Tutti's own. values: TUTTI_* variables to add. exact: ask launchers for their versions,
-    which are shown only. Raises UserError if the library that was named cannot be used, or there is no such program.
+    library: to preload instead of Tutti's own. values: TUTTI_* variables to add. exact: ask launchers for their
+    versions, which are only shown. Raises UserError if the library that was named cannot be used, or there is no such
+    program.
     """
     if not words:
         raise UserError("nothing to run; try: tutti run mpirun -n 4 ./app")

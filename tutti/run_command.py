@@ -1,5 +1,8 @@
-"""The command line of `tutti run`, read without the packages that the other commands use: these take longer to load than a
-launcher to start. The options are declared, with their help, in tutti/cli.py; what is not plain is left to that."""
+"""The command line of `tutti run`, read without the packages that the other commands use, as those take longer to load
+than a launcher to start.
+
+The options are declared, with their help, in tutti/cli.py; what is not plain is left to that.
+"""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ def _is_ours(entry: str, library: str) -> bool:
 def preload_of(library: str, runtimes: Iterable[str], theirs: Optional[str]) -> str:
     """LD_PRELOAD with our library in it.
 
-    runtimes: of the program's sanitizers. theirs: the user's own LD_PRELOAD, whose order is kept. A sanitizer comes first,
-    ours right after it, or as the first of all; what the user has there already is not named twice.
+    runtimes: of the program's sanitizers. theirs: the user's own LD_PRELOAD, whose order is kept. A sanitizer comes
+    first, ours right after it, or as the first of all; what the user has there already is not named twice.
     """
     entries = [part for part in (theirs or "").replace(" ", ":").split(":") if part]
     entries = [part for part in entries if not _is_ours(part, library)]

@@ -13,17 +13,18 @@ if TYPE_CHECKING:  # `tutti run` waits for every import
 #: They start the program that their own command line names, as words of it.
 _WRAPPERS = frozenset(
     """
-    env time timeout nice ionice nohup setsid stdbuf unbuffer numactl numad taskset chrt setarch setpriv prlimit hwloc-bind
-    valgrind gdb cgdb lldb strace ltrace perf vtune amplxe-cl likwid-pin likwid-perfctr rr catchsegv eatmydata
+    env time timeout nice ionice nohup setsid stdbuf unbuffer numactl numad taskset chrt setarch setpriv prlimit
+    hwloc-bind valgrind gdb cgdb lldb strace ltrace perf vtune amplxe-cl likwid-pin likwid-perfctr rr catchsegv
+    eatmydata
     """.split()
 )
 
 #: They start what stands in a file, in one word, or what they decide.
 _STARTERS = frozenset(
     """
-    sh bash dash zsh ksh mksh fish csh tcsh busybox make gmake ninja ctest cmake pytest tox nox xargs parallel watch script
-    hyperfine perl ruby lua julia R Rscript octave matlab node java tclsh expect awk gawk sbatch salloc qsub bsub flux
-    snakemake nextflow reframe jupyter ipython screen tmux tutti
+    sh bash dash zsh ksh mksh fish csh tcsh busybox make gmake ninja ctest cmake pytest tox nox xargs parallel watch
+    script hyperfine perl ruby lua julia R Rscript octave matlab node java tclsh expect awk gawk sbatch salloc qsub
+    bsub flux snakemake nextflow reframe jupyter ipython screen tmux tutti
     """.split()
 )
 
