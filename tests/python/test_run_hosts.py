@@ -180,3 +180,46 @@ def test_the_launcher_says_nothing_else_under_tutti(kit, host):
     line = " ".join([*host.launch_words(2), "sh", "-c", "'echo here'"])
     done = run(host, "bash", "-c", line)
     assert (done.returncode, done.stdout, done.stderr) == (0, "here\nhere\n", "")
+
+
+FORTRAN = r"""
+#include <mpi.h>
+#include <stdio.h>
+void mpi_init_(int*);
+void mpi_finalize_(int*);
+void mpi_allreduce_(void*, void*, int*, int*, int*, int*, int*);
+int main(void) {
+  int error, count = 1, one = 1, sum = 0;
+  mpi_init_(&error);
+  int type = MPI_Type_c2f(MPI_INT), operator = MPI_Op_c2f(MPI_SUM), world = MPI_Comm_c2f(MPI_COMM_WORLD);
+  mpi_allreduce_(&one, &sum, &count, &type, &operator, &world, &error);
+  printf("sum %d\n", sum);
+  mpi_finalize_(&error);
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "host", [host for host in HOSTS if host.values[0].name in ("intel", "openmpi-debian")]
+)
+def test_what_fortran_compilers_call_is_reached_or_said_not_to_be(kit, host):
+    """Of the MPIs here these two have Fortran's functions; C that calls them needs no Fortran compiler."""
+    source = kit.folder / f"fortran-{host.name}.c"
+    source.write_text(FORTRAN)
+    program = source.with_suffix("")
+    wrapper = "mpicc.openmpi" if host.name == "openmpi-debian" else "mpicc"
+    folder = host.mpirun.parent.parent / "lib"
+    binding = (
+        ["-lmpi_mpifh"] if host.abi == "openmpi" else ["-L", folder, folder / "libmpifort.so.12", "-lmpi"]
+    )
+    words = [host.mpirun.parent / wrapper, "-o", program, source, f"-Wl,-rpath,{folder}", *binding]
+    subprocess.run([str(word) for word in words], check=True, env={**os.environ, **host.environment()})
+    # The binding finds its MPI by this only.
+    path = {"LD_LIBRARY_PATH": str(folder)} if host.name == "intel" else {}
+    done = run(host, *host.launch_words(2), program, **path)
+    assert (done.returncode, done.stdout.count("sum 2")) == (0, 2), done.stderr
+    said = "calls MPI from Fortran alone" in done.stderr
+    assert carried_out(done) != said
+    if host.name == "intel":
+        assert not said
