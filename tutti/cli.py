@@ -109,7 +109,7 @@ def run(
     ),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Say what was found and what is executed."),
     library: Optional[Path] = typer.Option(
-        None, "--library", help="Preload this library, not the one that fits."
+        None, "--library", help="Preload this library instead of Tutti's own."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the command instead of executing it."),
     as_json: bool = typer.Option(

@@ -386,6 +386,21 @@ def _as_before_python(variables: Dict[str, str]) -> None:
             del variables["LC_CTYPE"]
 
 
+def make_certain_plan(
+    words: List[str],
+    library: Optional[str | os.PathLike[str]],
+    values: Dict[str, str],
+    environment: Mapping[str, str],
+) -> Plan:
+    """As make_plan, for those who measure: raises UserError where the ranks would run without Tutti."""
+    plan = make_plan(words, library, values, environment)
+    if plan.reach != RANKS:
+        raise UserError(
+            plan.warnings[0] if plan.warnings else f"Tutti does not reach the ranks of '{words[0]}'"
+        )
+    return plan
+
+
 def execute(plan: Plan) -> None:
     """Becomes the command, so that signals and the exit status are its own. Returns only by an exception."""
     path = find_program(plan.words[0], os.environ)

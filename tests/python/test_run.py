@@ -14,9 +14,10 @@ import typer.main
 
 from tutti import places
 from tutti.cli import app
+from tutti.errors import UserError
 from tutti.hosts import all_hosts
 from tutti.program import inspect_program
-from tutti.run import RANKS, Plan, make_plan, parse_settings
+from tutti.run import RANKS, Plan, make_certain_plan, make_plan, parse_settings
 from tutti.run_command import FLAGS, VALUES, read
 from tutti.settings import Setting
 
@@ -161,6 +162,12 @@ def test_no_library_is_no_reason_not_to_start(launchers, apps):
         done = make_plan([launchers["mpich"], str(apps["mpich"])], None, {}, os.environ)
     assert done.words == [launchers["mpich"], str(apps["mpich"])]
     assert done.warnings == ["the library is not built (./dev setup && ./dev build): run without Tutti"]
+
+
+def test_who_measures_does_not_measure_without_tutti(launchers, apps, preload):
+    with pytest.raises(UserError, match="linked in statically"):
+        make_certain_plan([launchers["mpich"], str(apps["static_mpi"])], preload, {}, os.environ)
+    assert make_certain_plan([launchers["mpich"], str(apps["mpich"])], preload, {}, os.environ).reach == RANKS
 
 
 def test_python_programs_are_nothing_unusual(tutti, launchers, preload):
