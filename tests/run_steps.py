@@ -195,6 +195,7 @@ def steps(full: bool) -> List[Step]:
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 300),
     ]
     hosts = host_names()
+    found.append(Step("preload", ["tests/preload/run"], 600))
     found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:

@@ -17,7 +17,7 @@ from tutti.machine import Machine
 from tutti.program import ABI_NAMES, abi_of_library
 
 #: A rank that says which LD_PRELOAD it got, and whether the loader has followed it.
-_RANK = 'echo "tutti-doctor: preload=$LD_PRELOAD"; while read -r line; do case $line in *libtutti-*) ' + (
+_RANK = 'echo "tutti-doctor: preload=$LD_PRELOAD"; while read -r line; do case $line in *libtutti*) ' + (
     "echo tutti-doctor: loaded; break;; esac; done < /proc/self/maps"
 )
 _RANK_SECONDS = 30.0

@@ -10,7 +10,7 @@ from rich.table import Table
 from tutti import __version__
 from tutti.doctor_hosts import Hosts, library_of
 from tutti.doctor_mechanisms import mechanisms
-from tutti.library import find_library, find_tool, printed_json
+from tutti.library import find_library, find_part, find_tool, printed_json
 from tutti.machine import Machine
 from tutti.nearest import nearest
 from tutti.program import ABI_NAMES
@@ -95,7 +95,7 @@ def collect(machine: Optional[Machine] = None) -> Dict[str, Any]:
         "schema": SCHEMA,
         "version": __version__,
         "build": _output("tutti-build"),
-        "libraries": {abi: str(find_library(abi) or "") for abi in ABI_NAMES},
+        "libraries": {abi: str(find_part(abi) or "") for abi in ABI_NAMES},
         "tools": {name: str(find_tool(name, folder) or "") for name, (folder, _) in TOOLS.items()},
         "hosts": _host_rows(machine),
         "mechanisms": mechanisms(machine),

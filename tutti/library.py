@@ -17,23 +17,47 @@ def _candidates(in_build: str, in_prefix: str) -> List[Path]:
     return [Path(path) for path in places.candidates(in_build, in_prefix)]
 
 
-def find_library(abi: str) -> Optional[Path]:
-    """The interposed library for a key of ABI_NAMES, or None if it has not been built."""
-    name = f"libtutti-{abi}.so"
+#: What is preloaded, whatever the MPI. It loads the part for the MPI that it finds in the process.
+PRELOAD = "libtutti.so"
+
+
+def _find_shared(name: str) -> Optional[Path]:
     for path in _candidates(f"src/mpi/{name}", f"lib/tutti/{name}"):
         if path.is_file():
             return path
     return None
 
 
+def find_preload() -> Optional[Path]:
+    """The library to preload, or None if it has not been built."""
+    return _find_shared(PRELOAD)
+
+
+def preload_library() -> Path:
+    """As find_preload; raises UserError that says how to get it."""
+    path = find_preload()
+    if path is None:
+        raise UserError(f"{PRELOAD} is not built; run ./dev setup && ./dev build")
+    return path
+
+
+def find_part(abi: str) -> Optional[Path]:
+    """The part of the library for a key of ABI_NAMES, or None if it has not been built."""
+    return _find_shared(f"libtutti-{abi}.so")
+
+
+def find_library(abi: str) -> Optional[Path]:
+    """The library to preload into programs of a key of ABI_NAMES, or None if it or its part has not been built."""
+    return find_preload() if find_part(abi) else None
+
+
 def library_for(abi: str) -> Path:
     """As find_library; raises UserError that says how to get it."""
-    path = find_library(abi)
-    if path is None:
+    if find_part(abi) is None:
         raise UserError(
             f"no library for {ABI_NAMES[abi]}: libtutti-{abi}.so is not built; run ./dev setup && ./dev build"
         )
-    return path
+    return preload_library()
 
 
 def find_tool(name: str, folder: str) -> Optional[Path]:

@@ -1,14 +1,9 @@
-# The allocator under the window.
-target_link_libraries(tutti_memory PRIVATE tutti_mimalloc)
-
-# The window and the interposed malloc alone, without any MPI: what tests/window preloads.
-if(NOT TUTTI_SANITIZE)
-  add_library(tutti_window_only SHARED
-    ${CMAKE_SOURCE_DIR}/src/mpi/process_window.cpp ${CMAKE_SOURCE_DIR}/src/mpi/preload_malloc.cpp
-    ${CMAKE_SOURCE_DIR}/src/mpi/preload_fork.cpp ${CMAKE_SOURCE_DIR}/src/mpi/preload_unmap.cpp)
-  target_link_libraries(tutti_window_only PRIVATE tutti_memory ${CMAKE_DL_LIBS})
-  # Never unloaded: memory that it handed out may be freed at the very end of the process.
-  target_link_options(tutti_window_only PRIVATE -Wl,-z,nodelete -Wl,--no-undefined)
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/mpi/preload_malloc.cpp PROPERTIES COMPILE_OPTIONS "-fno-builtin")
-  tutti_warnings(tutti_window_only)
-endif()
+# The window with the allocator under it is apart. Their state exists once in a process, in libtutti.so, which others ask.
+get_target_property(memory_sources tutti_memory SOURCES)
+set(window_sources ${memory_sources})
+list(FILTER memory_sources EXCLUDE REGEX "/window[^/]*$")
+list(FILTER window_sources INCLUDE REGEX "/window[^/]*$")
+set_target_properties(tutti_memory PROPERTIES SOURCES "${memory_sources}")
+add_library(tutti_window OBJECT ${window_sources})
+target_link_libraries(tutti_window PUBLIC tutti_memory tutti_mimalloc)
+tutti_warnings(tutti_window)

@@ -39,7 +39,7 @@ struct WindowStatistics {
   std::size_t resident_bytes = 0;  ///< memory that the window holds now (pages of the memfd)
 };
 
-class Window {
+class __attribute__((visibility("default"))) Window {
  public:
   /// Makes and maps a window. On failure returns nullptr and says in `reason` what was tried and what
   /// happened; the program goes on without a window. At most 64 windows exist at a time in one process.
@@ -129,6 +129,6 @@ class Window {
 /// Says that a mapping of somebody else's shared memory (a peer's window, an arena) must not exist in
 /// children of this process, so that they cannot write to it. Call it once, right after mapping. False (errno
 /// set) if the kernel refuses.
-bool keep_from_children(void* address, std::size_t bytes) noexcept;
+__attribute__((visibility("default"))) bool keep_from_children(void* address, std::size_t bytes) noexcept;
 
 }  // namespace tutti::memory

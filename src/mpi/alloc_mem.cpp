@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "mpi/communicators.h"
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 namespace tutti::mpi {
 

@@ -13,7 +13,8 @@ constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 }  // namespace
 
 UserBlocks::Scratch& UserBlocks::scratch_of(Role role) {
-  static thread_local Scratch scratch[2];
+  // Apart, since there is little room for what each thread has of a library that is loaded late.
+  static thread_local const std::unique_ptr<Scratch[]> scratch(new Scratch[2]);
   return scratch[role == Role::receive ? 1 : 0];
 }
 

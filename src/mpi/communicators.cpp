@@ -8,9 +8,9 @@
 
 #include "mpi/datatypes.h"
 #include "mpi/peer_watch.h"
-#include "mpi/preload_unmap.h"
 #include "mpi/waiting.h"
 #include "mpi/xpmem_setup.h"
+#include "preload/unmap.h"
 
 namespace tutti::mpi {
 
@@ -194,7 +194,8 @@ void stop() {
 Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* state = state_of(communicator, true);
-  if (memory::unmapping::watched()) memory::unmapping::watch_stack_of_this_thread();
+  if (the_job->node.exposures) [[unlikely]]
+    memory::unmapping::watch_stack_of_this_thread();
   return state && !state->revoked ? state->collectives.get() : nullptr;
 }
 

@@ -104,14 +104,7 @@ std::string name_of(const void* function) {
   const char* found = "";
 #define TUTTI_MEMBER(name) \
   if (function == &next.name) found = #name;
-  TUTTI_INTERPOSED_FUNCTIONS(TUTTI_MEMBER)
-  TUTTI_INTERPOSED_LARGE(TUTTI_MEMBER)
-  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER)
-#if TUTTI_HAS_LARGE_COUNTS
-#define TUTTI_MEMBER_LARGE(name) TUTTI_MEMBER(name##_c)
-  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER_LARGE)
-#undef TUTTI_MEMBER_LARGE
-#endif
+  TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
   std::string name = found;
   if (name.ends_with("_c")) name.resize(name.size() - 2);

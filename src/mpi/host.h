@@ -1,8 +1,8 @@
-// The host MPI, found at run time: the library is preloaded into processes that may have no MPI at all, or load it
-// later (Python), so nothing of it is referred to at link time.
+// The host MPI, found at run time (src/preload/): nothing of it is referred to at link time.
 #pragma once
 
 #include "mpi/mpi_header.h"
+#include "preload/functions.h"
 
 // Every function of the host that the library calls. PMPI_ is the host's own; for the interposed ones `next` is the
 // definition that comes after ours, so that other tools still see the call.
@@ -19,37 +19,7 @@
 // clang-format on
 
 /// Those that hosts have since MPI 4.
-#if TUTTI_HAS_LARGE_COUNTS
 #define TUTTI_HOST_LARGE(X) X(Pack_c) X(Unpack_c)
-#else
-#define TUTTI_HOST_LARGE(X)
-#endif
-
-// clang-format off
-#define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
-  X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
-  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
-  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
-  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
-// clang-format on
-
-/// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has
-/// them.
-// clang-format off
-#define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
-  X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
-  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
-// clang-format on
-
-#if TUTTI_HAS_LARGE_COUNTS
-// clang-format off
-#define TUTTI_INTERPOSED_LARGE(X)                                                                                 \
-  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Comm_create_from_group) X(Reduce_scatter_c) X(Reduce_scatter_block_c)   \
-  X(Scan_c) X(Exscan_c) X(Reduce_local_c)
-// clang-format on
-#else
-#define TUTTI_INTERPOSED_LARGE(X)
-#endif
 
 namespace tutti::mpi {
 
@@ -62,26 +32,18 @@ struct Host {
 
 struct Next {
 #define TUTTI_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
-  TUTTI_INTERPOSED_FUNCTIONS(TUTTI_MEMBER)
-  TUTTI_INTERPOSED_LARGE(TUTTI_MEMBER)
-  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER)
-#if TUTTI_HAS_LARGE_COUNTS
-#define TUTTI_MEMBER_LARGE(name) TUTTI_MEMBER(name##_c)
-  TUTTI_INTERPOSED_BLOCKS(TUTTI_MEMBER_LARGE)
-#undef TUTTI_MEMBER_LARGE
-#endif
+  TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
 };
 
-/// Filled by resolve(); the members of functions that this host lacks stay null.
+/// There before any of our functions is called; the members of functions that this host lacks stay null.
 extern Host host;
 extern Next next;
 
 /// An extension that not every host has, nor declares in mpi.h; null without it.
 extern int (*comm_revoke)(MPI_Comm);
 
-/// Finds the host MPI in this process. Called at the head of every interposed function that may come first. Ends the
-/// process with a message if there is none, since the call could not go anywhere.
+/// Fills them. Called once, when this part is loaded for the process's MPI.
 void resolve();
 /// The address of a symbol of the host, or null: for handles that are objects (Open MPI).
 void* host_symbol(const char* name);

@@ -91,7 +91,6 @@ using namespace tutti;
 using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
-  mpi::resolve();
   mpi::announce();
   const int code = next.Init(argc, argv);
   if (code == MPI_SUCCESS) mpi::start();
@@ -99,7 +98,6 @@ TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
 }
 
 TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  mpi::resolve();
   mpi::announce();
   const int code = next.Init_thread(argc, argv, required, provided);
   if (code == MPI_SUCCESS) mpi::start();
@@ -107,96 +105,79 @@ TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 }
 
 TUTTI_EXPORT int MPI_Finalize() {
-  mpi::resolve();
   mpi::stop();
   return next.Finalize();
 }
 
 TUTTI_EXPORT int MPI_Abort(MPI_Comm comm, int code) {
   mpi::PeerWatch::leave();
-  mpi::resolve();
   return next.Abort(comm, code);
 }
 
 TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   if (mpi::allocate_from_window(size, info, static_cast<void**>(baseptr))) return MPI_SUCCESS;
-  mpi::resolve();
   return next.Alloc_mem(size, info, baseptr);
 }
 
 TUTTI_EXPORT int MPI_Free_mem(void* base) {
   if (mpi::release_to_window(base)) return MPI_SUCCESS;
-  mpi::resolve();
   return next.Free_mem(base);
 }
 
 /// MPICH looks whether the origins have completed before it takes what has arrived. In a collective of its own it would
 /// have taken it, and programs that met the origins in one rely on that.
 TUTTI_EXPORT int MPI_Win_test(MPI_Win win, int* flag) {
-  mpi::resolve();
   const int code = next.Win_test(win, flag);
   return code == MPI_SUCCESS && mpi::job() && flag && !*flag ? next.Win_test(win, flag) : code;
 }
 
 TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
-  mpi::resolve();
-  if (!mpi::comm_revoke) return MPI_ERR_UNSUPPORTED_OPERATION;
   const int code = mpi::comm_revoke(comm);
   if (code == MPI_SUCCESS) mpi::revoke(comm);
   return code;
 }
 
 TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_create(comm, group, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_create_group(comm, group, tag, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
                                  MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
                                   MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
                                        const int destinations[], const int weights[], MPI_Info info, int reorder,
                                        MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm),
                    newcomm);
 }
@@ -205,14 +186,12 @@ TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, con
                                                 const int sourceweights[], int outdegree, const int destinations[],
                                                 const int destweights[], MPI_Info info, int reorder,
                                                 MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
                                                    destweights, info, reorder, newcomm),
                    newcomm);
 }
 
 TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Intercomm_merge(comm, high, newcomm), newcomm);
 }
 
@@ -234,10 +213,8 @@ TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MP
   return mpi::ours_or(mpi::allreduce_ours<int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
-#if TUTTI_HAS_LARGE_COUNTS
 TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
                                             MPI_Comm* newcomm) {
-  mpi::resolve();
   return mpi::made(next.Comm_create_from_group(group, tag, info, handler, newcomm), newcomm);
 }
 
@@ -254,4 +231,3 @@ TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count c
                                  MPI_Comm comm) {
   return mpi::ours_or(mpi::allreduce_ours<MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
 }
-#endif

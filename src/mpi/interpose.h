@@ -58,18 +58,14 @@ int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
 }
 
 /// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments
-/// as the host's function, of which the last is the communicator. `forward` is read after resolve(), which a call
-/// before MPI_Init needs.
+/// as the host's function, of which the last is the communicator.
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
   const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
   int code = MPI_SUCCESS;
   const bool done = guarded(communicator, code, [&] { return ours(arguments..., code); });
-  if (!done) {
-    resolve();
-    code = by_host(communicator, forward, arguments...);
-  }
+  if (!done) code = by_host(communicator, forward, arguments...);
   if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);
   if (!done) refusal = Refusal::arguments;

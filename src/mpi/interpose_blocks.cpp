@@ -292,7 +292,6 @@ TUTTI_EXPORT int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], cons
                       recvcounts, rdispls, recvtypes, comm);
 }
 
-#if TUTTI_HAS_LARGE_COUNTS
 TUTTI_EXPORT int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   return mpi::ours_or(mpi::scatter<MPI_Count>, next.Scatter_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
@@ -351,5 +350,3 @@ TUTTI_EXPORT int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts
   return mpi::ours_or(mpi::alltoallw<MPI_Count, MPI_Aint>, next.Alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes,
                       recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
-
-#endif

@@ -161,7 +161,6 @@ TUTTI_EXPORT int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcount
                       sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
-#if TUTTI_HAS_LARGE_COUNTS
 TUTTI_EXPORT int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                           void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   return mpi::ours_or(mpi::neighbor_allgather<MPI_Count>, next.Neighbor_allgather_c, sendbuf, sendcount, sendtype,
@@ -194,5 +193,3 @@ TUTTI_EXPORT int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count s
   return mpi::ours_or(mpi::neighbor_alltoallw<MPI_Count, MPI_Aint>, next.Neighbor_alltoallw_c, sendbuf, sendcounts,
                       sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
-
-#endif

@@ -16,6 +16,12 @@ void remember_call(Collectives& collectives, const ReductionCall& call) {
            call.count * type_info(call.datatype)->bytes);
 }
 
+/// Room for the elements of each rank, kept from call to call.
+std::vector<std::size_t>& counts_of_thread() {
+  static thread_local std::vector<std::size_t> counts;
+  return counts;
+}
+
 bool reduce_scatter_of(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code) {
   for (int rank = 0; rank < collectives.communicator().size(); ++rank) call.count += counts[rank];
   if (call.count == 0) return refuse(Refusal::nothing);
@@ -31,7 +37,7 @@ bool reduce_scatter_ours(const void* send, void* receive, const Count* receive_c
                          MPI_Op operation, MPI_Comm comm, int& code) {
   Collectives* collectives = collectives_of(comm);
   if (!collectives || !receive_counts) return false;
-  static thread_local std::vector<std::size_t> counts;
+  std::vector<std::size_t>& counts = counts_of_thread();
   counts.clear();
   for (int rank = 0; rank < collectives->communicator().size(); ++rank) {
     if (receive_counts[rank] < 0) return false;
@@ -46,7 +52,7 @@ bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_co
   if (receive_count <= 0) return refuse_count(receive_count, comm);
   Collectives* collectives = collectives_of(comm);
   if (!collectives) return false;
-  static thread_local std::vector<std::size_t> counts;
+  std::vector<std::size_t>& counts = counts_of_thread();
   counts.assign(static_cast<std::size_t>(collectives->communicator().size()), static_cast<std::size_t>(receive_count));
   return reduce_scatter_of(*collectives, {send, receive, 0, datatype, operation, comm}, counts.data(), code);
 }
@@ -69,7 +75,6 @@ int reduce_local_or(const void* in, void* inout, Count count, MPI_Datatype datat
   if (count > 0 && job() &&
       reduce_local({in, inout, static_cast<std::size_t>(count), datatype, operation, MPI_COMM_NULL}))
     return MPI_SUCCESS;
-  resolve();
   return forward(in, inout, count, datatype, operation);
 }
 
@@ -104,7 +109,6 @@ TUTTI_EXPORT int MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, 
   return reduce_local_or(inbuf, inoutbuf, count, datatype, op, next.Reduce_local);
 }
 
-#if TUTTI_HAS_LARGE_COUNTS
 TUTTI_EXPORT int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   return ours_or(reduce_scatter_ours<MPI_Count>, next.Reduce_scatter_c, sendbuf, recvbuf, recvcounts, datatype, op,
@@ -131,4 +135,3 @@ TUTTI_EXPORT int MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count
                                     MPI_Op op) {
   return reduce_local_or(inbuf, inoutbuf, count, datatype, op, next.Reduce_local_c);
 }
-#endif

@@ -56,23 +56,17 @@ int send_to_self(const void* from, MPI_Datatype from_type, void* to, MPI_Datatyp
 
 }  // namespace
 
-int pack_large(const void* from, MPI_Datatype datatype, std::byte* to, std::size_t bytes,
-               [[maybe_unused]] MPI_Comm communicator) {
-#if TUTTI_HAS_LARGE_COUNTS
+int pack_large(const void* from, MPI_Datatype datatype, std::byte* to, std::size_t bytes, MPI_Comm communicator) {
   MPI_Count position = 0;
   if (host.Pack_c) return host.Pack_c(from, 1, datatype, to, static_cast<MPI_Count>(bytes), &position, communicator);
-#endif
   const ManyBytes packed(bytes);
   return packed.code() != MPI_SUCCESS ? packed.code() : send_to_self(from, datatype, to, packed.type());
 }
 
-int unpack_large(const std::byte* from, std::size_t bytes, void* to, MPI_Datatype datatype,
-                 [[maybe_unused]] MPI_Comm communicator) {
-#if TUTTI_HAS_LARGE_COUNTS
+int unpack_large(const std::byte* from, std::size_t bytes, void* to, MPI_Datatype datatype, MPI_Comm communicator) {
   MPI_Count position = 0;
   if (host.Unpack_c)
     return host.Unpack_c(from, static_cast<MPI_Count>(bytes), &position, to, 1, datatype, communicator);
-#endif
   const ManyBytes packed(bytes);
   return packed.code() != MPI_SUCCESS ? packed.code() : send_to_self(from, packed.type(), to, datatype);
 }

@@ -12,11 +12,11 @@
 #include "mpi/node_machine.h"
 #include "mpi/offer.h"
 #include "mpi/peer_memory.h"
-#include "mpi/preload_unmap.h"
 #include "mpi/roll_call.h"
 #include "mpi/start_watch.h"
 #include "mpi/tables.h"
 #include "mpi/waiting.h"
+#include "preload/unmap.h"
 
 namespace tutti::mpi {
 
@@ -38,8 +38,8 @@ bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
   for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   log.set_quiet(false);
   log.warn(
-      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, linked "
-      "statically, or Fortran); every collective stays with the host MPI",
+      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, switched off, "
+      "linked statically, or Fortran); every collective stays with the host MPI",
       roll_call().local_ranks(), missing.size() > 1 ? "s" : "", ranks.c_str());
   return false;
 }

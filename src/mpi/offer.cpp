@@ -5,7 +5,7 @@
 #include "base/site_files.h"
 #include "mpi/mechanisms.h"
 #include "mpi/node_machine.h"
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 namespace tutti::mpi {
 

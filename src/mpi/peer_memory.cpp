@@ -13,7 +13,7 @@
 #include "mpi/arena_header.h"
 #include "mpi/host.h"
 #include "mpi/mechanisms.h"
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 namespace tutti::mpi {
 

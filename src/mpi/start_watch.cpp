@@ -28,7 +28,8 @@ void StartWatch::wait_and_tell() {
   if (ended_.wait_for(lock, patience_, [this] { return has_ended_; })) return;
   log_.warn(
       "rank %d has waited %g s in MPI_Init for the other ranks of MPI_COMM_WORLD: Tutti starts when all of them have "
-      "called MPI_Init through it. One that is not preloaded, linked statically or written in Fortran never does; then "
+      "called MPI_Init through it. One that is not preloaded, switched off, linked statically or written in Fortran "
+      "never does; then "
       "start all ranks without Tutti",
       log_.rank(), patience_.count());
 }

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "mpi/arena_header.h"
-#include "mpi/preload_unmap.h"
+#include "preload/unmap.h"
 
 namespace tutti::mpi {
 

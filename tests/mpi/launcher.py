@@ -7,20 +7,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_BUILD = REPOSITORY / "build" / "release"
-# Host MPI -> the interposed library for it.
-LIBRARIES = {
-    "mpich": "mpich",
-    "intel": "mpich",
-    "abi": "abi",
-    "openmpi": "openmpi",
-    "openmpi-debian": "openmpi",
-}
-HOSTS = list(LIBRARIES)
+HOSTS = ["mpich", "intel", "abi", "openmpi", "openmpi-debian"]
 
 
-def library_of(host, build):
-    """The path of the library that is preloaded for a host."""
-    return Path(build) / "src" / "mpi" / f"libtutti-{LIBRARIES[host]}.so"
+def library_of(build):
+    """The path of the library that is preloaded, whatever the host."""
+    return Path(build) / "src" / "mpi" / "libtutti.so"
 
 
 def mpi_root(build):

@@ -1,6 +1,6 @@
 /* What a program pays for the window; not a test. Run it with and without the preloaded library:
      cc -O2 tests/window/measure.c -o /tmp/measure
-     /tmp/measure;  PMI_RANK=0 LD_PRELOAD=build/release/src/libtutti_window_only.so /tmp/measure
+     /tmp/measure;  PMI_RANK=0 LD_PRELOAD=build/release/src/mpi/libtutti.so /tmp/measure
    Milliseconds of processor time, the median of 5. */
 #define _GNU_SOURCE
 #include <sys/mman.h>

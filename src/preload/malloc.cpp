@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "mpi/preload_unmap.h"
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
+#include "preload/unmap.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 

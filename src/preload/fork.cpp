@@ -12,7 +12,7 @@
 #include <cstring>
 #include <new>
 
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -55,12 +55,7 @@ std::size_t bytes_setting(const char* name, std::size_t fallback) {
 }
 
 bool switched_off() {
-  if (bytes_setting("TUTTI_WINDOW_SIZE", 0) == 1) return true;
-  const char* const enable = setting("TUTTI_ENABLE");
-  if (!enable) return false;
-  for (const char* no : {"0", "no", "false", "off"})
-    if (strcasecmp(enable, no) == 0) return true;
-  return false;
+  return bytes_setting("TUTTI_WINDOW_SIZE", 0) == 1 || switched_off_by_user();
 }
 
 /// Whether a launcher says that this process is a rank of an MPI job.
@@ -196,6 +191,21 @@ Window* start_process_window(const WindowOptions& options, std::string& reason) 
     }
     if (!reason.empty()) return nullptr;
   }
+}
+
+bool says_no(const char* text) noexcept {
+  for (const char* no : {"0", "no", "false", "off"})
+    if (strcasecmp(text, no) == 0) return true;
+  return false;
+}
+
+bool switched_off_by_user() noexcept {
+  const char* const enable = setting("TUTTI_ENABLE");
+  return enable && says_no(enable);
+}
+
+void serve_no_more() noexcept {
+  serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
 }
 
 std::size_t local_ranks() noexcept {

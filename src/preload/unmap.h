@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "memory/exposures.h"
+#include "preload/shared.h"
 
 namespace tutti::memory::unmapping {
 
@@ -17,7 +18,7 @@ inline bool watched() noexcept {
 }
 
 /// From now on, until it is called with nullptr. A call that is under way may still use the old one.
-void watch(Exposures* table);
+TUTTI_SHARED void watch(Exposures* table);
 
 /// The C library's free and realloc unmap without calling munmap by its name, so they are surrounded by these two.
 /// usable: what malloc_usable_size says of the block.
@@ -25,6 +26,6 @@ void before_release(const void* block, std::size_t usable) noexcept;
 void after_release() noexcept;
 
 /// To be called by a thread before it exposes something: its stack is emptied when it ends.
-void watch_stack_of_this_thread();
+TUTTI_SHARED void watch_stack_of_this_thread();
 
 }  // namespace tutti::memory::unmapping

@@ -1,6 +1,6 @@
 // The interposed functions that unmap, move or empty memory. They go on to the next definition in link order, so that
 // other libraries that watch these calls still see them.
-#include "mpi/preload_unmap.h"
+#include "preload/unmap.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -16,7 +16,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "mpi/process_window.h"
+#include "preload/process_window.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 

@@ -1,5 +1,5 @@
 // The window of this process, from which the interposed malloc serves large requests (see
-// preload_malloc.cpp).
+// malloc.cpp).
 #pragma once
 
 #include <atomic>
@@ -8,26 +8,37 @@
 #include <string>
 
 #include "memory/window.h"
+#include "preload/shared.h"
 
 namespace tutti::memory {
 
 /// The window of this process, or nullptr: not started yet, switched off, impossible, or this is a forked
 /// child of a rank. It lives until the process ends.
-Window* process_window() noexcept;
+TUTTI_SHARED Window* process_window() noexcept;
 
 /// Starts the window now, for instance at MPI_Init, unless it is there already (then it is returned as it is,
 /// whatever the options). nullptr and the reason if it cannot be: the user switched it off (TUTTI_ENABLE=0,
 /// TUTTI_WINDOW_SIZE=1), this is the child of a rank, or the system refuses. A reason together with a window
 /// is a restriction worth a line, such as a program that brings its own malloc: then only MPI_Alloc_mem can
 /// use the window.
-Window* start_process_window(const WindowOptions& options, std::string& reason);
+TUTTI_SHARED Window* start_process_window(const WindowOptions& options, std::string& reason);
 
 /// Options for this process's window: TUTTI_WINDOW_SIZE, and a size that leaves address space for every local
 /// rank to map the windows of all others. Nothing is printed about a bad value.
-WindowOptions process_window_options() noexcept;
+TUTTI_SHARED WindowOptions process_window_options() noexcept;
 
 /// How many ranks share this node, as far as a launcher says; otherwise one a hardware thread.
-std::size_t local_ranks() noexcept;
+TUTTI_SHARED std::size_t local_ranks() noexcept;
+
+/// Whether a setting of this text is off.
+bool says_no(const char* text) noexcept;
+
+/// Whether the user wants nothing of the library (TUTTI_ENABLE=0).
+bool switched_off_by_user() noexcept;
+
+/// From now on no request is served from the window, whose memory would be of no use: the process's MPI is left alone.
+/// What was allocated stays.
+void serve_no_more() noexcept;
 
 /// What the interposed functions look at in every call. Not for others.
 namespace serving {
@@ -48,7 +59,7 @@ inline bool owns(const void* block) noexcept {
 Window* window_for_request() noexcept;
 
 /// The window that `owns` spoke of, in a child too.
-Window* owner() noexcept;
+TUTTI_SHARED Window* owner() noexcept;
 
 }  // namespace serving
 

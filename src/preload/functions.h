@@ -1,0 +1,34 @@
+// The functions of MPI that libtutti.so takes over. One list: from it are made the stubs that programs call (stubs.S),
+// the table that a part for an ABI hands over (src/mpi/part.cpp), and the part's pointers to the host's own
+// (mpi/host.h). There is no C++ here, since the assembler reads it, too.
+#pragma once
+
+// clang-format off
+#define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
+  X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
+  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
+  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
+
+// Those of blocks (mpi/interpose_blocks.cpp, mpi/interpose_neighbors.cpp).
+#define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
+  X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+
+// Those that hosts have since MPI 4: from sessions, and with MPI_Count.
+#define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
+  X(Comm_create_from_group)                                                                                       \
+  X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
+  X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \
+  X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                    \
+  X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c)
+
+// All whose names begin with MPI_. Which of them a host has is seen at run time.
+#define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
+
+// Those whose names begin with MPIX_.
+#define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)
+
+// Our own, whose names begin with tutti_: for the benchmark and the tests.
+#define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)
+// clang-format on
