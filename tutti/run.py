@@ -119,14 +119,8 @@ class _Library:
         if any(character in path for character in ": "):
             raise UserError(f"the path '{path}' has a colon or a space in it, which LD_PRELOAD cannot hold")
 
-    def reaches_fortran(self, abi: str) -> bool:
-        """Does its part for this ABI replace the PMPI_ functions, too?"""
-        for path in (os.path.join(os.path.dirname(self.path), f"libtutti-{abi}.so"), self.path):
-            try:
-                return read_elf(path, ("PMPI_Init",), exported=True).symbols.get("PMPI_Init", False)
-            except (OSError, NotElf):
-                continue
-        return False
+    def replaces(self, function: str) -> bool:
+        return read_elf(self.path, (function,), exported=True).symbols.get(function, False)
 
 
 def _obstacle(program: Program, library: _Library) -> Optional[str]:
@@ -135,7 +129,7 @@ def _obstacle(program: Program, library: _Library) -> Optional[str]:
         return "it is for another kind of processor than Tutti"
     if program.obstacle:
         return program.obstacle
-    if program.fortran and not library.reaches_fortran(program.abi):
+    if program.fortran and not library.replaces("PMPI_Init"):
         return f"it calls MPI from Fortran alone, and {program.fortran} does not call what Tutti replaces"
     return None
 
