@@ -27,7 +27,7 @@ from tutti.wrappers import seals, started, starts_others
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
-    from typing import Dict, List, Mapping, Optional, Tuple
+    from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
     from tutti.settings import Setting
 
@@ -324,6 +324,15 @@ def _launched(
         return _by_environment(words, library, values, env, [], doubts)
 
 
+def _timed(words: List[str], plan_of: Callable[[List[str]], Plan]) -> Plan:
+    """For `time`, which is a word of the shell's where there is no program of that name."""
+    option = words[:1] if words[0] == "-p" else []
+    plan = plan_of(words[len(option) :])
+    inside = ["env", *(f"{name}={value}" for name, value in plan.variables.items())] if plan.variables else []
+    shell = ["bash", "-c", " ".join(["time", *option, '"$@"']), "time"]
+    return Plan([*shell, *inside, *plan.words], {}, plan.reach, plan.notes, plan.warnings)
+
+
 def make_plan(
     words: List[str],
     library: Optional[str | os.PathLike[str]],
@@ -339,6 +348,8 @@ def make_plan(
     """
     if not words:
         raise UserError("nothing to run; try: tutti run mpirun -n 4 ./app")
+    if words[0] == "time" and len(words) > 1 and find_program("time", environment) is None:
+        return _timed(words[1:], lambda rest: make_plan(rest, library, values, environment, exact))
     at = started(words, environment)
     if looks_like_launcher(words[0]):
         if find_program(words[0], environment) is None:

@@ -228,6 +228,23 @@ def test_a_launcher_behind_wrappers_gets_the_preload_for_its_ranks_only(tutti, l
     assert (done.returncode, done.stderr) == (7, "")
 
 
+@pytest.mark.parametrize("option", [[], ["-p"]])
+def test_the_time_of_shells_is_understood(tutti, kit, launchers, apps, preload, option):
+    """A program of that name may be missing, where a shell has a word of its own for it."""
+    for name in ("bash", "env", "sh"):
+        link = kit.folder / "few" / name
+        link.parent.mkdir(exist_ok=True)
+        if not link.exists():
+            link.symlink_to(shutil.which(name) or f"/bin/{name}")
+    environment = {**os.environ, "PATH": str(kit.folder / "few")}
+    words = ["-s", "WAIT=spin", "time", *option, launchers["openmpi"], "-n", "2", apps["openmpi"]]
+    done = tutti("run", "--library", preload, *words, env=environment)
+    assert done.returncode == 7
+    assert done.stdout.splitlines()[:2] == ["-x", f"LD_PRELOAD={preload}"]
+    assert "real" in done.stderr
+    assert ("\t" not in done.stderr) == bool(option)
+
+
 def test_a_launcher_in_a_script_starts_its_daemons_with_the_variables(tutti, preload):
     names = ("OMPI_MCA_orte_launch_agent", "PRTE_MCA_prte_launch_agent")
     show = "; ".join(f'echo "${name}"' for name in names)
