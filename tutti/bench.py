@@ -20,7 +20,7 @@ from tutti.children import child
 from tutti.errors import UserError
 from tutti.host_knobs import AS_IT_COMES, Knob, knobs_of
 from tutti.hosts import Host
-from tutti.run import make_plan
+from tutti.run import make_certain_plan
 
 #: Version of the JSON file's layout.
 SCHEMA = 1
@@ -171,7 +171,7 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     environment = {**os.environ, **run.host.environment(run.yielding), **run.knob.environment()}
     words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
     words += run.algorithm_words(options.algorithms, program)
-    plan = make_plan(words, run.host.library, options.variables, environment)
+    plan = make_certain_plan(words, run.host.library, options.variables, environment)
     cells = []
     for line in _lines(plan.words, {**environment, **plan.variables}, run.title):
         value = parse_line(line)

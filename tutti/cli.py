@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import click
 import typer
@@ -77,11 +77,28 @@ _RUN_EPILOG = """Examples:
 
     tutti run --explain mpirun -n 8 ./app
 
+    tutti run ./job.sh                                # a script that calls mpirun
+
+    tutti run bash -c "mpirun -n 8 ./app | tee log"
+
+    tutti run numactl -N 0 mpirun -n 8 ./app
+
+    tutti run mpirun -n 8 python3 app.py
+
+    tutti run python3 app.py                          # a single rank
+
+    tutti run mpirun -n 2 ./app-built-with-fsanitize  # its sanitizer comes first
+
+    tutti run mpirun -n 2 valgrind ./app
+
     tutti run --dry-run srun -n 64 ./app >> job.sh
 
     tutti run --dry-run --json mpirun -n 8 ./app | jq -r '.command | @sh'
 
-Exit status: that of the program; 2 if it cannot be started.
+What Tutti cannot reach runs without it, and a line says so. What starts other programs hands Tutti down to them by the
+environment.
+
+Exit status: that of the program; 2 if it cannot be started, or for a mistake in the options.
 """
 
 
@@ -92,7 +109,7 @@ def run(
     ),
     verbose: bool = typer.Option(False, "--verbose", "-v", help="Say what was found and what is executed."),
     library: Optional[Path] = typer.Option(
-        None, "--library", help="Preload this library, not the one that fits."
+        None, "--library", help="Preload this library instead of Tutti's own."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Print the command instead of executing it."),
     as_json: bool = typer.Option(
@@ -110,28 +127,13 @@ def run(
     ),
 ) -> None:
     """Run an MPI program with its collectives replaced: put this in front of your mpirun."""
-    from tutti.run import execute, make_plan, parse_settings
-    from tutti.settings import all_settings
+    from tutti.run_command import Options, carry_out
 
-    if as_json and not dry_run:
-        raise UserError("--json goes with --dry-run; -s EXPLAIN=FILE writes what ran as JSON")
-    values: Dict[str, str] = {}
-    warnings: List[str] = []
-    pairs = [*(["EXPLAIN=1"] if explain_run else []), *(settings or [])]
-    if pairs:
-        values, warnings = parse_settings(pairs, all_settings())
-    if library is not None and not library.is_file():
-        raise UserError(f"no library '{library}'")
-    plan = make_plan(words, library, values, os.environ)
-    for line in [*warnings, *plan.warnings]:
-        print(f"tutti: warning: {line}", file=sys.stderr)
-    if verbose:
-        for line in [*plan.notes, f"command: {plan.command()}"]:
-            print(f"tutti: {line}", file=sys.stderr)
-    if dry_run:
-        print(plan.as_json(warnings) if as_json else plan.command())
-        return
-    execute(plan)
+    options = Options()
+    options.words, options.verbose, options.dry_run, options.as_json = words, verbose, dry_run, as_json
+    options.explain, options.settings = explain_run, settings or []
+    options.library = str(library) if library is not None else None
+    carry_out(options)
 
 
 _TOPO_EPILOG = """Examples:

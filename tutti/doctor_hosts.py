@@ -11,7 +11,7 @@ from tutti.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor_wheels import Launching, library_files, wheels_check
 from tutti.errors import UserError
 from tutti.hosts import Host
-from tutti.launcher import OPENMPI, SLURM, Launcher, parse_contexts, recognise, with_variables
+from tutti.launcher import OPENMPI, SLURM, Launcher, Preload, parse_contexts, recognise, with_variables
 from tutti.library import find_library
 from tutti.machine import Machine
 from tutti.program import ABI_NAMES, abi_of_library
@@ -254,7 +254,7 @@ def _tools_check(hosts: Hosts) -> Check:
             title,
             FAIL,
             words,
-            "what the one compiles the other cannot start: tutti run refuses it, mpirun alone starts single ranks",
+            "what the one compiles the other starts as so many single ranks, if at all",
             remedy,
         )
     if len({os.path.dirname(part.path) for part in parts}) > 1 and not _same_installation(parts):
@@ -316,7 +316,9 @@ def _preload_check(found: Found, machine: Machine, library: Optional[Path]) -> C
     if launcher.kind == SLURM and not machine.environment.get("SLURM_JOB_ID"):
         return Check(name, title, UNKNOWN, "not inside of a Slurm job: srun would wait for one")
     words = ["-n", "1", "sh", "-c", _RANK]
-    arguments = with_variables(launcher, parse_contexts(launcher, words), str(library), None, {})
+    arguments = with_variables(
+        launcher, parse_contexts(launcher, words), Preload(str(library), [()], None), {}
+    )
     answer = machine.run([str(found.host.mpirun), *arguments], found.host.environment(), _RANK_SECONDS)
     arrived = f"tutti-doctor: preload={library}" in answer.output
     if arrived and "tutti-doctor: loaded" in answer.output:

@@ -3,11 +3,17 @@
 Only the parts needed to tell which MPI a program was linked with; pure Python, no external tool.
 """
 
+from __future__ import annotations
+
 import mmap
 import struct
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+from tutti.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `tutti run` waits for every import
+    from pathlib import Path
+    from typing import Dict, List, Tuple, Union
 
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
@@ -19,41 +25,38 @@ class NotElf(Exception):
     """The file is not an ELF file, or not one that can be understood."""
 
 
-@dataclass(frozen=True)
-class Elf:
-    """What was read of one file."""
+class Elf(Record):
+    """What was read of one file.
 
-    path: Path
-    #: (word size in bits, e_machine): equal for files that can be loaded together.
-    architecture: Tuple[int, int]
-    #: False for a statically linked program, which LD_PRELOAD cannot reach.
-    dynamic: bool
-    soname: Optional[str]
-    needed: Tuple[str, ...]
-    rpath: Tuple[str, ...]
-    runpath: Tuple[str, ...]
-    #: For each symbol that was asked for and occurs: is it defined here?
-    symbols: Dict[str, bool]
+    path: as a string.
+    architecture: (word size in bits, e_machine), equal for files that can be loaded together.
+    dynamic: False for a statically linked program, which LD_PRELOAD cannot reach.
+    soname, needed, rpath, runpath: of the dynamic section, strings.
+    symbols: for each symbol that was asked for and occurs, is it defined here?
+    """
+
+    FIELDS = ("path", "architecture", "dynamic", "soname", "needed", "rpath", "runpath", "symbols")
 
 
-class _Header(NamedTuple):
-    wide: bool
-    order: str
-    machine: int
-    program_offset: int
-    section_offset: int
-    program_entry: int
-    program_count: int
-    section_entry: int
-    section_count: int
+class _Header:
+    """wide: 64 bits. order: of bytes, for struct. fields: as they stand in the file after the identification."""
+
+    def __init__(self, wide: bool, order: str, fields: Tuple[int, ...]) -> None:
+        self.wide = wide
+        self.order = order
+        self.machine = fields[1]
+        self.program_offset, self.section_offset = fields[4], fields[5]
+        self.program_entry, self.program_count = fields[8], fields[9]
+        self.section_entry, self.section_count = fields[10], fields[11]
 
 
-class _Section(NamedTuple):
-    kind: int
-    offset: int
-    size: int
-    link: int
-    entry: int
+class _Section:
+    def __init__(self, kind: int, offset: int, size: int, link: int, entry: int) -> None:
+        self.kind = kind
+        self.offset = offset
+        self.size = size
+        self.link = link
+        self.entry = entry
 
 
 def _read_header(data: mmap.mmap) -> _Header:
@@ -62,7 +65,7 @@ def _read_header(data: mmap.mmap) -> _Header:
     wide = data[4] == 2
     order = "<" if data[5] == 1 else ">"
     fields = struct.unpack_from(order + ("HHIQQQIHHHHHH" if wide else "HHIIIIIHHHHHH"), data, 16)
-    return _Header(wide, order, fields[1], fields[4], fields[5], fields[8], fields[9], fields[10], fields[11])
+    return _Header(wide, order, fields)
 
 
 def _program_headers(data: mmap.mmap, header: _Header) -> List[Tuple[int, int, int, int]]:
@@ -127,12 +130,14 @@ def _dynamic(data: mmap.mmap, header: _Header) -> Dict[int, List[str]]:
     return found
 
 
-def _symbols(data: mmap.mmap, header: _Header, wanted: Tuple[str, ...]) -> Dict[str, bool]:
+def _symbols(
+    data: mmap.mmap, header: _Header, wanted: Tuple[str, ...], tables: Tuple[int, ...]
+) -> Dict[str, bool]:
     names = {name.encode(): name for name in wanted}
     found: Dict[str, bool] = {}
     sections = _sections(data, header)
     for section in sections:
-        if section.kind not in (SHT_SYMTAB, SHT_DYNSYM) or not section.entry:
+        if section.kind not in tables or not section.entry:
             continue
         strings = sections[section.link]
         # Offsets of the wanted names in the string table: cheaper than decoding every symbol's name. Linkers store
@@ -156,8 +161,10 @@ def _symbols(data: mmap.mmap, header: _Header, wanted: Tuple[str, ...]) -> Dict[
     return found
 
 
-def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = ()) -> Elf:
-    """Reads one file. wanted: names of symbols to look for. Raises NotElf or OSError."""
+def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = (), exported: bool = False) -> Elf:
+    """Reads one file. wanted: names of symbols to look for; exported: among those that the loader sees only, which is
+    quicker. Raises NotElf or OSError."""
+    tables = (SHT_DYNSYM,) if exported else (SHT_SYMTAB, SHT_DYNSYM)
     with open(path, "rb") as file:
         try:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -169,7 +176,7 @@ def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = ()) -> Elf:
             try:
                 header = _read_header(data)
                 strings = _dynamic(data, header)
-                symbols = _symbols(data, header, wanted) if wanted else {}
+                symbols = _symbols(data, header, wanted, tables) if wanted else {}
             except (struct.error, IndexError, OverflowError, ValueError):
                 raise NotElf("damaged") from None
 
@@ -177,7 +184,7 @@ def read_elf(path: Union[str, Path], wanted: Tuple[str, ...] = ()) -> Elf:
         return tuple(part for value in strings.get(tag, []) for part in value.split(":") if part)
 
     return Elf(
-        path=Path(path),
+        path=str(path),
         architecture=(64 if header.wide else 32, header.machine),
         dynamic=bool(strings),
         soname=next(iter(strings.get(DT_SONAME, [])), None),

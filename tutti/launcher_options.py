@@ -4,22 +4,25 @@ Gathered from the launchers' own help texts and manual pages. An option that is 
 it: an executable program ends the options, anything else is taken for the option's argument.
 """
 
-from dataclasses import dataclass
-from typing import Dict, FrozenSet
+from __future__ import annotations
+
+from tutti.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar, Dict
 
 
-@dataclass(frozen=True)
-class Grammar:
-    """How a launcher's options are read. Names stand without their dashes."""
+class Grammar(Record):
+    """How a launcher's options are read. Names stand without their dashes.
 
-    #: Option -> number of arguments that follow it as words of their own.
-    arguments: Dict[str, int]
-    #: Options without arguments.
-    flags: FrozenSet[str]
-    #: Letters that take a value glued to them or as the next word (srun -n4, srun -n 4).
-    short: FrozenSet[str] = frozenset()
-    #: Options that name a file with the programs in it, which we do not read.
-    indirect: FrozenSet[str] = frozenset()
+    arguments: option -> number of arguments that follow it as words of their own. flags: options without arguments.
+    short: letters that take a value glued to them or as the next word (srun -n4, srun -n 4). indirect: options that
+    name a file with the programs in it, which we do not read.
+    """
+
+    FIELDS = ("arguments", "flags", "short", "indirect")
+    DEFAULTS: ClassVar[Dict[str, Any]] = {"short": frozenset(), "indirect": frozenset()}
 
 
 _OPENMPI_ONE = """
@@ -99,5 +102,4 @@ SLURM_OPTIONS = Grammar(
     arguments=dict.fromkeys(_SLURM_ONE, 1),
     flags=frozenset(_SLURM_FLAGS),
     short=frozenset("ABCDGIJKLMNPRSTWbcdeimnopqrtwx"),
-    indirect=frozenset(["multi-prog"]),
 )

@@ -2,62 +2,37 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, List, Optional
 
-from tutti.errors import UserError
-from tutti.program import ABI_NAMES
+from tutti import places
 
 #: The folder that holds this package: the checkout, when installed with `pip install -e`.
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(places.ROOT)
 
 
 def _candidates(in_build: str, in_prefix: str) -> List[Path]:
-    return [ROOT / "build" / "release" / in_build, Path(sys.prefix) / in_prefix]
+    return [Path(path) for path in places.candidates(in_build, in_prefix)]
 
 
-#: What is preloaded, whatever the MPI. It loads the part for the MPI that it finds in the process.
-PRELOAD = "libtutti.so"
+def find_preload() -> Optional[Path]:
+    """What is preloaded, whatever the MPI: it loads the part for the one it finds. None if it has not been built."""
+    path = places.find_preload()
+    return Path(path) if path else None
 
 
-def _find_shared(name: str) -> Optional[Path]:
+def find_part(abi: str) -> Optional[Path]:
+    """The part of the library for a key of ABI_NAMES, or None if it has not been built."""
+    name = f"libtutti-{abi}.so"
     for path in _candidates(f"src/mpi/{name}", f"lib/tutti/{name}"):
         if path.is_file():
             return path
     return None
 
 
-def find_preload() -> Optional[Path]:
-    """The library to preload, or None if it has not been built."""
-    return _find_shared(PRELOAD)
-
-
-def preload_library() -> Path:
-    """As find_preload; raises UserError that says how to get it."""
-    path = find_preload()
-    if path is None:
-        raise UserError(f"{PRELOAD} is not built; run ./dev setup && ./dev build")
-    return path
-
-
-def find_part(abi: str) -> Optional[Path]:
-    """The part of the library for a key of ABI_NAMES, or None if it has not been built."""
-    return _find_shared(f"libtutti-{abi}.so")
-
-
 def find_library(abi: str) -> Optional[Path]:
     """The library to preload into programs of a key of ABI_NAMES, or None if it or its part has not been built."""
     return find_preload() if find_part(abi) else None
-
-
-def library_for(abi: str) -> Path:
-    """As find_library; raises UserError that says how to get it."""
-    if find_part(abi) is None:
-        raise UserError(
-            f"no library for {ABI_NAMES[abi]}: libtutti-{abi}.so is not built; run ./dev setup && ./dev build"
-        )
-    return preload_library()
 
 
 def find_tool(name: str, folder: str) -> Optional[Path]:

@@ -1,20 +1,25 @@
 """Where `tutti` begins and ends: signals, and what a command that cannot go on says and returns.
 
-Little is imported before the signals are taken: importing the commands takes longer than a hasty Ctrl-C.
+Little is imported before the signals are taken: importing the commands takes longer than a hasty Ctrl-C. `tutti run`
+needs none of them.
 """
 
-import contextlib
+from __future__ import annotations
+
 import os
-import signal
 import sys
-from typing import Any, List, Optional
 
 from tutti.errors import INTERRUPTED, MISTAKE, UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, List, Optional
 
 
 def _take_signals() -> None:
     """SIGTERM, and the end of the terminal, stop a command as Ctrl-C does, so that its ranks end with it. What is
     ignored already (nohup) stays so."""
+    import signal
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -26,8 +31,11 @@ def _take_signals() -> None:
 
 def _say(text: str) -> None:
     """One line on standard error. Never fails: there is nobody left to tell."""
-    with contextlib.suppress(OSError, ValueError):
-        print(f"tutti: {' '.join(line.strip() for line in text.splitlines())}", file=sys.stderr)
+    line = " ".join(part.strip() for part in text.splitlines())
+    try:
+        print(f"tutti: {line}", file=sys.stderr)
+    except (OSError, ValueError):
+        return
 
 
 def _give_up_output() -> None:
@@ -37,6 +45,14 @@ def _give_up_output() -> None:
     os.close(nothing)
 
 
+def _prepare_output() -> None:
+    """Names of files may hold any bytes, and a terminal may lack letters: neither is a reason to fail."""
+    if sys.stdout is None:
+        raise UserError("standard output is closed")
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.reconfigure(errors="surrogateescape" if unicode else "backslashreplace")  # type: ignore[attr-defined]
+
+
 def _run(words: List[str]) -> int:
     """Carries out one command line; returns its exit status. Raises UserError and OSError."""
     import click
@@ -44,11 +60,7 @@ def _run(words: List[str]) -> int:
 
     from tutti.cli import app
 
-    if sys.stdout is None:
-        raise UserError("standard output is closed")
-    # Names of files may hold any bytes, and a terminal may lack letters: neither is a reason to fail.
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.reconfigure(errors="surrogateescape" if unicode else "backslashreplace")  # type: ignore[attr-defined]
+    _prepare_output()
     command: Any = typer.main.get_command(app)
     try:
         with command.make_context("tutti", words) as context:
@@ -69,11 +81,29 @@ def _run(words: List[str]) -> int:
     return 0
 
 
+def _start_program(words: List[str]) -> bool:
+    """`tutti run`, if these are its words and plain; signals end it as they would the program that it becomes."""
+    from tutti.run_command import carry_out, read
+
+    options = read(words[1:]) if words[:1] == ["run"] else None
+    if options is None:
+        return False
+    if options.dry_run:
+        _prepare_output()
+    carry_out(options)
+    sys.stdout.flush()
+    return True
+
+
 def main(words: Optional[List[str]] = None) -> None:
     """Entry point. A mistake of the user is one line and status 2; so is output that cannot be written."""
     try:
-        _take_signals()
-        status = _run(sys.argv[1:] if words is None else words)
+        words = sys.argv[1:] if words is None else words
+        if _start_program(words):
+            status = 0
+        else:
+            _take_signals()
+            status = _run(words)
     except UserError as error:
         _say(str(error))
         status = MISTAKE

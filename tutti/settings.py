@@ -4,8 +4,8 @@ import re
 from typing import Dict, List, NamedTuple
 
 from tutti.library import ROOT, find_tool, printed_json
+from tutti.run import PREFIX
 
-PREFIX = "TUTTI_"
 _ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
 
 PAGE_HEAD = """# Settings

@@ -17,7 +17,7 @@ from tutti.bench_words import GRAIN, LARGEST, catalogue, library_names, parse_co
 from tutti.errors import UserError
 from tutti.files import check_output, read_json
 from tutti.hosts import Host
-from tutti.run import make_plan
+from tutti.run import make_certain_plan
 from tutti.tune_check import valid_table
 from tutti.tune_setups import DEFAULT, Setup
 from tutti.tune_table import (
@@ -364,7 +364,7 @@ class Tuning:
         # The model's own choice is measured among the others: a table must not change it.
         variables = {**self.options.variables, **start.setup.variables(), "TUTTI_TABLE": "off"}
         command = [*host.launch_words(start.ranks), str(program), *options]
-        plan = make_plan(command, host.library, variables, environment)
+        plan = make_certain_plan(command, host.library, variables, environment)
         return _lines(plan.words, {**environment, **plan.variables}, title)
 
 

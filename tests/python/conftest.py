@@ -66,7 +66,8 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Kit:
 
 @pytest.fixture(scope="session")
 def apps(kit: Kit) -> Dict[str, Path]:
-    """Programs: openmpi, mpich, abi, cray, indirect, rpath, plain, static_mpi, static, profiled, openmpi1."""
+    """Programs: openmpi, mpich, abi, cray, indirect, rpath, plain, static_mpi, static, profiled, openmpi1,
+    fortran_openmpi, fortran_mpich."""
     built = {}
     for name, library in (
         ("openmpi", "libmpi.so.40"),
@@ -90,6 +91,16 @@ def apps(kit: Kit) -> Dict[str, Path]:
     built["static"] = kit.compile("app-static", "int main(void) { return 0; }\n", "-static")
     keep = "-Wl,--no-as-needed"
     shared = str(kit.folder / "mpich-lib/libmpi.so.12")
+    fortran = "void mpi_init_(int*); int main(void) { int e; mpi_init_(&e); return e; }\n"
+    for name, calls in (("openmpi", "PMPI_Init"), ("mpich", "MPI_Init")):
+        stem = {"openmpi": "libmpi_mpifh.so.40", "mpich": "libmpifort.so.12"}[name]
+        body = f"int {calls}(int*, char***); void mpi_init_(int* e) {{ *e = {calls}(0, 0); }}\n"
+        path = kit.library(f"{name}-fortran/{stem}", body)
+        mpi = {"openmpi": "libmpi.so.40", "mpich": "libmpi.so.12"}[name]
+        words = (str(path), "-Wl,--no-as-needed", f"{name}-lib/{mpi}", "-Wl,--allow-shlib-undefined")
+        built[f"fortran_{name}"] = kit.compile(
+            f"app-fortran-{name}", fortran, *words, f"-Wl,-rpath,{path.parent}:{kit.folder}/{name}-lib"
+        )
     built["profiled"] = kit.compile("app-profiled", MPI + MAIN.split(";", 1)[1], keep, shared)
     return built
 
@@ -143,10 +154,14 @@ def tutti() -> Callable[..., "subprocess.CompletedProcess[str]"]:
 def tutti_here(capsys: pytest.CaptureFixture[str]) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """As `tutti`, but in this process, which starts faster: for what depends on nothing that only a process has."""
 
+    def replaced(*_: object) -> None:
+        raise AssertionError("the process of the tests would become a program; use the fixture tutti")
+
     def call(*words: object, env: Optional[Dict[str, str]] = None) -> "subprocess.CompletedProcess[str]":
         before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
         capsys.readouterr()
-        with mock.patch.dict(os.environ, os.environ if env is None else env, clear=True):
+        environment = mock.patch.dict(os.environ, os.environ if env is None else env, clear=True)
+        with environment, mock.patch.object(os, "execve", replaced):
             try:
                 main([str(word) for word in words])
             except SystemExit as end:

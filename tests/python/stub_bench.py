@@ -39,7 +39,7 @@ class StubBench:
         monkeypatch.setattr(tune, "library_names", lambda program: {"bcast": "bcast", "reduce": "reduce"})
         known = [Algorithm(name, "", []) for name in ALGORITHMS]
         monkeypatch.setattr(tune, "catalogue", lambda ranks: {"bcast": known, "reduce": known})
-        monkeypatch.setattr(tune, "make_plan", lambda words, library, variables, environment: SimpleNamespace(
+        monkeypatch.setattr(tune, "make_certain_plan", lambda words, library, variables, environment: SimpleNamespace(
             words=words, variables=variables))  # fmt: skip
         monkeypatch.setattr(tune, "_lines", self.lines)
 

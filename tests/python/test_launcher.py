@@ -3,11 +3,15 @@
 import pytest
 
 from tutti.errors import UserError
+from tutti.hosts import all_hosts
 from tutti.launcher import (
     HYDRA,
     OPENMPI,
     SLURM,
     Launcher,
+    Preload,
+    for_daemons,
+    glimpse,
     looks_like_launcher,
     parse_contexts,
     recognise,
@@ -40,8 +44,21 @@ def test_unknown_launcher_is_refused(launchers):
 
 
 def test_missing_launcher_is_refused():
-    with pytest.raises(UserError, match="no launcher"):
-        recognise("/nowhere/mpirun")
+    for ask in (recognise, glimpse):
+        with pytest.raises(UserError, match="no launcher"):
+            ask("/nowhere/mpirun")
+
+
+@pytest.mark.parametrize("host", all_hosts(), ids=lambda host: host.name)
+def test_real_launchers_are_known_by_their_file_as_by_their_answer(host):
+    seen, said = glimpse(str(host.mpirun)), recognise(str(host.mpirun))
+    assert seen is not None
+    assert (seen.kind, seen.abi) == (said.kind, said.abi)
+    assert said.title.startswith(seen.title)
+
+
+def test_a_launcher_of_which_nothing_is_known_has_to_be_asked(launchers):
+    assert glimpse(launchers["openmpi"]) is None
 
 
 def test_prrte_that_cannot_say_its_version_is_known_by_name(kit):
@@ -84,6 +101,7 @@ def test_standard_abi_starts_under_hydra_and_open_mpi_6(launchers):
         (SRUN, "-n2 -N1 -l app"),
         (SRUN, "--ntasks=2 --mpi pmix -ln4 app"),
         (SRUN, "-ln 4 --exclusive app"),
+        (SRUN, "-n 2 --multi-prog app"),
     ],
 )
 def test_program_is_found_behind_the_options(launcher, line):
@@ -120,16 +138,17 @@ def test_missing_program_is_said(line):
 
 @pytest.mark.parametrize(
     ("launcher", "line"),
-    [(OMPI, "--app file"), (MPICH, "-configfile file"), (SRUN, "-n 2 --multi-prog file")],
+    [(OMPI, "--app file"), (MPICH, "-configfile file")],
 )
-def test_files_with_programs_are_refused(launcher, line):
+def test_files_with_programs_are_not_read(launcher, line):
     with pytest.raises(UserError, match="is not read here"):
         parse_contexts(launcher, line.split())
 
 
-def words_of(launcher, line, values=None, inherited=None):
+def words_of(launcher, line, values=None, inherited=None, runtimes=()):
     contexts = parse_contexts(launcher, line.split())
-    return " ".join(with_variables(launcher, contexts, "/t.so", inherited, values or {}))
+    preload = Preload("/t.so", [*runtimes, *[()] * len(contexts)], inherited)
+    return " ".join(with_variables(launcher, contexts, preload, values or {}))
 
 
 def test_open_mpi_passes_by_x_to_each_program():
@@ -156,6 +175,29 @@ def test_hydra_passes_by_genv_once():
 def test_hydra_keeps_the_users_preload_behind_ours():
     line = words_of(MPICH, "-genv LD_PRELOAD /u.so -n 1 a : -env LD_PRELOAD /v.so -n 1 b")
     assert line == "-genv LD_PRELOAD /t.so:/u.so -n 1 a : -env LD_PRELOAD /t.so:/v.so -n 1 b"
+    line = words_of(MPICH, "-genv LD_PRELOAD /u.so -n 1 a : -n 1 b", inherited="/e.so")
+    assert line == "-genv LD_PRELOAD /t.so:/u.so -n 1 a : -n 1 b"
+    line = words_of(MPICH, "-env LD_PRELOAD /u.so -n 1 a : -n 1 b")
+    assert line == "-genv LD_PRELOAD /t.so -env LD_PRELOAD /t.so:/u.so -n 1 a : -n 1 b"
+
+
+def test_each_program_has_the_sanitizer_that_it_has():
+    asan = [("/x/libasan.so.8",)]
+    assert words_of(OMPI, "-n 1 a : -n 1 b", runtimes=asan) == (
+        "-x LD_PRELOAD=/x/libasan.so.8:/t.so -n 1 a : -x LD_PRELOAD=/t.so -n 1 b"
+    )
+    assert words_of(MPICH, "-n 1 a : -n 1 b", runtimes=asan) == (
+        "-genv LD_PRELOAD /x/libasan.so.8:/t.so -n 1 a : -env LD_PRELOAD /t.so -n 1 b"
+    )
+    assert words_of(SRUN, "-n 1 a", runtimes=asan) == "--export=ALL,LD_PRELOAD=/x/libasan.so.8:/t.so -n 1 a"
+
+
+def test_daemons_of_open_mpi_are_started_with_what_a_shell_leaves_as_it_is():
+    found = for_daemons({"LD_PRELOAD": "/t.so", "TUTTI_WAIT": "spin", "TUTTI_ALGORITHM": "bcast:xhc;^share"})
+    assert found == {
+        "OMPI_MCA_orte_launch_agent": "env LD_PRELOAD=/t.so TUTTI_WAIT=spin orted",
+        "PRTE_MCA_prte_launch_agent": "env LD_PRELOAD=/t.so TUTTI_WAIT=spin prted",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """Which MPI a file was linked with."""
 
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from conftest import MAIN, MPI
 
 from tutti.elf import NotElf, read_elf
 from tutti.errors import UserError
@@ -55,19 +58,68 @@ def test_ld_library_path_is_followed(apps, kit):
     assert inspect_program(str(apps["unlocated"]), environment).abi == "mpich"
 
 
-def test_static_mpi_is_refused(apps):
-    with pytest.raises(UserError, match="linked in statically"):
-        inspect_program(str(apps["static_mpi"]), os.environ)
+@pytest.mark.parametrize(
+    ("app", "why"),
+    [("static_mpi", "its MPI is linked in statically"), ("openmpi1", "older than 3"), ("mpich", None)],
+)
+def test_what_cannot_be_reached_is_noticed(apps, app, why):
+    obstacle = inspect_program(str(apps[app]), os.environ).obstacle
+    assert obstacle is None if why is None else why in obstacle
 
 
-def test_static_program_is_refused(apps):
-    with pytest.raises(UserError, match="linked statically"):
-        inspect_program(str(apps["static"]), os.environ)
+def test_a_static_program_without_mpi_may_start_others(apps):
+    program = inspect_program(str(apps["static"]), os.environ)
+    assert (program.abi, program.obstacle, program.reason) == (None, None, "linked statically")
 
 
-def test_old_open_mpi_is_refused(apps):
-    with pytest.raises(UserError, match="older than 3"):
-        inspect_program(str(apps["openmpi1"]), os.environ)
+def test_a_static_mpi_is_seen_without_the_symbols_that_the_loader_sees(kit, apps):
+    path = kit.compile("app-static-all", MPI + MAIN.split(";", 1)[1], "-static")
+    assert "linked in statically" in inspect_program(str(path), os.environ).obstacle
+
+
+def test_a_set_uid_program_is_noticed(apps, monkeypatch):
+    path = apps["mpich"].with_name("app-set-uid")
+    shutil.copy(apps["mpich"], path)
+    path.chmod(0o4755)
+    assert inspect_program(str(path), os.environ).obstacle is None  # it becomes who starts it
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert "set-uid" in inspect_program(str(path), os.environ).obstacle
+
+
+def test_a_set_gid_program_is_noticed(apps, monkeypatch):
+    path = apps["mpich"].with_name("app-set-gid")
+    shutil.copy(apps["mpich"], path)
+    path.chmod(0o2755)
+    monkeypatch.setattr(os, "getegid", lambda: os.getgid() + 1)
+    assert "set-gid" in inspect_program(str(path), os.environ).obstacle
+
+
+@pytest.mark.parametrize(("app", "bypasses"), [("openmpi", "libmpi_mpifh.so.40"), ("mpich", None)])
+def test_fortran_is_judged_by_what_its_library_calls(apps, app, bypasses):
+    program = inspect_program(str(apps[f"fortran_{app}"]), os.environ)
+    assert (program.abi, program.fortran) == (app, bypasses)
+
+
+def test_c_beside_fortran_is_reached(kit, apps):
+    source = (
+        "void mpi_init_(int*); int MPI_Init(int*, char***);\n"
+        "int main(void) { int e; mpi_init_(&e); return MPI_Init(0, 0); }\n"
+    )
+    libraries = [f"openmpi-fortran/{name}" for name in ("libmpi_mpifh.so.40",)] + ["openmpi-lib/libmpi.so.40"]
+    path = kit.compile(
+        "app-mixed", source, *libraries, "-Wl,--allow-shlib-undefined", f"-Wl,-rpath,{kit.folder}/openmpi-lib"
+    )
+    assert inspect_program(str(path), os.environ).fortran is None
+
+
+def test_a_file_that_cannot_be_read_is_taken_as_it_is(apps, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tutti.program.read_elf", refuse)
+    program = inspect_program(str(apps["mpich"]), os.environ)
+    assert (program.abi, program.obstacle, program.opaque) == (None, None, True)
+    assert "cannot be read: Permission denied" in program.reason
 
 
 def test_linked_in_profiler_is_noticed(apps):
@@ -87,7 +139,7 @@ def test_name_as_tail_of_another_is_seen(apps):
 
 def test_path_is_searched(apps):
     environment = {**os.environ, "PATH": str(apps["mpich"].parent)}
-    assert inspect_program("app-mpich", environment).path == apps["mpich"]
+    assert inspect_program("app-mpich", environment).path == str(apps["mpich"])
 
 
 def test_working_folder_of_the_launcher_is_searched(apps):
@@ -108,6 +160,13 @@ def test_scripts_are_followed_to_their_interpreter(apps, kit, line):
     program = inspect_program(str(path), environment)
     assert program.abi is None
     assert program.reason == "a script for app-plain"
+    assert program.opaque
+
+
+@pytest.mark.parametrize(("name", "by_shell"), [("sh", True), (sys.executable, False)])
+def test_interpreters_may_start_anything(name, by_shell):
+    program = inspect_program(name, os.environ)
+    assert (program.opaque, program.by_shell) == (True, by_shell)
 
 
 def test_script_for_an_mpi_interpreter_has_its_abi(apps, kit):
