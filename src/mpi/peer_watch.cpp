@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "mpi/host.h"
 
@@ -22,6 +23,7 @@ namespace {
 /// This process's own; null before it is ready. Children that it forks do not have the memory.
 constinit std::atomic<LifeLine*> own_life{nullptr};
 constinit pid_t own_process = 0;
+constinit PeerWatch* own_watch = nullptr;
 
 /// Longer than any launcher takes to end the job after one of its processes, also on a machine that is busy.
 constexpr std::int64_t patience = 5'000'000'000;
@@ -57,6 +59,17 @@ __attribute__((destructor)) void at_exit() {
 void PeerWatch::leave() {
   LifeLine* const life = own_life.load(std::memory_order_acquire);
   if (life && getpid() == own_process) life->leaves.store(1, std::memory_order_release);
+}
+
+void PeerWatch::wait_for_launcher() {
+  if (!own_watch || getpid() != own_process) return;
+  // Memory goes before the process does.
+  usleep(50'000);
+  PeerWatch& watch = *own_watch;
+  watch.take_notice();
+  const auto has_ended = [](const Process& process) { return process.ended_at.load(std::memory_order_relaxed) != 0; };
+  if (std::any_of(watch.processes_.get(), watch.processes_.get() + watch.members_.size(), has_ended))
+    std::this_thread::sleep_for(std::chrono::nanoseconds(patience));
 }
 
 PeerWatch::PeerWatch(std::vector<Member> members, int self, const Log& log)
@@ -127,6 +140,7 @@ void PeerWatch::start() {
   pthread_mutex_init(&life.held, &robust);
   pthread_mutexattr_destroy(&robust);
   own_process = getpid();
+  own_watch = this;
   own_life.store(&life, std::memory_order_release);
 
   // Signals are the program's: none is taken by this thread.

@@ -50,6 +50,9 @@ class PeerWatch {
     return node_rank >= 0 ? members_[static_cast<std::size_t>(node_rank)].world_rank : -1;
   }
 
+  /// Gives the launcher the time to end the job, if a process of the node has ended or is about to; returns at once if not,
+  /// or nearly so.
+  static void wait_for_launcher();
   /// From now on the end of this process means nothing: at MPI_Finalize, MPI_Abort and exit().
   static void leave();
 
