@@ -64,9 +64,10 @@ int Communicator::out_of_order(std::uint64_t sequence) {
 void Communicator::judge_order(std::uint64_t sequence) {
   const int rank = closed() ? -1 : out_of_order(sequence);
   if (rank < 0) return;
+  // Some hosts return no error when the program's handler has had it.
   const bool refused = left(rank, Left::refused).get() != 0;
   node_.log.warn("%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
-                 current_collective, refused ? "refused" : "done", rank, no_more);
+                 current_collective, refused ? "refused" : "had", rank, no_more);
   close(Left::out_of_step);
 }
 
@@ -108,9 +109,8 @@ std::string Communicator::remark(std::uint64_t sequence, int peer) const {
   const auto rank = static_cast<int>(found - node_ranks_.begin());
   // Of a rank that is late it is not certain yet that it has had fewer.
   if (given_before(rank, sequence) > given_before(rank_, sequence))
-    return left(rank, Left::refused).get() != 0
-               ? "; the MPI has refused a call of the latter"
-               : "; the MPI has done a call of the latter that is none of the former's";
+    return left(rank, Left::refused).get() != 0 ? "; the MPI has refused a call of the latter"
+                                                : "; the MPI has had a call of the latter that is none of the former's";
   return left(rank_, Left::refused).get() != 0 ? "; the MPI has refused a call of the former" : "";
 }
 

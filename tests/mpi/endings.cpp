@@ -32,12 +32,14 @@ void end(const std::string& way) {
 
 }  // namespace
 
-int ends(const std::string& way, const std::string& others) {
+int ends(const std::string& way, const std::string& others, unsigned delay) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::printf("PID %d %d\n", rank, static_cast<int>(getpid()));
+  std::fflush(stdout);
   for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1 || others == "same") {
-    usleep(200'000);  // the others wait by now
+    usleep(200'000 + delay * 1'000'000);  // the others wait by now
     std::printf("ENDS %d\n", rank);
     std::fflush(stdout);
     end(way);

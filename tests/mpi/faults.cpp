@@ -214,7 +214,8 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "once";
   if (mode == "undumpable") prctl(PR_SET_DUMPABLE, 0);
   MPI_Init(&argc, &argv);
-  if (mode == "ends" && argc > 3) return ends(argv[2], argv[3]);
+  if (mode == "ends" && argc > 3)
+    return ends(argv[2], argv[3], argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 0);
   if (mode == "goes-on") return goes_on();
   long checks = 0;
   bool passed = true;
