@@ -32,7 +32,8 @@ namespace {
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
   Collectives* collectives = collectives_of(communicator);
   if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
-  const TypeInfo* info = type_info(datatype);
+  TypeInfo room;
+  const TypeInfo* info = type_info(datatype, room);
   if (!info) return refuse(Refusal::datatype);
   if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
   code = MPI_SUCCESS;
@@ -59,9 +60,9 @@ bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype data
                  MPI_Comm comm, int& code) {
   if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
-  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !reduce(*collectives, call, root, code)) return false;
-  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
+  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.bytes());
   return true;
 }
 
@@ -70,9 +71,9 @@ bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype d
                     int& code) {
   if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
-  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !allreduce(*collectives, call, code)) return false;
-  remember(*collectives, receive, call.count * type_info(datatype)->bytes);
+  remember(*collectives, receive, call.bytes());
   return true;
 }
 
