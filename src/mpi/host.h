@@ -15,7 +15,8 @@
   X(Dist_graph_neighbors_count) X(Graph_neighbors) X(Graph_neighbors_count) X(Topo_test) X(Gather) X(Gatherv)      \
   X(Get_library_version) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Type_size_x) X(Grequest_start)     \
   X(Grequest_complete) X(Request_get_status) X(Status_set_cancelled) X(Status_set_elements) X(Wait)                \
-  X(Comm_dup) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit)
+  X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
+  X(Comm_disconnect)
 // clang-format on
 
 /// Those that hosts have since MPI 4.
@@ -30,7 +31,8 @@
   X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
-  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
+  X(Comm_free) X(Comm_disconnect)
 // clang-format on
 
 /// Those of blocks (interpose_blocks.cpp, interpose_neighbors.cpp): each with a form with MPI_Count, if the host has
@@ -45,7 +47,7 @@
 // clang-format off
 #define TUTTI_INTERPOSED_LARGE(X)                                                                                 \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Comm_create_from_group) X(Reduce_scatter_c) X(Reduce_scatter_block_c)   \
-  X(Scan_c) X(Exscan_c) X(Reduce_local_c)
+  X(Scan_c) X(Exscan_c) X(Reduce_local_c) X(Comm_idup_with_info)
 // clang-format on
 #else
 #define TUTTI_INTERPOSED_LARGE(X)

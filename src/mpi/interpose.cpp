@@ -152,6 +152,11 @@ TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
 }
 
+TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  mpi::resolve();
+  return mpi::being_made(next.Comm_idup(comm, newcomm, request), newcomm);
+}
+
 TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   mpi::resolve();
   return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm);
@@ -236,6 +241,11 @@ TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MP
 }
 
 #if TUTTI_HAS_LARGE_COUNTS
+TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  mpi::resolve();
+  return mpi::being_made(next.Comm_idup_with_info(comm, info, newcomm, request), newcomm);
+}
+
 TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
                                             MPI_Comm* newcomm) {
   mpi::resolve();

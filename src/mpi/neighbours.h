@@ -46,7 +46,8 @@ struct Entry {
   std::uint64_t offset;    ///< of the shared part in the rank's arena, or no_offset
   std::uint64_t identity;  ///< of the communicator, if this is its first rank
   std::int32_t node_rank;
-  std::int32_t padding;
+  std::int32_t
+      gone;  ///< 1: this thread has seen the state of a communicator with this handle go, and not the end of that
 };
 
 /// The ranks of this node and what each said.
