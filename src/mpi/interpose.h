@@ -46,10 +46,10 @@ bool refuse_count(Count count, MPI_Comm communicator) {
 /// The call by the host. If it finds the arguments wrong that we left to it to judge, the other ranks may be in ours.
 template <class Forward, class... Arguments>
 int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
-  remember_host();
-  // Its error handler may call us again.
+  // Functions of the program that it runs may call us again.
   const Refusal why = std::exchange(refusal, Refusal::arguments);
   const int code = forward(arguments...);
+  remember_host();
   refusal = why;
   const bool judged = why == Refusal::arguments || why == Refusal::datatype || why == Refusal::operation;
   if (code != MPI_SUCCESS && judged) [[unlikely]]
