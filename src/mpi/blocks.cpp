@@ -12,12 +12,6 @@ constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
-UserBlocks::Scratch& UserBlocks::scratch_of(Role role) {
-  // Apart, since there is little room for what each thread has of a library that is loaded late.
-  static thread_local const std::unique_ptr<Scratch[]> scratch(new Scratch[2]);
-  return scratch[role == Role::receive ? 1 : 0];
-}
-
 std::byte* UserBlocks::Scratch::get(std::size_t bytes) {
   if (memory_bytes < bytes) {
     memory.reset();
@@ -61,12 +55,13 @@ void UserBlocks::place_packed() {
 
 void UserBlocks::widen(std::size_t bytes) {
   const std::byte* user = scratch().packed.empty() ? blocks_.base : scratch().packed.front().user;
-  const TypeInfo info = *type_info(type_);
+  TypeInfo room;
+  const TypeInfo& info = *type_info(type_, room);
   pack_regular(user - (info.contiguous ? info.offset : 0), elements_, type_, info, bytes);
 }
 
 void UserBlocks::leave_out(std::size_t i) {
-  if (scratch_) std::erase_if(scratch_->packed, [i](const Packed& packed) { return packed.index == i; });
+  if (scratch_) std::erase_if(scratch().packed, [i](const Packed& packed) { return packed.index == i; });
 }
 
 int UserBlocks::pack(const Packed& packed) {
@@ -79,20 +74,20 @@ int UserBlocks::pack(const Packed& packed) {
 
 int UserBlocks::pack_all() {
   int code = MPI_SUCCESS;
-  for (const Packed& packed : scratch_->packed)
+  for (const Packed& packed : scratch().packed)
     if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
   return code;
 }
 
 int UserBlocks::pack(std::size_t i) {
   if (!scratch_) return MPI_SUCCESS;
-  for (const Packed& packed : scratch_->packed)
+  for (const Packed& packed : scratch().packed)
     if (packed.index == i) return pack(packed);
   return MPI_SUCCESS;
 }
 
 int UserBlocks::unpack_all(int code) {
-  for (const Packed& packed : scratch_->packed) {
+  for (const Packed& packed : scratch().packed) {
     auto* user = const_cast<std::byte*>(packed.user);
     const std::byte* bytes = blocks_.at(packed.index);
     if (packed.info.contiguous)

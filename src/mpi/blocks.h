@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/arguments.h"
@@ -10,13 +11,12 @@
 #include "mpi/datatypes.h"
 #include "mpi/explain.h"
 #include "mpi/host.h"
+#include "mpi/loan.h"
 
 namespace tutti::mpi {
 
 /// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are, others go
-/// through private memory of this thread: pack() before the core sends from there, unpack() after it has received
-/// there.
-/// At most one of each role at a time in a thread.
+/// through private memory: pack() before the core sends from there, unpack() after it has received there.
 class UserBlocks {
  public:
   /// `copy`: blocks to send are copied into private memory whatever their type.
@@ -26,7 +26,7 @@ class UserBlocks {
   UserBlocks(Role role, std::size_t count, MPI_Comm communicator)
       : role_(role), count_(count), communicator_(communicator) {}
   ~UserBlocks() {
-    if (scratch_) scratch_->give_back();
+    if (scratch_) (*scratch_)->give_back();
   }
   UserBlocks(const UserBlocks&) = delete;
   UserBlocks& operator=(const UserBlocks&) = delete;
@@ -74,7 +74,6 @@ class UserBlocks {
     MPI_Datatype type;
     TypeInfo info;
   };
-  /// Kept by each thread, so that no call allocates for itself.
   struct Scratch {
     std::vector<std::size_t> sizes;
     std::vector<std::ptrdiff_t> offsets;
@@ -85,11 +84,10 @@ class UserBlocks {
     std::byte* get(std::size_t bytes);
     void give_back();
   };
-  static Scratch& scratch_of(Role role);
   /// Regular blocks of a contiguous type, which most calls have, need none.
   Scratch& scratch() {
-    if (!scratch_) scratch_ = &scratch_of(role_);
-    return *scratch_;
+    if (!scratch_) scratch_.emplace();
+    return **scratch_;
   }
   bool copies() const { return role_ == Role::copy; }
 
@@ -119,7 +117,7 @@ class UserBlocks {
   void place_packed();
 
   Role role_;
-  Scratch* scratch_ = nullptr;
+  std::optional<Loan<Scratch>> scratch_;
   std::size_t count_;
   MPI_Comm communicator_;
   const std::vector<int>* neighbors_ = nullptr;
@@ -130,7 +128,8 @@ class UserBlocks {
 
 template <class Count>
 bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type) {
-  const TypeInfo* info = type_info(type);
+  TypeInfo room;
+  const TypeInfo* info = type_info(type, room);
   if (!info) return refuse(Refusal::datatype);
   if (elements < 0) return false;
   const auto* user = static_cast<const std::byte*>(buffer);
@@ -149,10 +148,11 @@ bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type)
 template <class Count, class Displacement>
 bool UserBlocks::describe(const void* buffer, const Count* elements, const Displacement* displacements,
                           MPI_Datatype type) {
-  const TypeInfo* known = type_info(type);
+  TypeInfo room;
+  const TypeInfo* known = type_info(type, room);
   if (!known) return refuse(Refusal::datatype);
   if ((!elements || !displacements) && count_) return false;
-  const TypeInfo info = *known;
+  const TypeInfo& info = *known;
   const bool direct = info.contiguous && !copies();
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
@@ -180,12 +180,13 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
   if ((!elements || !displacements || !types) && count_) return false;
   const auto* user = static_cast<const std::byte*>(buffer);
   Scratch& scratch = scratch_for_lists();
+  TypeInfo room;
   for (std::size_t i = 0; i < count_; ++i) {
     if (elements[i] < 0) return false;
     scratch.sizes[i] = 0;
     scratch.offsets[i] = 0;
     if (elements[i] == 0 || is_nowhere(i)) continue;
-    const TypeInfo* info = type_info(types[i]);
+    const TypeInfo* info = type_info(types[i], room);
     if (!info) return refuse(Refusal::datatype);
     const auto of_block = static_cast<std::size_t>(elements[i]);
     scratch.sizes[i] = of_block * info->bytes;

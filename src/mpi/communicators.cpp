@@ -22,6 +22,19 @@ int keyval = MPI_KEYVAL_INVALID;
 std::atomic<std::uint64_t> generation{1};
 std::atomic<std::uint64_t> communicators_made{1};  // MPI_COMM_WORLD
 
+/// The communicator whose state went last in this thread without BeingFreed: the host may be freeing it still, or have
+/// made another one with the same handle.
+struct Gone {
+  MPI_Comm communicator{};
+  bool is_there = false;
+
+  bool is(MPI_Comm other) const { return is_there && communicator == other; }
+  void forget(MPI_Comm other) {
+    if (is(other)) is_there = false;
+  }
+};
+constinit thread_local Gone gone;
+
 /// Of communicators that this rank has freed, and others not yet.
 struct LeftBehind {
   std::mutex mutex;
@@ -49,8 +62,9 @@ int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   return MPI_SUCCESS;
 }
 
-int on_delete(MPI_Comm, int, void* value, void*) {
+int on_delete(MPI_Comm communicator, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
+  if (!BeingFreed::is(communicator)) gone = {communicator, true};
   explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
   if (state->communicator) {
@@ -131,32 +145,44 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   return of_all != 0;
 }
 
-void build(CommunicatorState& state, MPI_Comm communicator) {
+/// False if `communicator` is being freed, on all ranks, so that it must not get a state.
+bool build(CommunicatorState& state, MPI_Comm communicator) {
   int inter = 0, size = 0, rank = 0;
   host.Comm_test_inter(communicator, &inter);
   host.Comm_size(communicator, &size);
   state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
-  if (inter || size < 2) return;
+  const bool is_gone = gone.is(communicator);
+  if (inter || size < 2) return !is_gone;
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
-  if (communicator == MPI_COMM_WORLD) return set_up(state, rank, the_job->world, true);
+  if (communicator == MPI_COMM_WORLD) {
+    if (!is_gone) set_up(state, rank, the_job->world, true);
+    return !is_gone;
+  }
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
-  if (!of_one_job(communicator, size)) return;
+  if (!of_one_job(communicator, size)) return !is_gone;
   clear_remains();
   Node& node = the_job->node;
   const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
   const Entry mine{the_job->node_identity, offset.value_or(no_offset),
                    (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank,
-                   usual_arena_reach()};
+                   usual_arena_reach(), is_gone ? 1 : 0};
   std::vector<Entry> all(static_cast<std::size_t>(size));
   if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
     // The host has told the program; it cannot use the communicator either.
     if (offset) node.arena->release(*offset);
     state.refusal = Refusal::arguments;
-    return;
+    return true;
   }
+  // Handles are each rank's own: where one rank knows it as new, it is.
+  if (std::all_of(all.begin(), all.end(), [](const Entry& entry) { return entry.gone != 0; })) {
+    if (offset) node.arena->release(*offset);
+    return false;
+  }
+  gone.forget(communicator);
   set_up(state, rank, all, all_can_map(communicator, all));
+  return true;
 }
 
 /// What state_of() found last, in this thread.
@@ -167,16 +193,25 @@ struct LastState {
 };
 thread_local LastState last_state;
 
+/// Null for a communicator that is being freed, and if there is none and it is not to be made.
 [[gnu::noinline]] CommunicatorState* look_up_state(MPI_Comm communicator, bool make) {
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
+  if (BeingFreed::is(communicator)) {
+    if (make) refuse(Refusal::freed);
+    return nullptr;
+  }
   void* value = nullptr;
   int found = 0;
   if (host.Comm_get_attr(communicator, keyval, &value, &found) != MPI_SUCCESS) return nullptr;
   auto* state = static_cast<CommunicatorState*>(found ? value : nullptr);
   if (!state) {
     if (!make) return nullptr;
-    state = new CommunicatorState;
-    build(*state, communicator);
+    auto built = std::make_unique<CommunicatorState>();
+    if (!build(*built, communicator)) {
+      refuse(Refusal::freed);
+      return nullptr;
+    }
+    state = built.release();
     explain::made(*state);
     host.Comm_set_attr(communicator, keyval, state);
   }
@@ -221,8 +256,29 @@ void start() {
 }
 
 int made(int code, const MPI_Comm* communicator) {
-  if (code == MPI_SUCCESS && the_job && communicator && *communicator != MPI_COMM_NULL) state_of(*communicator, true);
+  if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
+  gone.forget(*communicator);
+  state_of(*communicator, true);
   return code;
+}
+
+int being_made(int code, const MPI_Comm* communicator) {
+  if (code == MPI_SUCCESS && communicator) gone.forget(*communicator);
+  return code;
+}
+
+constinit thread_local const BeingFreed* BeingFreed::innermost = nullptr;
+
+BeingFreed::BeingFreed(MPI_Comm communicator) : communicator_(communicator), outer_(innermost) {
+  innermost = this;
+  // What threads have found last is looked up anew.
+  generation.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool BeingFreed::is(MPI_Comm communicator) {
+  for (const BeingFreed* each = innermost; each; each = each->outer_)
+    if (each->communicator_ == communicator) return true;
+  return false;
 }
 
 void stop() {
@@ -263,7 +319,7 @@ void refused_by_host(MPI_Comm communicator) {
 }
 
 void revoke(MPI_Comm communicator) {
-  if (!the_job || communicator == MPI_COMM_NULL) return;
+  if (!the_job || communicator == MPI_COMM_NULL || BeingFreed::is(communicator)) return;
   CommunicatorState* state = state_of(communicator, false);
   if (!state) {
     // To build it would take all ranks, which may not come any more.

@@ -29,10 +29,29 @@ void stop();
 /// A communicator was just made, on all its ranks: builds its state, so that its collectives need not. Nothing if
 /// the call that made it failed, or for MPI_COMM_NULL.
 int made(int code, const MPI_Comm* communicator);
+/// The same where its ranks may not wait for each other: its state is built at its first collective.
+int being_made(int code, const MPI_Comm* communicator);
+
+/// While the host frees a communicator in this thread, its collectives are the host's: the functions that delete its
+/// attributes may call some, and whether ours is still there then is not the same on all ranks.
+class BeingFreed {
+ public:
+  explicit BeingFreed(MPI_Comm communicator);
+  ~BeingFreed() { innermost = outer_; }
+  BeingFreed(const BeingFreed&) = delete;
+  BeingFreed& operator=(const BeingFreed&) = delete;
+
+  static bool is(MPI_Comm communicator);
+
+ private:
+  static constinit thread_local const BeingFreed* innermost;
+  MPI_Comm communicator_;
+  const BeingFreed* outer_;  ///< whose delete functions free this one
+};
 
 /// The collectives of `communicator`; null if the host is to be called. The state of one that was made unseen
-/// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL and
-/// inactive jobs give null without any call.
+/// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL,
+/// inactive jobs and communicators that are being freed give null without any call.
 Collectives* collectives_of(MPI_Comm communicator);
 
 /// The state of `communicator` if it has been built; null otherwise.

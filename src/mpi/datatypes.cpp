@@ -173,12 +173,12 @@ void learn_predefined() {
   learn_operators();
 }
 
-const TypeInfo* type_info(MPI_Datatype datatype) {
+const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
   struct Last {
     std::uintptr_t key = 0;
     const TypeInfo* info = nullptr;
   };
-  static thread_local Last last;
+  static constinit thread_local Last last;
   const std::uintptr_t key = key_of(datatype);
   if (last.info && last.key == key) return last.info;
   const auto found = predefined_types().find(key);
@@ -194,11 +194,10 @@ const TypeInfo* type_info(MPI_Datatype datatype) {
       host.Type_get_extent(datatype, &lower, &extent) != MPI_SUCCESS ||
       host.Type_get_true_extent(datatype, &true_lower, &true_extent) != MPI_SUCCESS)
     return nullptr;
-  static thread_local TypeInfo info;
-  info = {};
-  info.bytes = static_cast<std::size_t>(size);
-  info.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
-  return &info;
+  room = {};
+  room.bytes = static_cast<std::size_t>(size);
+  room.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
+  return &room;
 }
 
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,

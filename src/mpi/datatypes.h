@@ -20,9 +20,9 @@ struct TypeInfo {
 /// Fills the table of predefined types and operators. After the host's MPI_Init.
 void learn_predefined();
 
-/// Null if the handle is null or the host does not know it: then the call is the host's, to report the error. Valid
-/// until the next call in this thread.
-const TypeInfo* type_info(MPI_Datatype datatype);
+/// Null if the handle is null or the host does not know it: then the call is the host's, to report the error. Of
+/// predefined types what never changes, of others `room`: nothing that a call out of a wait of this one could overwrite.
+const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room);
 
 /// Packs `count` elements at `buffer` into `bytes`, or back. Contiguous raw data, as all supported hosts pack.
 /// Returns the host's error code.

@@ -43,6 +43,8 @@ const char* words_of(Refusal why) {
       return "ranks on several nodes";
     case Refusal::revoked:
       return "revoked communicator";
+    case Refusal::freed:
+      return "communicator that is being freed";
     case Refusal::memory:
       return "no memory left for what ranks share";
     case Refusal::nothing:

@@ -23,6 +23,7 @@ enum class Refusal {
   jobs,     ///< of ranks that are not in one MPI_COMM_WORLD
   nodes,    ///< of ranks on several nodes
   revoked,  ///< a communicator that the program has revoked
+  freed,    ///< a communicator that is just being freed
   memory,   ///< the memory for what ranks share was full when the communicator was made
   nothing,  ///< nothing to send
   datatype,

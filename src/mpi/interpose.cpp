@@ -32,7 +32,8 @@ namespace {
 bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
   Collectives* collectives = collectives_of(communicator);
   if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
-  const TypeInfo* info = type_info(datatype);
+  TypeInfo room;
+  const TypeInfo* info = type_info(datatype, room);
   if (!info) return refuse(Refusal::datatype);
   if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
   code = MPI_SUCCESS;
@@ -59,9 +60,9 @@ bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype data
                  MPI_Comm comm, int& code) {
   if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
-  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !reduce(*collectives, call, root, code)) return false;
-  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.count * type_info(datatype)->bytes);
+  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.bytes());
   return true;
 }
 
@@ -70,9 +71,9 @@ bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype d
                     int& code) {
   if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
-  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
   if (!collectives || !allreduce(*collectives, call, code)) return false;
-  remember(*collectives, receive, call.count * type_info(datatype)->bytes);
+  remember(*collectives, receive, call.bytes());
   return true;
 }
 
@@ -139,6 +140,10 @@ TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
 
 TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return mpi::being_made(next.Comm_idup(comm, newcomm, request), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
@@ -211,6 +216,10 @@ TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_D
 TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                MPI_Comm comm) {
   return mpi::ours_or(mpi::allreduce_ours<int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return mpi::being_made(next.Comm_idup_with_info(comm, info, newcomm, request), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,

@@ -46,11 +46,11 @@ bool refuse_count(Count count, MPI_Comm communicator) {
 /// is remembered.
 template <class Forward, class... Arguments>
 int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
-  remember_host();
   given_to_host(communicator);
-  // Its error handler may call us again.
+  // Functions of the program that it runs may call us again.
   const Refusal why = std::exchange(refusal, Refusal::arguments);
   const int code = forward(arguments...);
+  remember_host();
   refusal = why;
   if (code != MPI_SUCCESS) [[unlikely]]
     refused_by_host(communicator);

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "mpi/communicators.h"
-#include "mpi/datatypes.h"
 #include "mpi/interpose.h"
+#include "mpi/loan.h"
 #include "mpi/reductions.h"
 
 namespace tutti::mpi {
@@ -12,14 +12,7 @@ namespace tutti::mpi {
 namespace {
 
 void remember_call(Collectives& collectives, const ReductionCall& call) {
-  remember(collectives, call.send == MPI_IN_PLACE ? call.receive : call.send,
-           call.count * type_info(call.datatype)->bytes);
-}
-
-/// Room for the elements of each rank, kept from call to call.
-std::vector<std::size_t>& counts_of_thread() {
-  static thread_local std::vector<std::size_t> counts;
-  return counts;
+  remember(collectives, call.send == MPI_IN_PLACE ? call.receive : call.send, call.bytes());
 }
 
 bool reduce_scatter_of(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code) {
@@ -37,13 +30,13 @@ bool reduce_scatter_ours(const void* send, void* receive, const Count* receive_c
                          MPI_Op operation, MPI_Comm comm, int& code) {
   Collectives* collectives = collectives_of(comm);
   if (!collectives || !receive_counts) return false;
-  std::vector<std::size_t>& counts = counts_of_thread();
-  counts.clear();
+  const Loan<std::vector<std::size_t>> counts;
+  counts->clear();
   for (int rank = 0; rank < collectives->communicator().size(); ++rank) {
     if (receive_counts[rank] < 0) return false;
-    counts.push_back(static_cast<std::size_t>(receive_counts[rank]));
+    counts->push_back(static_cast<std::size_t>(receive_counts[rank]));
   }
-  return reduce_scatter_of(*collectives, {send, receive, 0, datatype, operation, comm}, counts.data(), code);
+  return reduce_scatter_of(*collectives, {send, receive, 0, datatype, operation, comm}, counts->data(), code);
 }
 
 template <class Count>
@@ -52,9 +45,9 @@ bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_co
   if (receive_count <= 0) return refuse_count(receive_count, comm);
   Collectives* collectives = collectives_of(comm);
   if (!collectives) return false;
-  std::vector<std::size_t>& counts = counts_of_thread();
-  counts.assign(static_cast<std::size_t>(collectives->communicator().size()), static_cast<std::size_t>(receive_count));
-  return reduce_scatter_of(*collectives, {send, receive, 0, datatype, operation, comm}, counts.data(), code);
+  const Loan<std::vector<std::size_t>> counts;
+  counts->assign(static_cast<std::size_t>(collectives->communicator().size()), static_cast<std::size_t>(receive_count));
+  return reduce_scatter_of(*collectives, {send, receive, 0, datatype, operation, comm}, counts->data(), code);
 }
 
 template <bool exclusive, class Count>
@@ -62,7 +55,7 @@ bool scan_ours(const void* send, void* receive, Count count, MPI_Datatype dataty
                int& code) {
   if (count <= 0) return refuse_count(count, comm);
   Collectives* collectives = collectives_of(comm);
-  const ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
   if (!collectives || !scan(*collectives, call, exclusive, code)) return false;
   remember_call(*collectives, call);
   return true;

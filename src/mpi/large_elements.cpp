@@ -36,11 +36,12 @@ class ManyBytes {
   int code_ = MPI_SUCCESS;
 };
 
-/// A communicator of this rank alone, in which nobody receives the program's own messages to itself.
+/// A communicator of this rank alone, in which nobody receives the program's own messages to itself. No duplicate, for
+/// which the host would run the program's functions that copy attributes.
 MPI_Comm alone() {
   static const MPI_Comm communicator = [] {
     MPI_Comm made = MPI_COMM_NULL;
-    host.Comm_dup(MPI_COMM_SELF, &made);
+    host.Comm_split(MPI_COMM_SELF, 0, 0, &made);
     return made;
   }();
   return communicator;

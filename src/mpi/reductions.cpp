@@ -1,5 +1,7 @@
 #include "mpi/reductions.h"
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "mpi/datatypes.h"
 #include "mpi/explain.h"
 #include "reduction/fold.h"
+#include "reduction/members.h"
 
 namespace tutti::mpi {
 
@@ -90,80 +93,123 @@ bool host_objects(ReductionCall& call) {
 #endif
 }
 
-/// The kernel of a predefined operator on a predefined type; nullptr if there is none.
-reduction::Kernel kernel_of(const OperatorInfo& operation, const TypeInfo& info) {
-  if (operation.kind != OperatorKind::predefined || !info.predefined || !info.kernel_type) return nullptr;
-  return reduction::kernel(operation.operation, *info.kernel_type);
+/// A predefined operator on a predefined type.
+struct Predefined {
+  Combiner combiner;
+  reduction::Type type{};
+  bool has_gaps = false;
+};
+using PredefinedTable = std::array<std::array<Predefined, reduction::type_count>, reduction::operator_count>;
+
+PredefinedTable make_predefined() {
+  PredefinedTable all;
+  for (int o = 0; o < reduction::operator_count; ++o) {
+    for (int t = 0; t < reduction::type_count; ++t) {
+      const auto type = static_cast<reduction::Type>(t);
+      Predefined& each = all[static_cast<std::size_t>(o)][static_cast<std::size_t>(t)];
+      each.combiner.kernel = reduction::kernel(static_cast<reduction::Operator>(o), type);
+      each.combiner.element_bytes = reduction::size_of(type);
+      each.type = type;
+      each.has_gaps = reduction::has_gaps(type);
+    }
+  }
+  return all;
 }
 
-/// What combines elements of a predefined type by a predefined operator; null for others. Valid until the next call in
-/// this thread. These handles stay what they are, and most calls have those of the call before: looking both up took 10
-/// to 30 ns of the 120 of a small reduction.
-const Combiner* predefined_combiner(const ReductionCall& call) {
+/// Null if there is no kernel. What is returned stays as it is: calls point to it while they wait, in which time the host
+/// may run the program's operators, and these call us.
+const Predefined* look_up_predefined(const ReductionCall& call) {
+  static const PredefinedTable& all = *new PredefinedTable(make_predefined());
+  TypeInfo room;
+  const TypeInfo* info = type_info(call.datatype, room);
+  if (!info || !info->kernel_type) return nullptr;
+  const OperatorInfo operation = operator_info(call.operation);
+  if (operation.kind != OperatorKind::predefined) return nullptr;
+  const Predefined& found =
+      all[static_cast<std::size_t>(operation.operation)][static_cast<std::size_t>(*info->kernel_type)];
+  return found.combiner.kernel ? &found : nullptr;
+}
+
+/// What combines elements of a predefined type by a predefined operator; null for others. These handles stay what they
+/// are, and most calls of a thread have those of the call before: looking both up took 10 to 30 ns of the 120 of a small
+/// reduction.
+const Predefined* predefined(const ReductionCall& call) {
   struct Last {
-    MPI_Op operation = MPI_OP_NULL;
-    MPI_Datatype datatype = MPI_DATATYPE_NULL;
-    Combiner combiner;
+    MPI_Op operation{};
+    MPI_Datatype datatype{};
+    const Predefined* found = nullptr;
   };
-  static thread_local Last last;
-  if (last.operation == call.operation && last.datatype == call.datatype && last.combiner.kernel) return &last.combiner;
-  const TypeInfo* info = type_info(call.datatype);
-  if (!info) return nullptr;
-  const reduction::Kernel kernel = kernel_of(operator_info(call.operation), *info);
-  if (!kernel) return nullptr;
-  last = {call.operation, call.datatype, {}};
-  last.combiner.kernel = kernel;
-  last.combiner.element_bytes = reduction::size_of(*info->kernel_type);
-  return &last.combiner;
+  static constinit thread_local Last last;
+  if (last.found && last.operation == call.operation && last.datatype == call.datatype) [[likely]]
+    return last.found;
+  const Predefined* const found = look_up_predefined(call);
+  if (found) last = {call.operation, call.datatype, found};
+  return found;
+}
+
+/// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
+/// result comes to private memory, and its members from there to where they belong.
+template <class Run>
+[[gnu::noinline]] bool with_gaps(const ReductionCall& call, const std::byte* send, std::size_t received,
+                                 const Predefined& known, const Run& run) {
+  const std::size_t bytes = received * known.combiner.element_bytes;
+  alignas(std::max_align_t) std::byte few[1024];
+  const std::unique_ptr<std::byte[]> many(bytes > sizeof few ? new std::byte[bytes] : nullptr);
+  std::byte* const result = many ? many.get() : few;
+  if (!run(send, result, known.combiner)) return false;
+  if (received > 0) reduction::copy_members(known.type, call.receive, result, received);
+  return true;
 }
 
 /// The call as the core can do it. received: elements of the result that this rank gets; `receive` may be anything if
 /// there are none, unless it holds the contribution.
 template <class Run>
-bool with_core_arguments(const ReductionCall& call, std::size_t received, const Run& run, int& code) {
+bool with_core_arguments(ReductionCall& call, std::size_t received, const Run& run, int& code) {
   const bool in_place = call.send == MPI_IN_PLACE;
   // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
   const auto lacks_buffer = [&] { return (!in_place && !call.send) || ((in_place || received > 0) && !call.receive); };
+  const void* const send = in_place ? call.receive : call.send;
   code = MPI_SUCCESS;
-  if (const Combiner* known = predefined_combiner(call)) [[likely]] {
+  if (const Predefined* known = predefined(call)) [[likely]] {
     if (lacks_buffer()) return false;
-    return run(static_cast<const std::byte*>(in_place ? call.receive : call.send),
-               static_cast<std::byte*>(call.receive), *known);
+    call.element_bytes = known->combiner.element_bytes;
+    if (known->has_gaps) [[unlikely]]
+      return with_gaps(call, static_cast<const std::byte*>(send), received, *known, run);
+    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner);
   }
   const OperatorInfo operation = operator_info(call.operation);
   if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
-  const TypeInfo* info = type_info(call.datatype);
-  if (!info) return refuse(Refusal::datatype);
-  if (info->bytes == 0) return refuse(Refusal::nothing);
-  if ((info->predefined || info->contiguous) && lacks_buffer()) return false;
-
-  const void* send = in_place ? call.receive : call.send;
+  UserOperator user{call.operation, call.datatype, call.communicator, {}, 0, 0, 0, {}, {}};
+  const TypeInfo* const known_type = type_info(call.datatype, user.info);
+  if (!known_type) return refuse(Refusal::datatype);
+  user.info = *known_type;
+  const TypeInfo& info = user.info;
+  if (info.bytes == 0) return refuse(Refusal::nothing);
+  if ((info.predefined || info.contiguous) && lacks_buffer()) return false;
   if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
 
   Combiner combiner;
-  UserOperator user{call.operation, call.datatype, call.communicator, *info, 0, 0, 0, {}, {}};
   int commutes = 0;
   MPI_Aint lower = 0;
   if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;
   host.Type_get_extent(call.datatype, &lower, &user.extent);
   host.Type_get_true_extent(call.datatype, &user.true_lower, &user.true_extent);
   combiner.commutative = commutes != 0;
-  combiner.element_bytes = info->bytes;
+  combiner.element_bytes = call.element_bytes = info.bytes;
   combiner.context = &user;
-  combiner.function = info->contiguous ? combine_contiguous : combine_packed;
-  if (info->contiguous)
-    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
+  combiner.function = info.contiguous ? combine_contiguous : combine_packed;
+  if (info.contiguous) return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
 
-  const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info->bytes]);
-  code = pack(send, call.count, call.datatype, *info, packed.get(), call.communicator);
+  const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info.bytes]);
+  code = pack(send, call.count, call.datatype, info, packed.get(), call.communicator);
   if (!run(packed.get(), packed.get(), combiner)) return false;
-  if (received > 0) code = unpack(packed.get(), call.receive, received, call.datatype, user.info, call.communicator);
+  if (received > 0) code = unpack(packed.get(), call.receive, received, call.datatype, info, call.communicator);
   return true;
 }
 
 }  // namespace
 
-bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& code) {
+bool reduce(Collectives& collectives, ReductionCall& call, int root, int& code) {
   const Communicator& communicator = collectives.communicator();
   if (root < 0 || root >= communicator.size()) return false;
   const bool is_root = communicator.rank() == root;
@@ -177,7 +223,7 @@ bool reduce(Collectives& collectives, const ReductionCall& call, int root, int& 
       code);
 }
 
-bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
+bool allreduce(Collectives& collectives, ReductionCall& call, int& code) {
   if (is_aliased(call)) return false;
   return with_core_arguments(
       call, call.count,
@@ -187,7 +233,7 @@ bool allreduce(Collectives& collectives, const ReductionCall& call, int& code) {
       code);
 }
 
-bool reduce_scatter(Collectives& collectives, ReductionCall call, const std::size_t* counts, int& code) {
+bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, int& code) {
   const std::size_t received = counts[collectives.communicator().rank()];
   if (received > 0 && host_objects(call)) return false;
   return with_core_arguments(
@@ -198,7 +244,7 @@ bool reduce_scatter(Collectives& collectives, ReductionCall call, const std::siz
       code);
 }
 
-bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& code) {
+bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, int& code) {
   // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
   if (host_objects(call)) return false;
   const bool receives = !exclusive || collectives.communicator().rank() > 0;
@@ -212,10 +258,11 @@ bool scan(Collectives& collectives, ReductionCall call, bool exclusive, int& cod
 
 bool reduce_local(const ReductionCall& call) {
   if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
-  const Combiner* combiner = predefined_combiner(call);
-  if (!combiner) return false;
+  const Predefined* known = predefined(call);
+  // A kernel stores whole elements, the host their members.
+  if (!known || known->has_gaps) return false;
   const void* sources[2] = {call.send, call.receive};
-  (*combiner)(call.receive, sources, 2, call.count);
+  known->combiner(call.receive, sources, 2, call.count);
   return true;
 }
 

@@ -8,7 +8,8 @@
   X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Barrier) X(Bcast) X(Reduce) X(Allreduce)   \
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
-  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test)
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
+  X(Comm_free) X(Comm_disconnect)
 
 // Those of blocks (mpi/interpose_blocks.cpp, mpi/interpose_neighbors.cpp).
 #define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
@@ -17,7 +18,7 @@
 
 // Those that hosts have since MPI 4: from sessions, and with MPI_Count.
 #define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
-  X(Comm_create_from_group)                                                                                       \
+  X(Comm_create_from_group) X(Comm_idup_with_info)                                                                \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
   X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \
   X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                    \

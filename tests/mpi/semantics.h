@@ -61,6 +61,21 @@ void scans_give_the_same_bits_in_every_call(Context& context);
 void scans_of_derived_types(Context& context);
 void scans_of_large_counts_and_between_groups(Context& context);
 
+// semantics_gaps.cpp
+void what_is_between_members_stays_in_reductions(Context& context);
+void what_is_between_members_stays_where_blocks_arrive(Context& context);
+void the_padding_of_long_doubles_stays_where_hosts_leave_it(Context& context);
+
+// semantics_nested.cpp
+void operators_that_run_while_others_wait_may_reduce(Context& context);
+
+// semantics_attributes.cpp
+void attributes_communicate_when_they_are_copied_and_deleted(Context& context);
+void attributes_of_communicators_without_a_collective_communicate(Context& context);
+void attributes_free_communicators(Context& context);
+void communicators_may_be_freed_behind_everybodys_back(Context& context);
+void attributes_communicate_in_finalize(Context& context);
+
 // semantics_errors.cpp
 void errors_are_those_of_the_host(Context& context);
 void ranks_in_different_calls_are_told(Context& context);

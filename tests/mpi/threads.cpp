@@ -1,6 +1,7 @@
 // MPI_THREAD_MULTIPLE: several threads of each rank are in collectives at the same time, each thread on a communicator
 // of its own; and threads of one communicator that take turns.
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -115,6 +116,57 @@ void a_thread_receives_while_others_are_in_collectives(Context& context) {
   MPI_Comm_free(&communicator);
 }
 
+int communicate_and_copy(MPI_Comm old, int, void*, void* from, void* to, int* is_copied) {
+  MPI_Barrier(old);
+  std::memcpy(to, &from, sizeof from);
+  *is_copied = 1;
+  return MPI_SUCCESS;
+}
+
+int communicate_and_count(MPI_Comm communicator, int, void* value, void*) {
+  int ranks = 0;
+  MPI_Comm_size(communicator, &ranks);
+  std::vector<int> ones(3000, 1);
+  MPI_Allreduce(MPI_IN_PLACE, ones.data(), 3000, MPI_INT, MPI_SUM, communicator);
+  static_cast<Finding*>(value)->wrong += ones.front() != ranks || ones.back() != ranks;
+  return MPI_SUCCESS;
+}
+
+void threads_free_communicators_whose_attributes_communicate(Context& context) {
+#ifdef OPEN_MPI
+  // By itself it does not come to the end of this.
+  static_cast<void>(context);
+#else
+  std::vector<MPI_Comm> parents(kThreads);
+  for (auto& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);
+  int key = 0;
+  MPI_Comm_create_keyval(&communicate_and_copy, &communicate_and_count, &key, nullptr);
+  std::vector<Finding> findings(kThreads);
+  std::vector<std::thread> threads;
+  const int rounds = context.crowded() ? 3 : 20;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      const auto i = static_cast<std::size_t>(thread);
+      for (int round = 0; round < rounds; ++round) {
+        MPI_Comm first = MPI_COMM_NULL;
+        MPI_Comm second = MPI_COMM_NULL;
+        MPI_Comm_dup(parents[i], &first);
+        MPI_Comm_set_attr(first, key, &findings[i]);
+        MPI_Comm_dup(first, &second);
+        work(second, thread, 1, findings[i]);
+        MPI_Comm_free(&first);
+        MPI_Comm_free(&second);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  for (int thread = 0; thread < kThreads; ++thread)
+    context.expect(findings[static_cast<std::size_t>(thread)].wrong == 0, "thread %d saw %ld wrong results", thread,
+                   findings[static_cast<std::size_t>(thread)].wrong);
+  MPI_Comm_free_keyval(&key);
+  for (auto& parent : parents) MPI_Comm_free(&parent);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -130,6 +182,8 @@ int main(int argc, char** argv) {
           context,
           {{"each_thread_has_a_communicator", &each_thread_has_a_communicator},
            {"threads_make_and_free_communicators", &threads_make_and_free_communicators},
+           {"threads_free_communicators_whose_attributes_communicate",
+            &threads_free_communicators_whose_attributes_communicate},
            {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
            {"a_thread_receives_while_others_are_in_collectives", &a_thread_receives_while_others_are_in_collectives}},
           argc, argv);
