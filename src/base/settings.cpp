@@ -61,7 +61,7 @@ const std::array<Row, 23>& table() {
       {{"WINDOW_MIN", "bytes", "2K", "Allocations of at least this size come from the window that peers can read."},
        &Settings::window_min},
       {{"WINDOW_SIZE", "bytes", "0",
-        "Address space of the window of each rank; 0: the size of the memory; 1: no window."},
+        "The most that the window of each rank holds; 0: the size of the memory; 1: no window."},
        &Settings::window_size},
       {{"XPMEM_CACHE", "count", "128", "Attachments by xpmem that a rank keeps of the memory of each peer."},
        &Settings::xpmem_cache},

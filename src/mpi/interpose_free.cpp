@@ -9,10 +9,8 @@ namespace tutti::mpi {
 
 namespace {
 
-/// `forward` is read after resolve().
 template <class Forward>
 int free_by(const Forward& forward, MPI_Comm* communicator) {
-  resolve();
   const BeingFreed being_freed(communicator ? *communicator : MPI_COMM_NULL);
   return forward(communicator);
 }

@@ -19,6 +19,9 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
 #define TUTTI_FUNCTION(name) {"MPI_" #name, reinterpret_cast<void*>(&::MPI_##name)},
       TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, reinterpret_cast<void*>(&::PMPI_##name)},
+          TUTTI_INTERPOSED_PROFILING(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"MPIX_" #name, reinterpret_cast<void*>(&::MPIX_##name)},
           TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION

@@ -33,6 +33,9 @@ constexpr const char* names[] = {
 #define TUTTI_NAME(name) "MPI_" #name,
     TUTTI_INTERPOSED(TUTTI_NAME)
 #undef TUTTI_NAME
+#define TUTTI_NAME(name) "PMPI_" #name,
+        TUTTI_INTERPOSED_PROFILING(TUTTI_NAME)
+#undef TUTTI_NAME
 #define TUTTI_NAME(name) "MPIX_" #name,
         TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
 #undef TUTTI_NAME

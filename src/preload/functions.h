@@ -27,6 +27,9 @@
 // All whose names begin with MPI_. Which of them a host has is seen at run time.
 #define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
 
+// Those that are also taken over by their second name, PMPI_, which bindings of other languages and profilers call.
+#define TUTTI_INTERPOSED_PROFILING(X) X(Comm_free) X(Comm_disconnect)
+
 // Those whose names begin with MPIX_.
 #define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)
 

@@ -56,11 +56,13 @@ tutti_first_calls:
 
 #define MPI_STUB(name) stub MPI_##name ;
 #define NEWER_STUB(name) newer_stub MPI_##name ;
+#define PMPI_STUB(name) stub PMPI_##name ;
 #define MPIX_STUB(name) stub MPIX_##name ;
 #define OWN_STUB(name) stub tutti_##name ;
         TUTTI_INTERPOSED_FUNCTIONS(MPI_STUB)
         TUTTI_INTERPOSED_BLOCKS(MPI_STUB)
         TUTTI_INTERPOSED_NEWER(NEWER_STUB)
+        TUTTI_INTERPOSED_PROFILING(PMPI_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(MPIX_STUB)
         TUTTI_OWN_FUNCTIONS(OWN_STUB)
 
