@@ -157,9 +157,10 @@ void Window::fork_prepare() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &fork_->signals);
   fork_->copy = affordable_copy();
   fork_->inherited = !is_ours(descriptor_);
-  if (fork_->copy == Child::nothing) return;
-  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true)))
+  if (fork_->copy != Child::nothing &&
+      (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true))))
     fork_->copy = Child::nothing;
+  // Last, as all of the above asks for it.
   foreign_.hold();
 }
 
