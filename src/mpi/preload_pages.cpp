@@ -188,8 +188,7 @@ TUTTI_EXPORT void* shmat(int segment, const void* address, int flags) noexcept {
 
 TUTTI_EXPORT int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t offset,
                                   int flags) noexcept {
-  static auto* const next =
-      pages::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
+  static auto* const next = pages::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
   if (!pages::are_of_window(address, bytes)) return next(address, bytes, protection, offset, flags);
   // For private memory, for which the program takes its blocks, there is no such call.
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
