@@ -62,8 +62,8 @@ void PageRanges::let_go() noexcept {
 
 /// The first range that ends beyond the address.
 std::size_t PageRanges::first_beyond(std::uintptr_t address) const noexcept {
-  const Range* const found = std::upper_bound(ranges_, ranges_ + count_, address,
-                                              [](std::uintptr_t value, const Range& range) { return value < range.end; });
+  const Range* const found = std::upper_bound(
+      ranges_, ranges_ + count_, address, [](std::uintptr_t value, const Range& range) { return value < range.end; });
   return static_cast<std::size_t>(found - ranges_);
 }
 

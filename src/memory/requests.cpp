@@ -41,10 +41,9 @@ struct Requests::Area {
 
 std::size_t Requests::area_bytes(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
-  return lines * chunk_bytes +
-         round_up(lines * sizeof(Line) + round_up(count * sizeof(sync::Flag), sync::line_bytes) +
-                      lines * count * sizeof(sync::Flag),
-                  page_bytes);
+  return lines * chunk_bytes + round_up(lines * sizeof(Line) + round_up(count * sizeof(sync::Flag), sync::line_bytes) +
+                                            lines * count * sizeof(sync::Flag),
+                                        page_bytes);
 }
 
 Requests::Area Requests::area(int rank) const {
@@ -60,11 +59,7 @@ Requests::Area Requests::area(int rank) const {
 }
 
 Requests::Requests(int self, std::vector<std::byte*> areas, std::size_t room)
-    : self_(self),
-      areas_(std::move(areas)),
-      stageable_(room / 16),
-      said_(areas_.size()),
-      seen_(areas_.size()) {}
+    : self_(self), areas_(std::move(areas)), stageable_(room / 16), said_(areas_.size()), seen_(areas_.size()) {}
 
 std::size_t Requests::take_line() {
   std::size_t line = lines;

@@ -71,12 +71,12 @@ class Requests {
   std::size_t stageable_;
   PageRanges served_;
   std::atomic<std::uint64_t> count_{0};
-  std::mutex mutex_;                       ///< of the asking side: the two that follow
-  bool taken_[lines] = {};                 ///< lines that are in use
-  std::vector<std::uint64_t> said_;        ///< by owner: how often this rank has said that it asked
-  std::atomic<std::uint64_t> number_{0};   ///< of requests
-  std::atomic<bool> serving_{false};       ///< by one thread at a time, which has the one that follows
-  std::vector<sync::Stamp> seen_;          ///< by asker: what it had said when this rank looked last
+  std::mutex mutex_;                      ///< of the asking side: the two that follow
+  bool taken_[lines] = {};                ///< lines that are in use
+  std::vector<std::uint64_t> said_;       ///< by owner: how often this rank has said that it asked
+  std::atomic<std::uint64_t> number_{0};  ///< of requests
+  std::atomic<bool> serving_{false};      ///< by one thread at a time, which has the one that follows
+  std::vector<sync::Stamp> seen_;         ///< by asker: what it had said when this rank looked last
 };
 
 }  // namespace tutti::memory

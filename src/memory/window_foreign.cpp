@@ -29,7 +29,8 @@ std::uintptr_t round_up(std::uintptr_t address) {
   return round_down(address + page - 1);
 }
 
-void* map_fixed(std::uintptr_t begin, std::size_t bytes, int protection, int flags, int descriptor, std::size_t offset) {
+void* map_fixed(std::uintptr_t begin, std::size_t bytes, int protection, int flags, int descriptor,
+                std::size_t offset) {
   const long at = syscall(SYS_mmap, begin, bytes, protection, flags | MAP_FIXED, descriptor, offset);
   return at == -1 ? MAP_FAILED : reinterpret_cast<void*>(at);
 }
@@ -107,12 +108,13 @@ void Window::protected_as(const void* address, std::size_t bytes, int protection
 
 bool Window::empty_pages(void* address, std::size_t bytes, int advice) noexcept {
   const auto [begin, end] = pages_within(address, bytes);
-  return foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
-    if (range && range->value == replaced) return advise(from, to - from, advice);
-    if (!range) return advise(from, to - from, MADV_REMOVE);
-    forget_contents(from, to);  // the other way needs the right to write
-    return true;
-  });
+  return foreign_.for_each_piece(begin, end,
+                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+                                   if (range && range->value == replaced) return advise(from, to - from, advice);
+                                   if (!range) return advise(from, to - from, MADV_REMOVE);
+                                   forget_contents(from, to);  // the other way needs the right to write
+                                   return true;
+                                 });
 }
 
 void Window::protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept {
@@ -149,8 +151,8 @@ bool Window::move_out(void* from, std::size_t bytes, void* to) noexcept {
 /// Makes pages the window's again, with nothing in them if something else was there.
 bool Window::restore(std::uintptr_t begin, std::uintptr_t end) noexcept {
   const auto base = reinterpret_cast<std::uintptr_t>(base_);
-  const bool whole = foreign_.for_each_piece(
-      begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+  const bool whole =
+      foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
         if (!range) return true;
         if (range->value != replaced) return protect(from, to - from, PROT_READ | PROT_WRITE);
         if (!is_ours(descriptor_) || map_fixed(from, to - from, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

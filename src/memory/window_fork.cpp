@@ -159,9 +159,9 @@ void Window::fork_prepare() noexcept {
   pthread_sigmask(SIG_SETMASK, &all, &fork_->signals);
   fork_->copy = affordable_copy();
   fork_->inherited = !is_ours(descriptor_);
-  if (fork_->copy == Child::nothing) return;
-  if (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true)))
+  if (fork_->copy != Child::nothing && (pipe2(fork_->done, O_CLOEXEC) != 0 || (fork_->inherited && !inherit(true))))
     fork_->copy = Child::nothing;
+  // Last, as all of the above asks for it.
   foreign_.hold();
 }
 
@@ -230,8 +230,8 @@ void Window::fork_in_child() noexcept {
   const auto make_inaccessible = [&](std::size_t from) {
     for_each_own(from, extent(), [&](std::size_t begin, std::size_t end) {
       // Where this fails the child keeps what fork gave it here, and nobody can be told.
-      static_cast<void>(mmap(base_ + begin, end - begin, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
+      static_cast<void>(
+          mmap(base_ + begin, end - begin, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
       return true;
     });
   };

@@ -231,7 +231,8 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.values_watched != 0; })) {
-    job->why_inactive = "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
+    job->why_inactive =
+        "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
     node.log.note("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     withdraw(*job, offer);
     return job;

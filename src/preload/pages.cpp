@@ -62,6 +62,15 @@ struct Parts {
   std::byte* last() const { return first() + within; }
 };
 
+/// Whether mremap is to leave empty pages where it has moved others away.
+bool stays_behind([[maybe_unused]] int flags) {
+#ifdef MREMAP_DONTUNMAP
+  return (flags & MREMAP_DONTUNMAP) != 0;
+#else
+  return false;
+#endif
+}
+
 /// Moves pages of the window to other memory; MAP_FAILED if there is none.
 void* move_out(Window& window, void* from, std::size_t bytes, std::size_t new_bytes, int flags, void* to) noexcept {
   const int fixed = flags & MREMAP_FIXED ? MAP_FIXED : 0;
@@ -73,13 +82,10 @@ void* move_out(Window& window, void* from, std::size_t bytes, std::size_t new_by
     errno = error;
     return MAP_FAILED;
   }
-#ifdef MREMAP_DONTUNMAP
-  if (flags & MREMAP_DONTUNMAP) {
+  if (stays_behind(flags))
     window.empty_pages(from, bytes, MADV_DONTNEED);
-    return target;
-  }
-#endif
-  window.unmap(from, bytes);
+  else
+    window.unmap(from, bytes);
   return target;
 }
 
@@ -97,7 +103,7 @@ void detached(const void* address) noexcept {
 int unmap(void* address, std::size_t bytes, int (*next)(void*, std::size_t)) noexcept {
   Window& window = *process_window();
   const Parts parts(window, address, bytes);
-  if (!is_page(address)) return next(address, bytes);
+  if (!is_page(address) || bytes == 0) return next(address, bytes);
   if (parts.before && next(parts.begin, parts.before) != 0) return -1;
   if (!window.unmap(parts.first(), parts.within)) return -1;
   return parts.behind ? next(parts.last(), parts.behind) : 0;
@@ -143,7 +149,7 @@ void* remap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, 
     if (!may_move || !is_page(to) || (target < source + bytes && source < target + new_bytes)) return refuse(EINVAL);
     return move_out(window, address, bytes, new_bytes, flags, to);
   }
-  if (new_bytes <= bytes) {
+  if (new_bytes <= bytes && !stays_behind(flags)) {
     if (new_bytes < bytes) window.unmap(static_cast<std::byte*>(address) + new_bytes, bytes - new_bytes);
     return address;
   }
@@ -182,8 +188,7 @@ TUTTI_EXPORT void* shmat(int segment, const void* address, int flags) noexcept {
 
 TUTTI_EXPORT int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t offset,
                                   int flags) noexcept {
-  static auto* const next =
-      pages::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
+  static auto* const next = pages::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
   if (!pages::are_of_window(address, bytes)) return next(address, bytes, protection, offset, flags);
   // For private memory, for which the program takes its blocks, there is no such call.
   const auto begin = reinterpret_cast<std::uintptr_t>(address);

@@ -37,6 +37,8 @@ enum class State {
 // destructor.
 constinit std::atomic<State> state{State::undecided};
 constinit Window* window = nullptr;
+/// Who watches the allocations, if that is why there is none.
+constinit const char* watched_by = nullptr;
 constinit std::atomic<bool> fork_handlers{false};
 constinit std::atomic<bool> warned{false};
 /// The window that fork_prepare was called for in this thread; another thread may start one during a fork.
@@ -102,6 +104,10 @@ __attribute__((constructor(101))) void at_load() {
   serving::window_for_request();
 }
 
+std::string reason_when_watched() {
+  return std::string(watched_by) + " watches this process and is to see every allocation";
+}
+
 /// Makes the window; the caller has moved the state to `starting`.
 Window* start(const WindowOptions& options, std::string& reason) {
   if (switched_off()) {
@@ -109,7 +115,8 @@ Window* start(const WindowOptions& options, std::string& reason) {
     return nullptr;
   }
   if (const Watched watched = watcher_of_allocations(); watched.by != Watcher::nobody) {
-    reason = std::string(watched.name) + " watches this process, and is to see every allocation";
+    watched_by = watched.name;
+    reason = reason_when_watched();
     return nullptr;
   }
   install_fork_handlers();
@@ -170,7 +177,7 @@ Window* start_process_window(const WindowOptions& options, std::string& reason) 
       case State::ready:
         return window;
       case State::off:
-        reason = "the window could not be started, or this is the child of a rank";
+        reason = watched_by ? reason_when_watched() : "the window could not be started, or this is the child of a rank";
         return nullptr;
       case State::starting:
         sched_yield();

@@ -37,7 +37,8 @@ class WindowPages : public testing::Test {
   }
   /// Maps something else over pages of the block.
   void map_over(std::size_t at, std::size_t bytes, int fill) {
-    ASSERT_EQ(mmap(block + at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), block + at);
+    ASSERT_EQ(mmap(block + at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              block + at);
     window->mapped_over(block + at, bytes);
     std::memset(block + at, fill, bytes);
   }
@@ -166,9 +167,9 @@ TEST_F(WindowPages, AChildHasWhatTheProgramSawWithItsProtection) {
                 int probe[2];
                 const auto is_open = [&](std::size_t i, int protection) {
                   // The kernel says whether it could read from or write to the page.
-                  return pipe(probe) == 0 && (protection == PROT_READ
-                                                  ? write(probe[1], block + i * page, 1) == 1
-                                                  : write(probe[1], "", 1) == 1 && read(probe[0], block + i * page, 1) == 1);
+                  return pipe(probe) == 0 && (protection == PROT_READ ? write(probe[1], block + i * page, 1) == 1
+                                                                      : write(probe[1], "", 1) == 1 &&
+                                                                            read(probe[0], block + i * page, 1) == 1);
                 };
                 return block[0] == std::byte{1} && block[page] == std::byte{7} && block[2 * page] == std::byte{1} &&
                        block[4 * page] == std::byte{1} && is_open(0, PROT_WRITE) && is_open(1, PROT_WRITE) &&

@@ -85,8 +85,10 @@ void mistake(const std::string& which) {
     array = nullptr;
     return;
   }
+  volatile int* stale = array;
+  asm volatile("" : "+r"(stale));  // the compiler would see what is wrong
   std::free(const_cast<int*>(array));
-  if (which == "stale" && array[5] == 1234) std::puts("never");
+  if (which == "stale" && stale[5] == 1234) std::puts("never");
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ class Letters {
     const Node& node = communicator_.node();
     if (of.longest > node.settings.eager_max) return false;
     // Where ranks take turns, waiting for a reader costs a turn.
-    return of.longest <= single_copy_bytes || node.oversubscribed || !memory::always_mapped(node.reach(of.source, of.longest));
+    return of.longest <= single_copy_bytes || node.oversubscribed ||
+           !memory::always_mapped(node.reach(of.source, of.longest));
   }
 
   /// How many operations may be in flight where this rank uses its data area for nothing but letters
