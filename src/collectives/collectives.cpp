@@ -141,7 +141,7 @@ CallRecord* Collectives::record_of(const CallRecord& wanted) {
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
-                                                          bool commutative, bool begins_call) {
+                                                          bool commutative, Part part) {
   communicator_.current_collective = choices.collective;
   const std::size_t size_class = size_class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
@@ -149,7 +149,10 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
     make(choices, size_class, bytes, commutative);
   const Choice<Arguments>& chosen = choices.of[index];
   // Neighbours agree on their own sizes only.
-  communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes, begins_call);
+  communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes,
+                         part != Part::later);
+  if (part != Part::whole) [[unlikely]]
+    communicator_.announce_several();
   last_ = &chosen;
   last_bytes_ = bytes;
   return chosen;
@@ -157,8 +160,8 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
 
 template <class Arguments>
 bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent,
-                      bool commutative, bool begins_call) {
-  const Choice<Arguments>& chosen = choice(choices, bytes, commutative, begins_call);
+                      bool commutative, Part part) {
+  const Choice<Arguments>& chosen = choice(choices, bytes, commutative, part);
   if (!chosen.algorithm) return false;
   arguments.store = store_for(extent);
   arguments.parameter = chosen.parameter;
@@ -194,6 +197,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
     return true;
   }
   const std::size_t segment = segment_bytes(communicator_.node().settings);
+  if (arguments.bytes > segment) communicator_.announce_several();
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
     part.buffer = arguments.buffer + at;
     part.bytes = std::min(segment, arguments.bytes - at);
@@ -217,6 +221,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   }
   const std::size_t segment =
       std::max<std::size_t>(1, segment_bytes(communicator_.node().settings) / combiner.element_bytes);
+  if (arguments.count > segment) communicator_.announce_several();
   for (std::size_t at = 0; at < arguments.count; at += segment) {
     part.send = arguments.send + at * combiner.element_bytes;
     if (arguments.receive) part.receive = arguments.receive + at * combiner.element_bytes;
@@ -267,7 +272,9 @@ bool Collectives::scatter(const ScatterArguments& arguments) {
     part.bytes = part.send.bytes = std::min(piece, arguments.bytes - at);
     part.send.base += at;
     if (part.receive) part.receive += at;
-    if (!run(scatter_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true, at == 0)) return false;
+    if (!run(scatter_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true,
+             part_of(at, piece, arguments.bytes)))
+      return false;
   }
   return true;
 }
@@ -283,7 +290,9 @@ bool Collectives::gather(const GatherArguments& arguments) {
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(gather_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true, at == 0)) return false;
+    if (!run(gather_, part, arguments.bytes, {arguments.bytes, arguments.bytes}, true,
+             part_of(at, piece, arguments.bytes)))
+      return false;
   }
   return true;
 }
@@ -300,7 +309,8 @@ bool Collectives::allgather(const AllgatherArguments& arguments) {
     part.bytes = part.receive.bytes = std::min(piece, arguments.bytes - at);
     part.receive.base += at;
     if (part.send) part.send += at;
-    if (!run(allgather_, part, arguments.bytes, {arguments.bytes, total}, true, at == 0)) return false;
+    if (!run(allgather_, part, arguments.bytes, {arguments.bytes, total}, true, part_of(at, piece, arguments.bytes)))
+      return false;
   }
   return true;
 }
@@ -317,7 +327,8 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
     part.send.bytes = part.receive.bytes = std::min(piece, bytes - at);
     part.send.base += at;
     part.receive.base += at;
-    if (!run(alltoall_, part, bytes, {bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks)}, true, at == 0))
+    if (!run(alltoall_, part, bytes, {bytes, 2 * bytes * static_cast<std::size_t>(shape_.ranks)}, true,
+             part_of(at, piece, bytes)))
       return false;
   }
   return true;

@@ -99,9 +99,14 @@ class Collectives {
     bool regular = !is_irregular(collective);
     std::vector<Choice<Arguments>> of = {};  ///< empty until first used
   };
+  /// What an operation is of its call.
+  enum class Part { whole, first, later };
+  static Part part_of(std::size_t at, std::size_t piece, std::size_t bytes) {
+    return piece >= bytes ? Part::whole : at == 0 ? Part::first : Part::later;
+  }
   template <class Arguments>
   const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
-                                  bool begins_call = true);
+                                  Part part = Part::whole);
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
@@ -119,7 +124,7 @@ class Collectives {
   /// One call without segments; `bytes` chooses.
   template <class Arguments>
   bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent, bool commutative = true,
-           bool begins_call = true);
+           Part part = Part::whole);
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.

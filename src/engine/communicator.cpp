@@ -102,80 +102,14 @@ memory::Region Communicator::slot_region(std::uint64_t sequence) const {
 }
 
 std::uint64_t Communicator::begin(std::uint64_t in_flight) {
+  if (closed()) [[unlikely]]
+    stay_out();
   const std::uint64_t sequence = ++sequence_;
+  if (sequence != call_begin_) announced_ |= signature_continues;
   if (node_.operations && running_++ == 0) running_since_.store(node_.operations->now(), std::memory_order_relaxed);
   if (sequence > in_flight && all_completed_ < sequence - in_flight) wait_for_all(sequence - in_flight);
   slot(rank_, sequence).post.signature.set(signature(sequence));
   return sequence;
-}
-
-void Communicator::stay_away() {
-  // Nothing is written to the slot, which may still be in use: by the mark alone the others know.
-  const sync::Stamp away = sync::stamp(++sequence_);
-  sync::FlagLine& mine = shared_[static_cast<std::size_t>(rank_)]->completed;
-  mine.flag[Left::operation].set(away);
-  mine.flag[0].set(away);
-  published();
-}
-
-void Communicator::look(std::uint64_t sequence) {
-  for (int rank = 0; rank < size_; ++rank) {
-    // A call may be several operations; who left it in the first is not in the second.
-    const std::uint64_t left_operation = left(rank, Left::operation).get() >> sync::progress_bits;
-    const bool out_of_step = left_operation >= call_begin_ && left_operation < sequence;
-    const std::uint64_t for_good = left(rank, Left::communicator).get();
-    if (!out_of_step && for_good == 0) continue;
-    if (rank != rank_ && for_good != Left::revoked)
-      node_.log.warn("%s: rank %d of the communicator has left it; its collectives end with errors from now on",
-                     current_collective, rank);
-    left_for_good(for_good == Left::revoked ? Left::revoked : Left::out_of_step);
-    leave(sequence);
-  }
-  // Not yet begun: this rank waits for the others to leave an earlier operation.
-  if (slot(rank_, sequence).post.signature.get() != signature(sequence)) return;
-  int absent = -1;
-  for (int rank = 0; rank < size_; ++rank) {
-    const bool past = is_past(rank, sequence);
-    if (has_begun(rank, sequence))
-      check(rank, sequence);
-    else if (past)
-      absent = rank;
-  }
-  if (absent < 0) return;
-  node_.log.warn("%s: rank %d of the communicator does not take part, its call has ended with an error",
-                 current_collective, absent);
-  leave(sequence);
-}
-
-void Communicator::disagree(int rank, std::uint64_t sequence) {
-  const std::uint64_t ours = signature(sequence);
-  const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
-  const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> 24); };
-  const bool same_algorithm = ((ours ^ theirs) & 0xffff00) == 0;
-  node_.log.warn("%s of %llu bytes: rank %d of the communicator %s %llu bytes", current_collective, bytes(ours), rank,
-                 same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
-  leave(sequence);
-}
-
-void Communicator::leave(std::uint64_t sequence) {
-  truncated = false;  // the error of this call is another
-  shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::operation].set(sync::stamp(sequence));
-  const bool begun = slot(rank_, sequence).post.signature.get() == signature(sequence);
-  complete(sequence);
-  if (!begun) throw Disagreement();
-  // Peers may be reading this rank's buffers; they find out as this rank did, unless they never come.
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank_)};
-  int gone = 0;
-  sync::wait(*node_.waiter, reason, [&] {
-    const auto is_gone = [&](int rank) {
-      return left(rank, 0).has(sync::stamp(sequence)) || left(rank, Left::operation).has(sync::stamp(call_begin_)) ||
-             left(rank, Left::communicator).get() != 0;
-    };
-    while (gone < size_ && is_gone(gone)) ++gone;
-    return gone == size_ || std::chrono::steady_clock::now() > deadline;
-  });
-  throw Disagreement();
 }
 
 void Communicator::wait_for_all(std::uint64_t sequence_left) {

@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/node.h"
@@ -87,10 +88,13 @@ struct Slot {
   Offer offer;
 };
 
-/// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1).
+/// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1), and in Slot::done.
 struct FlagUse {
   static constexpr int result = 14;       ///< grains of the final result that this rank's destination holds
   static constexpr int first_level = 15;  ///< which level is the first in which this rank takes part
+  /// In `done`: if this rank has had calls done by the host just before this operation, how many had there been before
+  /// those. Set ahead of the operation.
+  static constexpr int given = 15;
 };
 inline constexpr int levels_max = 14;
 
@@ -114,10 +118,14 @@ constexpr std::uint64_t grains_needed(std::size_t end) {
 
 /// Indices in Shared::completed, for ranks that were in another call than this one.
 struct Left {
-  static constexpr int operation = 1;  ///< the last operation that this rank left because of that, or stayed away from
+  static constexpr int operation = 1;     ///< the last operation that this rank left because of that
   static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
-  static constexpr std::uint64_t out_of_step = 1;  ///< its sequence number is not that of the others
+  static constexpr std::uint64_t out_of_step = 1;  ///< the order of its calls is not that of the others
   static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
+  /// A bell, which any rank rings, off the path of what succeeds: 1 if some rank has left the communicator.
+  static constexpr int closed = 3;
+  static constexpr int given = 4;    ///< before which operation the host did a call last, and how many it has done
+  static constexpr int refused = 5;  ///< how many of these ended with an error
 };
 
 /// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
@@ -199,7 +207,7 @@ class Communicator final : public sync::Party {
   const topology::Placement& placement() const { return placement_; }
 
   std::size_t slot_bytes() const { return slot_bytes_; }
-  Slot& slot(int rank, std::uint64_t sequence) {
+  Slot& slot(int rank, std::uint64_t sequence) const {
     return shared_[static_cast<std::size_t>(rank)]->slots[place_in_ring(sequence, ring_slots)];
   }
   /// The data area of a slot, and as a region that peers can reach.
@@ -216,23 +224,28 @@ class Communicator final : public sync::Party {
   /// of a correct call. begins_call: false for what continues the call before.
   void announce(std::uint16_t algorithm, std::size_t bytes, bool begins_call = true) {
     if (begins_call) call_begin_ = sequence_ + 1;
-    announced_ = (static_cast<std::uint64_t>(bytes) << 24) | (static_cast<std::uint64_t>(algorithm) << 8);
+    announced_ = (static_cast<std::uint64_t>(bytes) << signature_bytes_at) |
+                 (static_cast<std::uint64_t>(algorithm) << signature_algorithm_at);
   }
+  /// To be called after announce(), before the first operation: this call takes several.
+  void announce_several() { announced_ |= signature_several; }
   /// To be called when a flag of `rank` has been seen, before anything is done about it. Throws Disagreement if that
   /// rank is in another call (docs/decisions/calls-that-disagree.md).
   void check(int rank, std::uint64_t sequence) {
     if (slot(rank, sequence).post.signature.get() != signature(sequence)) [[unlikely]]
-      disagree(rank, sequence);
+      compare(rank, sequence);
   }
-  /// Counts the next operation without taking part in it: this rank's call has ended with an error before. Whoever waits
-  /// for it there gets Disagreement.
-  void stay_away();
-  /// This rank will come to no operation any more, whatever the others are in; their waits end with Disagreement.
-  void revoke() { left_for_good(Left::revoked); }
+  /// To be called before the host does a call of this rank, and after it has ended that with an error. On ranks that are
+  /// in step the host has done as many calls between the same operations.
+  void given_to_host();
+  void refused_by_host();
+  /// This rank will come to no operation any more, whatever the others are in; their calls end with Disagreement.
+  void revoke() { close(Left::revoked); }
   /// Some rank has revoked it, as far as this one knows.
-  bool revoked() const { return left(rank_, Left::communicator).get() == Left::revoked; }
+  bool revoked() const;
   /// The same for all ranks, as far as they have come.
   void look(std::uint64_t sequence) override;
+  std::string remark(std::uint64_t sequence, int peer) const override;
   /// All members were seen in operation `sequence`, hence have finished the ones before.
   void seen_all(std::uint64_t sequence) {
     if (sequence - 1 > all_completed_) all_completed_ = sequence - 1;
@@ -323,25 +336,44 @@ class Communicator final : public sync::Party {
   const char* current_collective = "";
 
  private:
-  /// Of this rank in operation `sequence`. The part of the sequence number tells it from what the slot held before.
+  /// Of this rank in operation `sequence`. The lap tells it from what the slot held before: nobody begins an operation
+  /// before all have completed the one that was in its slot, so that who is in an operation finds its signature in a slot
+  /// of it, the one of a lap before, or nothing.
   std::uint64_t signature(std::uint64_t sequence) const { return announced_ | (sequence & signature_lap); }
-  static constexpr std::uint64_t signature_lap = 0xff;
-  static_assert(ring_slots <= signature_lap);
-  [[noreturn]] void disagree(int rank, std::uint64_t sequence);
+  static constexpr std::uint64_t signature_lap = 0x3f;
+  static_assert(2 * ring_slots <= signature_lap + 1);
+  static constexpr std::uint64_t signature_several = 0x40;    ///< the call takes several operations
+  static constexpr std::uint64_t signature_continues = 0x80;  ///< this one is not its first
+  static constexpr std::uint64_t signature_left = 0x100;      ///< this rank has left the operation; no difference
+  static constexpr int signature_algorithm_at = 9;
+  static constexpr int signature_bytes_at = 25;
+  /// What check() does about signatures that differ.
+  void compare(int rank, std::uint64_t sequence);
   /// What `rank` has set in its slot, as long as that is not used again.
   bool has_begun(int rank, std::uint64_t sequence) {
     return (slot(rank, sequence).post.signature.get() & signature_lap) == (sequence & signature_lap);
   }
-  /// To be asked before has_begun(): `rank` has left the operation, in which it may never have been.
-  bool is_past(int rank, std::uint64_t sequence) const { return left(rank, 0).has(sync::stamp(sequence)); }
   /// Ends the operation on this rank alone.
   [[noreturn]] void leave(std::uint64_t sequence);
+  /// Waits until the others have left the operation, too, a second at most; whether they have.
+  bool wait_for_leavers(std::uint64_t sequence);
+  /// Calls of `rank` that the host had done before operation `sequence`, which is not more than a lap ago.
+  std::uint64_t given_before(int rank, std::uint64_t sequence) const;
+  /// Who has had more calls done by the host than others that are in the operation; -1 if nobody.
+  int out_of_order(std::uint64_t sequence);
+  /// Both are for a rank that leaves the operation and close the communicator if calls after it would not match: because
+  /// the host has had more calls of some rank; because others may count more operations for this call than this rank.
+  void judge_order(std::uint64_t sequence);
+  void judge_counts(std::uint64_t sequence, bool all_gone);
+  /// Tells all ranks that no collective can be carried out any more.
+  void close(std::uint64_t why);
+  bool closed() const { return left(rank_, Left::closed).get() != 0; }
+  /// Ends a call on a communicator that is closed.
+  [[noreturn]] void stay_out();
   const sync::Flag& left(int rank, int index) const {
     return shared_[static_cast<std::size_t>(rank)]->completed.flag[index];
   }
-  void left_for_good(std::uint64_t why) {
-    shared_[static_cast<std::size_t>(rank_)]->completed.flag[Left::communicator].set(why);
-  }
+  sync::Flag& own_left(int index) { return shared_[static_cast<std::size_t>(rank_)]->completed.flag[index]; }
   void wait_for_all(std::uint64_t sequence_left);
   /// In the shared part of `owner`, one flag a rank; each is written by that rank alone, as the last thing it does
   /// there.
@@ -368,6 +400,7 @@ class Communicator final : public sync::Party {
   std::uint64_t announced_ = 0;
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
+  std::uint64_t given_ = 0;  ///< calls that the host has done
   bool way_is_new_ = false;  ///< the call before was the first that took common_way()
   int running_ = 0;          ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};

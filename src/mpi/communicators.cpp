@@ -156,6 +156,14 @@ inline CommunicatorState* state_of(MPI_Comm communicator, bool make) {
   return look_up_state(communicator, make);
 }
 
+/// What ours has of the communicator that was looked up last. Nothing is asked of the host: the communicator itself may be
+/// what is wrong.
+Communicator* core_of_last(MPI_Comm communicator) {
+  const LastState& last = last_state;
+  const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
+  return the_job && known && !last.state->revoked ? last.state->communicator.get() : nullptr;
+}
+
 }  // namespace
 
 Job* job() {
@@ -210,11 +218,12 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
   return *state.neighborhood;
 }
 
-void stay_away(MPI_Comm communicator) {
-  // Nothing is asked of the host: the communicator itself may be what is wrong.
-  const LastState& last = last_state;
-  const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
-  if (the_job && known && last.state->communicator && !last.state->revoked) last.state->communicator->stay_away();
+void given_to_host(MPI_Comm communicator) {
+  if (Communicator* const core = core_of_last(communicator)) core->given_to_host();
+}
+
+void refused_by_host(MPI_Comm communicator) {
+  if (Communicator* const core = core_of_last(communicator)) core->refused_by_host();
 }
 
 void revoke(MPI_Comm communicator) {

@@ -41,9 +41,11 @@ const CommunicatorState* known_state(MPI_Comm communicator);
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);
 
-/// To be called when the host has ended a call of this rank, which ours had looked at, with an error before it
-/// communicated: those that are in ours are not to wait for this rank. Nothing if ours has no part in `communicator`.
-void stay_away(MPI_Comm communicator);
+/// To be called before the host does a collective of the communicator that ours had looked at, and after it has ended
+/// that with an error: ranks of which one has had more such calls than the others are not in step. Nothing if ours has no
+/// part in `communicator`.
+void given_to_host(MPI_Comm communicator);
+void refused_by_host(MPI_Comm communicator);
 
 /// The program has revoked the communicator (fault tolerance, MPIX_Comm_revoke): its collectives are the host's, which
 /// fails them, on this rank from now on, and on the others as soon as they look.

@@ -34,26 +34,26 @@ bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   }
 }
 
-/// No elements, or a negative number of them. That may be a mistake of this rank alone: the communicator's state is
+/// No elements, or a negative number of them, which may be a mistake of this rank alone: the communicator's state is
 /// built, as on the others.
 template <class Count>
 bool refuse_count(Count count, MPI_Comm communicator) {
-  if (count == 0) return refuse(Refusal::nothing);
   collectives_of(communicator);
-  return refuse(Refusal::arguments);
+  return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
 }
 
-/// The call by the host. If it finds the arguments wrong that we left to it to judge, the other ranks may be in ours.
+/// The call by the host. It is no operation of ours, whether the host carries it out or refuses it; that there was one
+/// is remembered.
 template <class Forward, class... Arguments>
 int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
   remember_host();
+  given_to_host(communicator);
   // Its error handler may call us again.
   const Refusal why = std::exchange(refusal, Refusal::arguments);
   const int code = forward(arguments...);
   refusal = why;
-  const bool judged = why == Refusal::arguments || why == Refusal::datatype || why == Refusal::operation;
-  if (code != MPI_SUCCESS && judged) [[unlikely]]
-    stay_away(communicator);
+  if (code != MPI_SUCCESS) [[unlikely]]
+    refused_by_host(communicator);
   return code;
 }
 

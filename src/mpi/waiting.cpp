@@ -74,10 +74,11 @@ void set_up_waiting(Node& node, const Neighbours& here, MPI_Request host_turn) {
   if (here.cards.size() > 1) watch->start();
   options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
   options.report = [watch, &node](const sync::WaitReason& reason) {
-    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx", node.log.rank(),
+    const std::string remark = reason.party ? reason.party->remark(reason.sequence, reason.peer) : std::string();
+    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx%s", node.log.rank(),
                   node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
                   static_cast<unsigned long long>(reason.sequence),
-                  static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0));
+                  static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0), remark.c_str());
   };
   node.waiter = sync::make_waiter(std::move(options));
 }

@@ -30,6 +30,9 @@ class Party {
   std::uint64_t identity() const { return identity_; }  ///< for messages; equal on all of them
   /// Called now and then in a wait of operation `sequence` that takes long; throws if the wait cannot end.
   virtual void look(std::uint64_t sequence) = 0;
+  /// What there is to say, in the report of such a wait, of the rank that is waited for: empty, or how a sentence ends.
+  /// peer: node-local.
+  virtual std::string remark(std::uint64_t /*sequence*/, int /*peer*/) const { return {}; }
 
  private:
   std::uint64_t identity_;

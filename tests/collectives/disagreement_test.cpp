@@ -219,8 +219,8 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
   for (const int ranks : few_ranks())
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
-      EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
       EXPECT_FALSE(collectives.communicator().revoked());
+      EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
       if (rank == ranks - 1) {
         collectives.communicator().revoke();
       } else {
@@ -234,47 +234,151 @@ TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
 }
 
 /// Those in which no rank can end before all have come.
-TEST(Disagreement, NobodyWaitsForARankThatStaysAway) {
-  const std::vector<Call> calls{allreduce, allgather, alltoall, barrier};
+const std::vector<Call> meeting_calls{allreduce, allgather, alltoall, barrier};
+
+/// A call of this rank that the host has refused.
+void refused(Collectives& collectives) {
+  collectives.communicator().given_to_host();
+  collectives.communicator().refused_by_host();
+}
+
+TEST(Disagreement, CallsThatTheHostRefusesAreNoOperations) {
   for (const int ranks : few_ranks())
-    for (const Reach reach : {Reach::direct, Reach::staged})
-      run_ranks(world_of(ranks, reach, ""), [&](int rank, Collectives& collectives) {
-        for (const std::size_t bytes : {std::size_t{8}, std::size_t{10'000}})
-          for (const Call& call : calls) {
-            if (rank == ranks - 1)
-              collectives.communicator().stay_away();
-            else
-              EXPECT_THROW(call(collectives, bytes, rank, ranks), Disagreement) << bytes << " bytes";
+    for (const int odd_one : {0, ranks - 1, -1})  // -1: all ranks
+      run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+        for (const int times : {1, 2, static_cast<int>(ring_slots) + 3, 300}) {
+          for (int i = 0; i < times; ++i)
+            if (odd_one < 0 || rank == odd_one) refused(collectives);
+          for (const Call& call : meeting_calls) EXPECT_TRUE(call(collectives, 1000, rank, ranks));
+          EXPECT_TRUE(bcast(collectives, 10'000, rank, ranks));
+        }
+      });
+}
+
+TEST(Disagreement, ARankWhoseCallWasRefusedMakesItAnew) {
+  for (const int ranks : few_ranks())
+    for (const int odd_one : {0, ranks - 1})
+      run_ranks(world_of(ranks, Reach::staged, ""), [&](int rank, Collectives& collectives) {
+        for (const std::size_t bytes : {std::size_t{8}, std::size_t{10'000}, std::size_t{60'000}})
+          for (const Call& call : {Call(bcast), Call(reduce), Call(allreduce), Call(scan), Call(gather), Call(scatter),
+                                   Call(allgather), Call(alltoall), Call(barrier)}) {
+            if (rank == odd_one) refused(collectives);
             EXPECT_TRUE(call(collectives, bytes, rank, ranks));
           }
       });
 }
 
-TEST(Disagreement, ARankMayStayAwayAnyNumberOfTimesInARow) {
+/// A call that ends well, unless others were quicker to find that it does not match theirs.
+void try_call(const Call& call, Collectives& collectives, std::size_t bytes, int rank, int ranks) {
+  try {
+    call(collectives, bytes, rank, ranks);
+  } catch (const Disagreement&) {
+  }
+}
+
+/// Every call of every rank ends with Disagreement, also those that wait for nobody.
+void expect_closed(Collectives& collectives, int rank, int ranks) {
+  for (int i = 0; i < 2 * static_cast<int>(ring_slots); ++i)
+    for (const Call& call : {Call(bcast), Call(gather), Call(barrier)})
+      EXPECT_THROW(call(collectives, 8, rank, ranks), Disagreement);
+}
+
+TEST(Disagreement, ARefusedCallThatOthersAreInEndsAllCallsOfAllRanks) {
+  for (const int ranks : few_ranks())
+    for (const int odd_one : {0, ranks - 1})
+      for (std::size_t i = 0; i < meeting_calls.size(); ++i)
+        run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+          EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+          if (rank == odd_one) refused(collectives);
+          const Call& call = meeting_calls[rank == odd_one ? (i + 1) % meeting_calls.size() : i];
+          EXPECT_THROW(call(collectives, 1000, rank, ranks), Disagreement);
+          expect_closed(collectives, rank, ranks);
+        });
+}
+
+/// The root of the refused call has sent what is small and is a call ahead of the rank that did not take part. The next
+/// calls of all are alike and would be paired with one another's neighbours.
+TEST(Disagreement, ARootThatHasGoneOnIsToldToo) {
   for (const int ranks : few_ranks())
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
-      for (const int times : {2, static_cast<int>(ring_slots) + 3}) {
-        for (int i = 0; i < times; ++i) {
-          if (rank == ranks - 1)
-            collectives.communicator().stay_away();
-          else
-            EXPECT_THROW(allreduce(collectives, 1000, rank, ranks), Disagreement);
-        }
+      if (rank == ranks - 1)
+        refused(collectives);
+      else
+        try_call(bcast, collectives, 8, rank, ranks);
+      EXPECT_THROW(allreduce(collectives, 8, rank, ranks), Disagreement);
+      expect_closed(collectives, rank, ranks);
+    });
+}
+
+/// The same if the rank did not wait for anybody in its first call after the refused one, so that this one "succeeded".
+TEST(Disagreement, ARankThatWasRefusedLongAgoIsStillOutOfStep) {
+  for (const int ranks : few_ranks())
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      if (rank == 0) {
+        refused(collectives);
+        EXPECT_TRUE(bcast(collectives, 8, rank, ranks));
+      } else {
+        try_call(gather, collectives, 8, rank, ranks);
+        EXPECT_THROW(bcast(collectives, 8, rank, ranks), Disagreement);
+      }
+      EXPECT_THROW(allreduce(collectives, 8, rank, ranks), Disagreement);
+      expect_closed(collectives, rank, ranks);
+    });
+}
+
+TEST(Disagreement, RanksOfWhichAllWereRefusedAreInStep) {
+  for (const int ranks : few_ranks())
+    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+      for (int i = 0; i < 3; ++i) {
+        refused(collectives);
+        EXPECT_THROW(allreduce(collectives, rank == 0 ? 100 : 1000, rank, ranks), Disagreement);
+        // Some are refused again while others still ask how often that had been before.
+        refused(collectives);
         EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
       }
     });
 }
 
-TEST(Disagreement, RanksThatAllStayAwayAreInStep) {
+/// The root waits for nobody in messages of a few operations: it has counted them all when a reader has left the first.
+TEST(Disagreement, NobodyIsOutOfStepUnawaresAfterALongMessage) {
   for (const int ranks : few_ranks())
-    run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
-      for (const int times : {1, 7, 3 * static_cast<int>(ring_slots)}) {
-        for (int i = 0; i < times; ++i) collectives.communicator().stay_away();
-        EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
-        EXPECT_TRUE(bcast(collectives, 10'000, rank, ranks));
-        EXPECT_TRUE(barrier(collectives, 0, rank, ranks));
-      }
-    });
+    for (const Reach reach : {Reach::direct, Reach::staged})
+      for (const char* algorithm : {"", "bcast:smhc-flat", "bcast:xhc"})
+        run_ranks(world_of(ranks, reach, algorithm), [&](int rank, Collectives& collectives) {
+          const std::size_t bytes = rank == ranks - 1 ? std::size_t{8} << 10 : std::size_t{48} << 10;
+          try_call(bcast, collectives, bytes, rank, ranks);
+          // Whatever all of them find, they find the same: all in step, or none.
+          int worked = 0;
+          for (int i = 0; i < 3; ++i) {
+            try {
+              Guarded send(8), receive(8);
+              const Combiner combiner = sum_of_bytes();
+              std::fill_n(send.data(), 8, static_cast<std::byte>(i + 1));
+              collectives.allreduce({send.data(), receive.data(), 8, &combiner});
+              EXPECT_EQ(receive.data()[0], static_cast<std::byte>((i + 1) * ranks));
+              ++worked;
+            } catch (const Disagreement&) {
+            }
+          }
+          EXPECT_TRUE(worked == 0 || worked == 3) << worked << " calls, " << algorithm;
+        });
+}
+
+TEST(Disagreement, TheReportOfALongWaitTellsOfARefusedCall) {
+  std::atomic<bool> is_refused{false};
+  run_ranks(world_of(2, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+    Communicator& communicator = collectives.communicator();
+    EXPECT_TRUE(barrier(collectives, 0, rank, 2));
+    const std::uint64_t next = communicator.sequence() + 1;
+    if (rank == 0) {
+      EXPECT_EQ(communicator.remark(next, 1), "");
+      is_refused = true;
+    }
+    while (!is_refused) std::this_thread::yield();
+    if (rank == 1) refused(collectives);
+    EXPECT_TRUE(barrier(collectives, 0, rank, 2));
+    EXPECT_NE(communicator.remark(next, 1 - rank).find("refused"), std::string::npos);
+  });
 }
 
 TEST(Disagreement, TheNextCallsAreInOrderAgain) {

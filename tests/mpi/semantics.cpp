@@ -67,7 +67,10 @@ int main(int argc, char** argv) {
         TEST(scans_of_large_counts_and_between_groups),
         TEST(errors_are_those_of_the_host),
         TEST(ranks_in_different_calls_are_told),
-        TEST(nobody_waits_for_a_rank_with_wrong_arguments),
+        TEST(refused_calls_of_some_ranks_count_nothing),
+        TEST(a_refused_call_is_made_up_for_by_the_next),
+        TEST(error_handlers_may_call_collectives),
+        TEST(ranks_out_of_step_are_told_at_once),
     };
     status = run_tests(context, tests, argc, argv);
   }

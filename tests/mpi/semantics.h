@@ -64,6 +64,11 @@ void scans_of_large_counts_and_between_groups(Context& context);
 // semantics_errors.cpp
 void errors_are_those_of_the_host(Context& context);
 void ranks_in_different_calls_are_told(Context& context);
-void nobody_waits_for_a_rank_with_wrong_arguments(Context& context);
+
+// semantics_refused.cpp
+void refused_calls_of_some_ranks_count_nothing(Context& context);
+void a_refused_call_is_made_up_for_by_the_next(Context& context);
+void error_handlers_may_call_collectives(Context& context);
+void ranks_out_of_step_are_told_at_once(Context& context);
 
 }  // namespace tutti::tests

@@ -112,6 +112,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
     if (own_bytes > segment) large.reset(new std::byte[own_bytes]);
     result = large ? large.get() : communicator.staging(static_cast<int>(Side::destination), own_bytes);
   }
+  if (longest > round.length) communicator.announce_several();
   for (; round.at < longest; round.at += round.length) {
     Operation operation(communicator, "Reduce_scatter");
     operation.run(body(operation, arguments, round, result + std::min(round.at * element, own_bytes)));

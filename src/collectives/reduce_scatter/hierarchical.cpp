@@ -87,6 +87,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
 void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
   const std::size_t length =
       std::max<std::size_t>(1, segment_bytes(communicator.node().settings) / arguments.combiner->element_bytes);
+  if (arguments.count > length) communicator.announce_several();
   for (std::size_t at = 0; at < arguments.count; at += length) {
     Operation operation(communicator, "Reduce_scatter");
     operation.run(body(operation, arguments, {at, std::min(at + length, arguments.count)}));
