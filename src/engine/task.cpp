@@ -44,9 +44,13 @@ void Operation::both(Task first, Task second) {
     if (second.finished()) second.rethrow();
     // Nothing of ours can move: wait for any of the parked flags.
     if (progress()) continue;
-    const int peer = parked_.empty() ? communicator_.rank() : *parked_.front().peer;
-    sync::WaitReason reason{collective_, &communicator_, sequence_, communicator_.node_rank(peer)};
-    sync::wait(*communicator_.node().waiter, reason, [this] { return can_progress(); });
+    sync::WaitReason reason = reason_to_wait(communicator_.rank());
+    // Each of the peers in turn is the one that is waited for: it may be the last that never comes.
+    std::size_t polls = 0;
+    sync::wait(*communicator_.node().waiter, reason, [&] {
+      if (!parked_.empty()) reason.peer = communicator_.node_rank(*parked_[polls++ % parked_.size()].peer);
+      return can_progress();
+    });
   }
   --roles_;
   first.rethrow();

@@ -12,11 +12,13 @@
 namespace tutti::mpi {
 
 void end_job(MPI_Comm communicator, const std::exception& problem) {
+  // The memory of a process that has ended cannot be read: then the launcher ends the job, in its own way.
+  PeerWatch::wait_for_launcher();
   PeerWatch::leave();
   if (const Job* const here = job()) {
     const CommunicatorState* const state = known_state(communicator);
     auto& first = *reinterpret_cast<ArenaHeader*>(here->node.peers.front().arena);
-    if (first.life.told.exchange(LifeLine::reason, std::memory_order_relaxed) == LifeLine::nothing)
+    if (first.life.told.exchange(LifeLine::reason, std::memory_order_relaxed) != LifeLine::reason)
       here->node.log.error("rank %d in %s: %s; the job is ended", here->node.log.rank(),
                            state && state->communicator ? state->communicator->current_collective : "a collective",
                            problem.what());

@@ -7,6 +7,7 @@
 //     many            an Allgather on each of many communicators
 //     late            rank 1 comes 6 seconds late to a barrier
 //     processes       each rank starts other processes in every way, and its data stays its own
+//     ends WAY OTHERS, goes-on    see endings.h
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include <functional>
 #include <thread>
 
+#include "endings.h"
 #include "support.h"
 
 using namespace tutti::tests;
@@ -212,6 +214,9 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "once";
   if (mode == "undumpable") prctl(PR_SET_DUMPABLE, 0);
   MPI_Init(&argc, &argv);
+  if (mode == "ends" && argc > 3)
+    return ends(argv[2], argv[3], argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 0);
+  if (mode == "goes-on") return goes_on();
   long checks = 0;
   bool passed = true;
   {

@@ -1,0 +1,18 @@
+// Ranks that end before their time, in every way; endings.py compares what becomes of the job with and without Tutti.
+#pragma once
+
+#include <string>
+
+namespace tutti::tests {
+
+/// Rank 1 ends: `way` is one of exit, _exit, quick_exit with "-STATUS" behind it, abort, signal-NUMBER, exec-SECONDS (the
+/// process becomes a program that takes so long), mpi-abort-STATUS. What the others do meanwhile: "collective" or
+/// "receive", they wait for it; "compute"; "same", they end as it does. delay: so many seconds later
+/// than it might. Each prints PID, its rank and its process before.
+int ends(const std::string& way, const std::string& others, unsigned delay);
+
+/// The last rank ends without MPI_Finalize when its part is done; the others go on without it for longer than anybody
+/// would wait for a rank that has ended, print DONE and end in the same way.
+int goes_on();
+
+}  // namespace tutti::tests
