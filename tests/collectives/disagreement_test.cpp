@@ -219,8 +219,8 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
   for (const int ranks : few_ranks())
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
-      EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
       EXPECT_FALSE(collectives.communicator().revoked());
+      EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
       if (rank == ranks - 1) {
         collectives.communicator().revoke();
       } else {
