@@ -26,8 +26,8 @@ const void* object_of(const void* address);
 /// By what it exports: the names that the ABI's mpi.h refers to.
 Abi abi_of(const Mpi& mpi);
 
-/// Whether the launcher's variables say that it has started the ranks of another MPI, so that each process of this one is a job
-/// of its own.
+/// Whether the launcher's variables say that it has started the ranks of another MPI, so that each process of this one
+/// is a job of its own.
 bool started_by_another(const Mpi& mpi);
 
 }  // namespace tutti::preload
