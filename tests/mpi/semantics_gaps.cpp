@@ -249,7 +249,11 @@ void move(Context& context, const Gapped& type, int count) {
     EITHER(Bcast)(to, count, type.type, root, world);
   });
   compare.run("Gather", all, self == root ? all : 0, [&](bool by_host, void* to) {
-    EITHER(Gather)(send.data(), count, type.type, to, count, type.type, root, world);
+    // MPICH's own gathering of such types fails with four ranks.
+    if (by_host)
+      PMPI_Allgather(send.data(), count, type.type, to, count, type.type, world);
+    else
+      MPI_Gather(send.data(), count, type.type, to, count, type.type, root, world);
   });
   compare.run("Scatter", n, n, [&](bool by_host, void* to) {
     EITHER(Scatter)(send.data(), count, type.type, to, count, type.type, root, world);
