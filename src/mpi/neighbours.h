@@ -48,9 +48,11 @@ struct Entry {
   std::uint64_t offset;    ///< of the shared part in the rank's arena, or no_offset
   std::uint64_t identity;  ///< of the communicator, if this is its first rank
   std::int32_t node_rank;
-  std::int32_t arena_reach;  ///< MiB from the beginning of each arena of the node that this rank can map for certain
-  std::int32_t gone;  ///< 1: this thread has seen the state of a communicator with this handle go, and not the end of it
-  std::int32_t padding;
+  /// MiB from the beginning of each arena of the node that this rank can map for certain.
+  std::int32_t arena_reach = 0;
+  /// 1: this thread has seen the state of a communicator with this handle go, and not the end of that.
+  std::int32_t gone = 0;
+  std::int32_t padding = 0;
 };
 
 /// The ranks of this node and what each said.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/communicator.h"
 #include "mpi/arena_header.h"
 #include "mpi/host.h"
 #include "mpi/mechanisms.h"
