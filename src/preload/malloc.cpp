@@ -134,7 +134,8 @@ inline void* from_window(std::size_t bytes, std::size_t alignment, bool zero) {
   if (bytes < serving::from_bytes.load(std::memory_order_relaxed)) [[likely]]
     return nullptr;
   Window* const window = serving::window_for_request();
-  if (!window) return nullptr;
+  // The first request makes the window, and may find that it is to serve nothing.
+  if (!window || bytes < serving::from_bytes.load(std::memory_order_relaxed)) return nullptr;
   return zero ? window->allocate_zeroed(bytes, alignment) : window->allocate(bytes, alignment);
 }
 
@@ -172,14 +173,14 @@ void* reallocate_from_bootstrap(void* block, std::size_t bytes) {
   return move_block(plain_malloc(bytes), block, std::min(bytes, bootstrap_size(block)), [](void*) {});
 }
 
-}  // namespace
+// What follows is called by ours: by their names, an allocator before ours would be.
 
-TUTTI_EXPORT void* malloc(std::size_t bytes) noexcept {
+void* allocate(std::size_t bytes) {
   if (void* const block = from_window(bytes, 16, false)) return block;
   return plain_malloc(bytes);
 }
 
-TUTTI_EXPORT void free(void* block) noexcept {
+void give_back(void* block) {
   if (!block) return;
   if (serving::owns(block)) return serving::owner()->release(block);
   if (from_bootstrap(block)) return;
@@ -190,8 +191,32 @@ TUTTI_EXPORT void free(void* block) noexcept {
   }
 }
 
+void* resize(void* block, std::size_t bytes) {
+  if (!block) return allocate(bytes);
+  if (serving::owns(block)) return reallocate_from_window(block, bytes);
+  if (from_bootstrap(block)) return reallocate_from_bootstrap(block, bytes);
+  const Next* const n = next();
+  if (!n) return nullptr;
+  if (n->usable_size_known)
+    if (void* const moved = from_window(bytes, 16, false))
+      return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), give_back);
+  if (unmapping::watched()) [[unlikely]]
+    return realloc_watched(*n, block, bytes);
+  return n->realloc(block, bytes);
+}
+
+}  // namespace
+
+TUTTI_EXPORT void* malloc(std::size_t bytes) noexcept {
+  return allocate(bytes);
+}
+
+TUTTI_EXPORT void free(void* block) noexcept {
+  give_back(block);
+}
+
 TUTTI_EXPORT void cfree(void* block) noexcept {
-  free(block);
+  give_back(block);
 }
 
 TUTTI_EXPORT void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
@@ -203,23 +228,13 @@ TUTTI_EXPORT void* calloc(std::size_t count, std::size_t bytes_each) noexcept {
 }
 
 TUTTI_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
-  if (!block) return malloc(bytes);
-  if (serving::owns(block)) return reallocate_from_window(block, bytes);
-  if (from_bootstrap(block)) return reallocate_from_bootstrap(block, bytes);
-  const Next* const n = next();
-  if (!n) return nullptr;
-  if (n->usable_size_known)
-    if (void* const moved = from_window(bytes, 16, false))
-      return move_block(moved, block, std::min(bytes, n->malloc_usable_size(block)), free);
-  if (unmapping::watched()) [[unlikely]]
-    return realloc_watched(*n, block, bytes);
-  return n->realloc(block, bytes);
+  return resize(block, bytes);
 }
 
 TUTTI_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t bytes_each) noexcept {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, bytes_each, &bytes)) return no_memory();
-  return realloc(block, bytes);
+  return resize(block, bytes);
 }
 
 TUTTI_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
