@@ -9,7 +9,7 @@
 
 #include "mpi/arena_header.h"
 #include "mpi/host.h"
-#include "mpi/other_allocators.h"
+#include "preload/other_allocators.h"
 #include "mpi/peer_watch.h"
 
 namespace tutti::mpi {
