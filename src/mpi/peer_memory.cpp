@@ -13,7 +13,6 @@
 #include "mpi/arena_header.h"
 #include "mpi/host.h"
 #include "mpi/mechanisms.h"
-#include "preload/other_allocators.h"
 #include "preload/process_window.h"
 
 namespace tutti::mpi {
@@ -24,15 +23,12 @@ namespace {
 /// messages have to be staged.
 constexpr std::size_t arena_bytes = std::size_t{64} << 30;
 constexpr std::size_t least_arena_bytes = std::size_t{64} << 20;
-/// Valgrind looks for pointers in all memory that is mapped, of which none is there before it has looked.
-constexpr std::size_t watched_arena_bytes = std::size_t{128} << 20;
 
 /// A rank maps what is used of the arenas of all others, too. Where its address space is limited, most is left to the
 /// program.
 std::size_t usual_arena_bytes() {
   constexpr std::size_t all_arenas = std::size_t{1} << 42;  // of the 47 bits that there usually are
   const std::size_t ranks = memory::local_ranks();
-  if (memory::watcher_of_allocations().by == memory::Watcher::emulator) return watched_arena_bytes;
   std::size_t bytes = std::min(arena_bytes, all_arenas / ranks);
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
