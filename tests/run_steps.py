@@ -192,11 +192,11 @@ def steps(full: bool) -> List[Step]:
             900 * patience,
             sweep,
         ),
-        Step("python", [PYTHON, "-m", "pytest", "tests/python"], 300),
+        Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
     ]
     hosts = host_names()
     found.append(Step("preload", ["tests/preload/run"], 600))
-    found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 420 * patience) for host in hosts]
+    found += [Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest], 900 * patience) for host in hosts]
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
