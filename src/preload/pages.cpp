@@ -2,7 +2,6 @@
 // do where they meet the window. What the C library does inside of its own functions does not come here.
 #include "preload/pages.h"
 
-#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 
@@ -11,6 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "preload/next_definition.h"
+
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace tutti::memory::pages {
@@ -18,14 +19,6 @@ namespace tutti::memory::pages {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-
-template <class Function>
-Function* next_definition(const char* name) {
-  void* const found = dlsym(RTLD_NEXT, name);
-  Function* function = nullptr;
-  std::memcpy(&function, &found, sizeof found);
-  return function;
-}
 
 using Protect = int(void*, std::size_t, int);
 
@@ -170,7 +163,7 @@ TUTTI_EXPORT int mprotect(void* address, std::size_t bytes, int protection) noex
 }
 
 TUTTI_EXPORT int pkey_mprotect(void* address, std::size_t bytes, int protection, int key) noexcept {
-  static auto* const next = pages::next_definition<int(void*, std::size_t, int, int)>("pkey_mprotect");
+  static auto* const next = tutti::memory::next_definition<int(void*, std::size_t, int, int)>("pkey_mprotect");
   const int result = next(address, bytes, protection, key);
   if (result == 0 && pages::are_of_window(address, bytes)) [[unlikely]]
     tutti::memory::process_window()->protected_as(address, bytes, protection, key);
@@ -178,7 +171,7 @@ TUTTI_EXPORT int pkey_mprotect(void* address, std::size_t bytes, int protection,
 }
 
 TUTTI_EXPORT void* shmat(int segment, const void* address, int flags) noexcept {
-  static auto* const next = pages::next_definition<void*(int, const void*, int)>("shmat");
+  static auto* const next = tutti::memory::next_definition<void*(int, const void*, int)>("shmat");
   void* const attached = next(segment, address, flags);
   if (attached == MAP_FAILED || !address) return attached;
   shmid_ds status{};
@@ -188,7 +181,8 @@ TUTTI_EXPORT void* shmat(int segment, const void* address, int flags) noexcept {
 
 TUTTI_EXPORT int remap_file_pages(void* address, std::size_t bytes, int protection, std::size_t offset,
                                   int flags) noexcept {
-  static auto* const next = pages::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
+  static auto* const next =
+      tutti::memory::next_definition<int(void*, std::size_t, int, std::size_t, int)>("remap_file_pages");
   if (!pages::are_of_window(address, bytes)) return next(address, bytes, protection, offset, flags);
   // For private memory, for which the program takes its blocks, there is no such call.
   const auto begin = reinterpret_cast<std::uintptr_t>(address);

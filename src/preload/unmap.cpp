@@ -2,7 +2,6 @@
 // other libraries that watch these calls still see them.
 #include "preload/unmap.h"
 
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "preload/next_definition.h"
 #include "preload/pages.h"
 #include "preload/process_window.h"
 
@@ -34,14 +34,6 @@ constexpr std::size_t header_bytes = 64;
 /// The heap at the break: where it begins, and how far it was seen to reach.
 constinit std::atomic<std::uintptr_t> heap_begin{UINTPTR_MAX};
 constinit std::atomic<std::uintptr_t> heap_end{0};
-
-template <class Function>
-Function* next_definition(const char* name) {
-  void* const found = dlsym(RTLD_NEXT, name);
-  Function* function = nullptr;
-  std::memcpy(&function, &found, sizeof found);
-  return function;
-}
 
 void* next_sbrk(std::intptr_t increment) {
   static auto* const next = next_definition<void*(std::intptr_t)>("sbrk");
@@ -145,7 +137,7 @@ namespace unmapping = tutti::memory::unmapping;
 namespace pages = tutti::memory::pages;
 
 TUTTI_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
-  static auto* const next = unmapping::next_definition<int(void*, std::size_t)>("munmap");
+  static auto* const next = tutti::memory::next_definition<int(void*, std::size_t)>("munmap");
   if (unmapping::watched()) unmapping::will_lose(address, bytes);
   if (pages::are_of_window(address, bytes)) [[unlikely]]
     return pages::unmap(address, bytes, next);
@@ -153,14 +145,14 @@ TUTTI_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
 }
 
 TUTTI_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
-  static auto* const next = unmapping::next_definition<int(void*, std::size_t, int)>("madvise");
+  static auto* const next = tutti::memory::next_definition<int(void*, std::size_t, int)>("madvise");
   if (unmapping::watched() && unmapping::empties(advice)) unmapping::will_lose(address, bytes);
   if (pages::are_of_window(address, bytes)) return pages::advise(address, bytes, advice, next);
   return next(address, bytes, advice);
 }
 
 TUTTI_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
-  static auto* const next = unmapping::next_definition<void*(void*, std::size_t, std::size_t, int, ...)>("mremap");
+  static auto* const next = tutti::memory::next_definition<void*(void*, std::size_t, std::size_t, int, ...)>("mremap");
   void* to = nullptr;
   if (flags & MREMAP_FIXED) {
     va_list more;
@@ -179,7 +171,7 @@ TUTTI_EXPORT void* mremap(void* address, std::size_t bytes, std::size_t new_byte
 
 TUTTI_EXPORT void* mmap(void* address, std::size_t bytes, int protection, int flags, int descriptor,
                         off_t offset) noexcept {
-  static auto* const next = unmapping::next_definition<void*(void*, std::size_t, int, int, int, off_t)>("mmap");
+  static auto* const next = tutti::memory::next_definition<void*(void*, std::size_t, int, int, int, off_t)>("mmap");
   if (unmapping::watched() && (flags & MAP_FIXED)) unmapping::will_lose(address, bytes);
   void* const mapped = next(address, bytes, protection, flags, descriptor, offset);
   if ((flags & MAP_FIXED) && mapped != MAP_FAILED) pages::mapped_over(mapped, bytes);
@@ -192,7 +184,7 @@ TUTTI_EXPORT void* mmap64(void* address, std::size_t bytes, int protection, int 
 }
 
 TUTTI_EXPORT int shmdt(const void* address) noexcept {
-  static auto* const next = unmapping::next_definition<int(const void*)>("shmdt");
+  static auto* const next = tutti::memory::next_definition<int(const void*)>("shmdt");
   // How much it is only the kernel knows.
   if (unmapping::watched()) unmapping::will_lose(address, SIZE_MAX);
   const int result = next(address);
@@ -209,7 +201,7 @@ TUTTI_EXPORT void* sbrk(std::intptr_t increment) noexcept {
 }
 
 TUTTI_EXPORT int brk(void* end) noexcept {
-  static auto* const next = unmapping::next_definition<int(void*)>("brk");
+  static auto* const next = tutti::memory::next_definition<int(void*)>("brk");
   if (unmapping::watched()) {
     const auto to = reinterpret_cast<std::uintptr_t>(end);
     const std::uintptr_t now = unmapping::current_break();
@@ -219,7 +211,7 @@ TUTTI_EXPORT int brk(void* end) noexcept {
 }
 
 TUTTI_EXPORT int malloc_trim(std::size_t keep) noexcept {
-  static auto* const next = unmapping::next_definition<int(std::size_t)>("malloc_trim");
+  static auto* const next = tutti::memory::next_definition<int(std::size_t)>("malloc_trim");
   // It empties pages inside the heap as well.
   if (unmapping::watched()) unmapping::will_lose(nullptr, SIZE_MAX);
   const int trimmed = next(keep);

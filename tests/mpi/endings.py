@@ -10,7 +10,7 @@ import signal
 import time
 from pathlib import Path
 
-# : As endings.cpp knows them.What each may be said to be : "" for nothing at all.
+#: As endings.cpp knows them. What each may be said to be; "" for nothing at all.
 ENDED = r"rank [01] \(process \d+\) has ended|rank [01] still waits .* the job is ended"
 WAYS = {
     "exit-0": ENDED,
@@ -25,7 +25,7 @@ WAYS = {
     "exec-0": ENDED,
     "mpi-abort-5": "",
 }
-# : Ways that are tried also where the others do not wait for the rank in a collective.
+#: Ways that are tried also where the others do not wait for the rank in a collective.
 ELSEWHERE = ["exit-3", "_exit-0", "signal-9"]
 PLAIN_RUNS = 8
 LONG_EXEC = 4
