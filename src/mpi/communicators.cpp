@@ -165,9 +165,12 @@ bool build(CommunicatorState& state, MPI_Comm communicator) {
   clear_remains();
   Node& node = the_job->node;
   const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
-  const Entry mine{the_job->node_identity, offset.value_or(no_offset),
-                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made, node.rank,
-                   usual_arena_reach(), is_gone ? 1 : 0};
+  const Entry mine{the_job->node_identity,
+                   offset.value_or(no_offset),
+                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made,
+                   node.rank,
+                   usual_arena_reach(),
+                   is_gone ? 1 : 0};
   std::vector<Entry> all(static_cast<std::size_t>(size));
   if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
     // The host has told the program; it cannot use the communicator either.

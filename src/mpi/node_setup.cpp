@@ -11,12 +11,12 @@
 #include "mpi/mechanisms.h"
 #include "mpi/node_machine.h"
 #include "mpi/offer.h"
-#include "preload/other_allocators.h"
 #include "mpi/peer_memory.h"
 #include "mpi/roll_call.h"
 #include "mpi/start_watch.h"
 #include "mpi/tables.h"
 #include "mpi/waiting.h"
+#include "preload/other_allocators.h"
 #include "preload/unmap.h"
 
 namespace tutti::mpi {

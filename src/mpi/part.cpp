@@ -23,10 +23,10 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
           TUTTI_INTERPOSED_PROFILING(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"MPIX_" #name, reinterpret_cast<void*>(&::MPIX_##name)},
-          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},
-              TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
+                  TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
   };
   return {functions, static_cast<int>(sizeof functions / sizeof *functions)};

@@ -9,8 +9,8 @@
 
 #include "mpi/arena_header.h"
 #include "mpi/host.h"
-#include "preload/other_allocators.h"
 #include "mpi/peer_watch.h"
+#include "preload/other_allocators.h"
 
 namespace tutti::mpi {
 

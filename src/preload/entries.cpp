@@ -37,10 +37,10 @@ constexpr const char* names[] = {
         TUTTI_INTERPOSED_PROFILING(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "MPIX_" #name,
-        TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
+            TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "tutti_" #name,
-            TUTTI_OWN_FUNCTIONS(TUTTI_NAME)
+                TUTTI_OWN_FUNCTIONS(TUTTI_NAME)
 #undef TUTTI_NAME
 };
 constexpr std::size_t count = sizeof names / sizeof *names;

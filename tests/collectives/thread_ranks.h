@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -148,7 +149,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->oversubscribed = world.oversubscribed;
     node->window_shared = world.reach == Reach::direct || world.reach == Reach::window;
     node->window_base = window_base(i);
-    node->window_bytes = i % 3 == 2 ? 0 : SIZE_MAX;
+    static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
+    node->window_extent = i % 3 == 2 ? nullptr : &everywhere;
     node->cma = world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();

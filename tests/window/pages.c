@@ -77,7 +77,7 @@ static void a_file(void) {
   CHECK(memcmp(block + 3 * PAGE, "file", 4) == 0);
   *(volatile unsigned char*)(block + 2 * PAGE) = 'x';
   free(block);
-  block = fresh();  /* must not be the file any more */
+  block = fresh(); /* must not be the file any more */
   char byte = 0;
   CHECK(pread(file, &byte, 1, 0) == 1 && byte == 'x');
   CHECK(pread(file, &byte, 1, PAGE) == 1 && byte == 'f');
@@ -123,7 +123,7 @@ static void moved(void) {
   CHECK(mremap(block + 40 * PAGE, 4 * PAGE, PAGE, 0) == block + 40 * PAGE);
   child_sees(block, 41 * PAGE, -1);
   if (expected) release(block);
-  CHECK(target[0] == kept);  /* what has moved out is not the next block's memory */
+  CHECK(target[0] == kept); /* what has moved out is not the next block's memory */
   munmap(target, 8 * PAGE);
 }
 
@@ -194,7 +194,7 @@ static void remapped_file_pages(void) {
 
 int main(int count, char** arguments) {
   expected = count > 1 && strcmp(arguments[1], "window") == 0;
-  mallopt(M_MMAP_THRESHOLD, PAGE);  /* the C library's own are whole mappings, too */
+  mallopt(M_MMAP_THRESHOLD, PAGE); /* the C library's own are whole mappings, too */
   anonymous_memory();
   a_file();
   unmapped();
