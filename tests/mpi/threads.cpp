@@ -116,6 +116,7 @@ void a_thread_receives_while_others_are_in_collectives(Context& context) {
   MPI_Comm_free(&communicator);
 }
 
+#ifndef OPEN_MPI  // which by itself does not come to the end of this
 int communicate_and_copy(MPI_Comm old, int, void*, void* from, void* to, int* is_copied) {
   MPI_Barrier(old);
   std::memcpy(to, &from, sizeof from);
@@ -133,10 +134,6 @@ int communicate_and_count(MPI_Comm communicator, int, void* value, void*) {
 }
 
 void threads_free_communicators_whose_attributes_communicate(Context& context) {
-#ifdef OPEN_MPI
-  // By itself it does not come to the end of this.
-  static_cast<void>(context);
-#else
   std::vector<MPI_Comm> parents(kThreads);
   for (auto& parent : parents) MPI_Comm_dup(MPI_COMM_WORLD, &parent);
   int key = 0;
@@ -164,8 +161,8 @@ void threads_free_communicators_whose_attributes_communicate(Context& context) {
                    findings[static_cast<std::size_t>(thread)].wrong);
   MPI_Comm_free_keyval(&key);
   for (auto& parent : parents) MPI_Comm_free(&parent);
-#endif
 }
+#endif
 
 }  // namespace
 
@@ -182,8 +179,10 @@ int main(int argc, char** argv) {
           context,
           {{"each_thread_has_a_communicator", &each_thread_has_a_communicator},
            {"threads_make_and_free_communicators", &threads_make_and_free_communicators},
+#ifndef OPEN_MPI
            {"threads_free_communicators_whose_attributes_communicate",
             &threads_free_communicators_whose_attributes_communicate},
+#endif
            {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
            {"a_thread_receives_while_others_are_in_collectives", &a_thread_receives_while_others_are_in_collectives}},
           argc, argv);
