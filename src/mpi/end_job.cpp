@@ -14,7 +14,7 @@ namespace tutti::mpi {
 void end_job(MPI_Comm communicator, const std::exception& problem) {
   // The memory of a process that has ended cannot be read: then the launcher ends the job, in its own way.
   PeerWatch::wait_for_launcher();
-  PeerWatch::leave();
+  PeerWatch::leave(LifeLine::with_job);
   if (const Job* const here = job()) {
     const CommunicatorState* const state = known_state(communicator);
     auto& first = *reinterpret_cast<ArenaHeader*>(here->node.peers.front().arena);

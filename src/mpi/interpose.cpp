@@ -111,7 +111,7 @@ TUTTI_EXPORT int MPI_Finalize() {
 }
 
 TUTTI_EXPORT int MPI_Abort(MPI_Comm comm, int code) {
-  mpi::PeerWatch::leave();
+  mpi::PeerWatch::leave(mpi::LifeLine::with_job);
   return next.Abort(comm, code);
 }
 

@@ -56,9 +56,11 @@ __attribute__((destructor)) void at_exit() {
 
 }  // namespace
 
-void PeerWatch::leave() {
+void PeerWatch::leave(LifeLine::Leaves how) {
   LifeLine* const life = own_life.load(std::memory_order_acquire);
-  if (life && getpid() == own_process) life->leaves.store(1, std::memory_order_release);
+  if (!life || getpid() != own_process) return;
+  // Who ends the job may still call exit().
+  if (life->leaves.load(std::memory_order_relaxed) < how) life->leaves.store(how, std::memory_order_release);
 }
 
 void PeerWatch::wait_for_launcher() {
@@ -118,11 +120,12 @@ void PeerWatch::check(const sync::WaitReason& reason) {
     return;
   const Member& ended = members_[peer];
   // What it had set before is seen by now, or never comes.
-  if (!process.is_said.exchange(true) && first_to_tell(LifeLine::wait))
+  const bool ends_job = ended.life->leaves.load(std::memory_order_acquire) == LifeLine::with_job;
+  if (!process.is_said.exchange(true) && !ends_job && first_to_tell(LifeLine::wait))
     log_.error("rank %d (process %d) has ended; rank %d was waiting in %s for it", ended.world_rank,
                static_cast<int>(ended.process), log_.rank(), reason.collective);
   if (now() - ended_at < patience) return;
-  leave();
+  leave(LifeLine::with_job);
   if (first_to_tell(LifeLine::reason))
     log_.error("rank %d still waits in %s for rank %d (process %d), which has ended; the job is ended", log_.rank(),
                reason.collective, ended.world_rank, static_cast<int>(ended.process));

@@ -23,9 +23,10 @@ namespace tutti::mpi {
 struct alignas(sync::line_bytes) LifeLine {
   pthread_mutex_t held;               ///< robust; the rank's thread holds it while the process lives
   std::atomic<std::uint32_t> ready;   ///< `held` is held
-  std::atomic<std::uint32_t> leaves;  ///< the rank is about to end, or to end the job: nothing to tell
+  std::atomic<std::uint32_t> leaves;  ///< the rank is about to end (`alone`), or to end the job: nothing to tell
   std::atomic<std::uint32_t> told;    ///< on the first rank of the node: what has been said of the job's end
 
+  enum Leaves : std::uint32_t { stays, alone, with_job };
   /// That somebody has ended; who waits for that one; why a rank ends the job.
   enum Told : std::uint32_t { nothing, end, wait, reason };
 };
@@ -53,8 +54,8 @@ class PeerWatch {
   /// Gives the launcher the time to end the job, if a process of the node has ended or is about to; returns at once if not,
   /// or nearly so.
   static void wait_for_launcher();
-  /// From now on the end of this process means nothing: at MPI_Finalize, MPI_Abort and exit().
-  static void leave();
+  /// From now on the end of this process means nothing: at MPI_Finalize and exit(), and, with the job, at MPI_Abort.
+  static void leave(LifeLine::Leaves how = LifeLine::alone);
 
  private:
   /// What is known of a member's process.
