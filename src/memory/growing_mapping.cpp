@@ -46,20 +46,24 @@ struct Outskirts {
   std::uintptr_t end;
 };
 
-Outskirts find_outskirts() {
+Outskirts find_outskirts(bool apart) {
   constexpr std::uintptr_t tebibyte = std::uintptr_t{1} << 40;
   void* const somewhere = map(nullptr, page, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   const bool from_the_top = reinterpret_cast<std::uintptr_t>(somewhere) > 64 * tebibyte;
   if (somewhere != MAP_FAILED) unmap(somewhere, page);
   // Below: allocators and runtimes that ask for addresses by number. Above: programs at random places from 85 TiB on,
   // or what the kernel hands out from 42.6 TiB upwards.
-  return from_the_top ? Outskirts{32 * tebibyte, 80 * tebibyte} : Outskirts{17 * tebibyte, 42 * tebibyte};
+  const Outskirts all =
+      from_the_top ? Outskirts{32 * tebibyte, 80 * tebibyte} : Outskirts{17 * tebibyte, 42 * tebibyte};
+  const std::uintptr_t border = all.begin + (all.end - all.begin) / 4;
+  return apart ? Outskirts{all.begin, border} : Outskirts{border, all.end};
 }
 
 /// Where to try next; each place is tried once, as long as there are some left.
-std::uintptr_t next_place(const Outskirts& outskirts, std::size_t bytes) {
+std::uintptr_t next_place(const Outskirts& outskirts, std::size_t bytes, bool apart) {
   // The address space is the process's, whoever in it maps something.
-  static constinit std::atomic<std::uintptr_t> next{0};
+  static constinit std::atomic<std::uintptr_t> nexts[2]{};
+  std::atomic<std::uintptr_t>& next = nexts[apart ? 1 : 0];
   std::uintptr_t at = next.load(std::memory_order_relaxed);
   std::uintptr_t place;
   do {
@@ -77,11 +81,11 @@ std::uintptr_t next_place(const Outskirts& outskirts, std::size_t bytes) {
 }
 
 /// Maps the beginning of the file where there is room for all of it; null if no such place is found.
-std::byte* map_in_the_outskirts(int descriptor, std::size_t all, std::size_t beginning) {
-  const Outskirts outskirts = find_outskirts();
+std::byte* map_in_the_outskirts(int descriptor, std::size_t all, std::size_t beginning, bool apart) {
+  const Outskirts outskirts = find_outskirts(apart);
   if (all > outskirts.end - outskirts.begin) return nullptr;
   for (int attempt = 0; attempt < 16; ++attempt) {
-    void* const place = reinterpret_cast<void*>(next_place(outskirts, all));
+    void* const place = reinterpret_cast<void*>(next_place(outskirts, all, apart));
     // Whether all of it is free; a limit may forbid to ask.
     void* const whole = map(place, all, MAP_PRIVATE | MAP_ANONYMOUS | at_that_address, -1);
     if (whole != MAP_FAILED) unmap(whole, all);
@@ -117,7 +121,7 @@ std::unique_ptr<GrowingMapping> GrowingMapping::create(int descriptor, const Opt
   // One page more than the file: the last one is never open, so that what grows is always inaccessible.
   const std::size_t all = round_up(options.capacity + page, alignment);
   std::size_t extent = std::min(options.growth, all);
-  std::byte* base = map_in_the_outskirts(descriptor, all, extent);
+  std::byte* base = map_in_the_outskirts(descriptor, all, extent, options.apart);
   if (!base) {
     extent = round_up(options.capacity + page, page);
     base = map_whole(descriptor, extent);

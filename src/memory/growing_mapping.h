@@ -20,6 +20,9 @@ class GrowingMapping {
     bool dumped = false;             ///< what is open belongs into a core dump
     bool huge_pages = false;
     std::atomic<std::size_t>* extent = nullptr;  ///< where extent() is kept; null: in the mapping
+    /// Far from all that are not: the process's window, which another copy of this code maps (libtutti.so) than the one
+    /// that maps arenas and what is seen of peers. Neither knows where the other will grow.
+    bool apart = false;
   };
   /// base() is a multiple of this, as segments of the allocator and huge pages want it.
   static constexpr std::size_t alignment = std::size_t{32} << 20;

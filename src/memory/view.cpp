@@ -21,7 +21,7 @@ std::unique_ptr<View> View::create(int descriptor, std::size_t capacity, std::si
   // Most of the bits are never looked at.
   void* const bits = mmap(nullptr, word_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bits == MAP_FAILED) return nullptr;
-  auto mapping = GrowingMapping::create(descriptor, {capacity, step, false, step >= huge_page, nullptr});
+  auto mapping = GrowingMapping::create(descriptor, {capacity, step, false, step >= huge_page, nullptr, false});
   if (!mapping) {
     munmap(bits, word_bytes);
     return nullptr;
@@ -64,7 +64,9 @@ bool View::reach(std::size_t offset, std::size_t bytes) noexcept {
 
 std::size_t View::take(std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
-  mapping_->take(std::min(bytes, mapping_->capacity()));
+  // Whole steps, as they are opened.
+  const std::size_t steps = (std::min(bytes, mapping_->capacity()) + (std::size_t{1} << shift_) - 1) >> shift_;
+  mapping_->take(std::min(steps << shift_, mapping_->capacity()));
   return (mapping_->extent().load(std::memory_order_relaxed) - page) >> shift_ << shift_;
 }
 

@@ -96,7 +96,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   std::unique_ptr<GrowingMapping> mapping;
   for (; bytes >= least; bytes = bytes / 2 / unit * unit) {
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) continue;
-    mapping = GrowingMapping::create(descriptor, {bytes, unit, true, options.huge_pages, options.extent});
+    mapping = GrowingMapping::create(descriptor, {bytes, unit, true, options.huge_pages, options.extent, true});
     if (mapping) break;
   }
   if (!mapping) {

@@ -23,10 +23,24 @@ constexpr std::size_t gibibyte = 1024 * mebibyte;
 std::unique_ptr<GrowingMapping> map_file(std::size_t bytes, std::size_t growth) {
   const int descriptor = memfd_create("test", MFD_CLOEXEC);
   EXPECT_EQ(ftruncate(descriptor, static_cast<off_t>(bytes)), 0);
-  auto mapping = GrowingMapping::create(descriptor, {bytes, growth, false, false, nullptr});
+  auto mapping = GrowingMapping::create(descriptor, {bytes, growth, false, false, nullptr, false});
   close(descriptor);
   EXPECT_TRUE(mapping);
   return mapping;
+}
+
+TEST(GrowingMapping, LiesWhereThoseThatAreApartDoNotGrow) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer lays out the address space";
+  const int descriptor = memfd_create("test", MFD_CLOEXEC);
+  constexpr std::size_t bytes = 64 * gibibyte;
+  ASSERT_EQ(ftruncate(descriptor, static_cast<off_t>(bytes)), 0);
+  const auto apart = GrowingMapping::create(descriptor, {bytes, mebibyte, false, false, nullptr, true});
+  const auto other = GrowingMapping::create(descriptor, {bytes, mebibyte, false, false, nullptr, false});
+  close(descriptor);
+  ASSERT_TRUE(apart && other);
+  constexpr std::size_t tebibyte = 1024 * gibibyte;
+  EXPECT_GE(reinterpret_cast<std::uintptr_t>(other->base()),
+            reinterpret_cast<std::uintptr_t>(apart->base()) + tebibyte);
 }
 
 TEST(GrowingMapping, TakesAddressSpaceAsItIsUsedAndGivesItBack) {
@@ -94,7 +108,7 @@ TEST(GrowingMapping, ALimitRefusesAndTheRestStaysUsable) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &less), 0);
   const bool much = mapping->open(mebibyte, gibibyte);
   const bool little = mapping->open(mebibyte, 50 * mebibyte);
-  const auto another = GrowingMapping::create(-1, {gibibyte, mebibyte, false, false, nullptr});
+  const auto another = GrowingMapping::create(-1, {gibibyte, mebibyte, false, false, nullptr, false});
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_FALSE(much);
   EXPECT_TRUE(little);

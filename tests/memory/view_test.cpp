@@ -197,6 +197,15 @@ TEST(View, WhatIsTakenAheadCanBeReachedUnderALimit) {
   const std::size_t taken = seen.view->take(300 * mebibyte);
   EXPECT_GE(taken, 300 * mebibyte);
   EXPECT_EQ(readable_bytes(seen.view->base(), 4 * gibibyte), 0u);
+  // Any number of bytes.
+  EXPECT_GE(seen.view->take(300 * mebibyte + 12345), 300 * mebibyte + 12345);
+  EXPECT_GE(seen.view->take(taken + 1), taken + 1);
+}
+
+TEST(View, WhatIsTakenAheadIsReachedAndNoMore) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space than a limit may leave";
+  const Seen seen(4 * gibibyte);
+  const std::size_t taken = seen.view->take(300 * mebibyte);
   const Limit limit(0);
   EXPECT_TRUE(seen.view->reach(taken - 1, 1));
   EXPECT_FALSE(seen.view->reach(taken, 1));
