@@ -64,7 +64,7 @@ class __attribute__((visibility("default"))) Window {
   std::size_t capacity() const noexcept { return mapping_->capacity(); }
   /// Bytes of address space from the base that are the window's now; what lies beyond may be the program's.
   const std::atomic<std::size_t>& extent() const noexcept { return mapping_->extent(); }
-  /// Whether the address lies in the window, allocated or not.
+  /// Whether the address lies in what the window has taken, allocated or not.
   bool contains(const void* address) const noexcept {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_) <
            extent().load(std::memory_order_relaxed);

@@ -114,7 +114,7 @@ TEST(Window, BlocksLieInTheWindowAndAreAligned) {
   int on_stack = 0;
   EXPECT_FALSE(window->contains(&on_stack));
   EXPECT_FALSE(window->contains(nullptr));
-  EXPECT_FALSE(window->contains(window->base() + window->capacity()));
+  EXPECT_FALSE(window->contains(window->base() + window->extent()));
 }
 
 TEST(Window, ZeroedBlocksAreZeroAfterReuse) {
