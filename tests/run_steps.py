@@ -60,6 +60,15 @@ def count(output: str, status: int) -> Tuple[int, int]:
     return passed, failed
 
 
+def what_failed(output: str) -> List[str]:
+    """The lines of a failed step that tell what failed: `FAIL ...` with what follows it, or else the last ones."""
+    told: List[str] = []
+    for line in output.splitlines():
+        if line.startswith("FAIL ") or (told and line.startswith("     | ")):
+            told.append(line)
+    return told[:200] or output.splitlines()[-60:]
+
+
 def run_step(step: Step) -> Tuple[int, int, str]:
     """Runs one step. Returns passed, failed, and its output."""
     # Whoever runs the tests may have measured the machine or tuned it: not for the tests.
@@ -243,8 +252,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
             durations.append((seconds, step.name))
             print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
             if failed:
-                tail = output.splitlines()[-60:]
-                print("".join(f"    | {line}\n" for line in tail), end="", flush=True)
+                print("".join(f"    | {line}\n" for line in what_failed(output)), end="", flush=True)
     finally:
         head_start.end()
         print_durations(durations)

@@ -1,0 +1,67 @@
+"""Jobs of MPI programs: what they print and how they end."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+
+
+class Outcome:
+    """What a job said and how it ended."""
+
+    def __init__(self, status, text, timed_out):
+        self.status = status
+        self.text = text
+        self.timed_out = timed_out
+
+    def why(self):
+        """One line for a failure."""
+        if self.timed_out:
+            return "timed out"
+        return f"exit status {self.status}"
+
+    def tutti_lines(self):
+        """The messages of the library."""
+        return [line for line in self.text.splitlines() if re.match(r"(\[\S+\]\s*)?tutti(\[\d+\])?:", line)]
+
+
+class Job:
+    """A running job: its output goes to a file, so that nobody waits for a pipe that an orphan holds."""
+
+    def __init__(self, command, environment):
+        self.output = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 - closed with the object
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self.output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+
+    def text(self):
+        """All that the job has printed so far."""
+        self.output.seek(0)
+        return self.output.read().decode(errors="replace")
+
+    def wait(self, seconds):
+        """Waits for the end, or ends the job after that time."""
+        try:
+            status = self.process.wait(timeout=seconds)
+            return Outcome(status, self.text(), False)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return Outcome(-1, self.text(), True)
+
+    def kill(self):
+        """Ends the launcher, politely first so that it ends its ranks."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                return
+            try:
+                self.process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                continue

@@ -1,0 +1,156 @@
+"""What every part of the MPI tests needs: it starts programs, reads what they print, and counts."""
+
+import os
+import re
+
+import launcher as launchers
+from jobs import Job
+
+FOLDER = "tests/mpi"
+# With more ranks than processors MPICH needs milliseconds for each of its own calls, so that only these are run.
+BRIEF = [
+    "operations_in_place_and_of_nothing",
+    "user_operations_combine_in_rank_order",
+    "user_operations_on_derived_types",
+    "broadcast_with_another_layout_on_each_rank",
+    "large_count_functions_work",
+    "blocks_of_nothing_are_left_alone",
+    "blocks_at_absolute_addresses",
+    "errors_in_calls_with_blocks_are_those_of_the_host",
+    "too_little_room_is_an_error_and_nobody_waits",
+    "a_duplicate_has_the_same_neighbors",
+    "buffers_without_neighbors_may_be_null",
+    "communicators_of_every_origin",
+    "disconnected_communicators_leave_nothing_behind",
+    "communicators_are_freed_in_any_order",
+    "intercommunicators_work",
+    "communicators_of_sessions_work",
+    "barrier_holds_everybody",
+    "waiting_in_a_collective_serves_others",
+    "outstanding_nonblocking_collectives_go_on",
+    "a_root_may_run_ahead",
+    "scans_with_user_operations_keep_rank_order",
+    "scans_give_the_same_bits_in_every_call",
+    "scans_of_derived_types",
+    "what_is_between_members_stays_in_reductions",
+    "the_padding_of_long_doubles_stays_where_hosts_leave_it",
+    "operators_that_run_while_others_wait_may_reduce",
+    "attributes_communicate_when_they_are_copied_and_deleted",
+    "attributes_of_communicators_without_a_collective_communicate",
+    "attributes_free_communicators",
+    "communicators_may_be_freed_behind_everybodys_back",
+    "attributes_communicate_in_finalize",
+    "errors_are_those_of_the_host",
+    "ranks_in_different_calls_are_told",
+    "refused_calls_of_some_ranks_count_nothing",
+    "a_refused_call_is_made_up_for_by_the_next",
+    "error_handlers_may_call_collectives",
+    "ranks_out_of_step_are_told_at_once",
+]
+# Of the fuzzer where something is forced or forbidden: rank counts, and the time of a run beside the ordinary ones.
+UNUSUAL_RANKS = [2, 4]
+UNUSUAL_SHARE = 0.5
+MECHANISMS = ["window", "cma", "staged"]
+# How often parts run it so.
+UNUSUAL_FUZZ = {"mechanisms": len(MECHANISMS), "xpmem": 1, "faults": 1}
+# The default broadcast of Intel MPI 2021.18 in shared memory gives wrong data on 5 ranks that share 2 processors; its
+# default allgather does, and writes outside the buffer, where two ranks describe 1600 bytes by different types.
+WORKAROUNDS = {"intel": {"I_MPI_ADJUST_BCAST": "1", "I_MPI_ADJUST_ALLGATHER": "1"}}
+
+
+class Runner:
+    """Runs tests and counts."""
+
+    def __init__(self, arguments, parts):
+        self.arguments = arguments
+        self.preload = None if arguments.plain else arguments.library
+        self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload)
+        self.parts = parts
+        self.passed = 0
+        self.failed = 0
+        self.crowded_from = (os.cpu_count() or 1) + 1
+
+    def verdict(self, good, name, why="", text=""):
+        """Counts a test and prints its line; of a failed one also the end of what it printed."""
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+        print(f"{'PASS' if good else 'FAIL'} {name}{': ' + why if why and not good else ''}", flush=True)
+        if not good and text:
+            for line in text.splitlines()[-25:]:
+                print(f"     | {line}", flush=True)
+
+    def start(self, ranks, program, words=(), variables=None, wrapper=(), options=(), launcher=None):
+        """Starts a program of ours."""
+        launcher = launcher or self.launcher
+        command = [*wrapper, launcher.program(FOLDER, f"tutti-test-{program}"), *words]
+        variables = {**WORKAROUNDS.get(self.arguments.host, {}), **(variables or {})}
+        line = launcher.command(ranks, command, variables, options)
+        if self.arguments.verbose:
+            print("    $ " + " ".join(line), flush=True)
+        return Job(line, launcher.environment)
+
+    def start_plain(self, *arguments, **more):
+        """The same without the preload."""
+        plain = launchers.Launcher(self.arguments.host, self.arguments.build)
+        return self.start(*arguments, **more, launcher=plain)
+
+    def program(self, label, ranks, program, words=(), variables=None, wrapper=(), seconds=180):
+        """Runs a program that prints RUN, PASS and FAIL lines, and passes them on."""
+        prefix = f"{self.arguments.host} {ranks} {label}"
+        outcome = self.start(ranks, program, words, variables, wrapper).wait(seconds)
+        under_way = None
+        for line in outcome.text.splitlines():
+            found = re.match(r"(RUN|PASS|FAIL) (.*)", line)
+            if not found:
+                continue
+            if found.group(1) == "RUN":
+                under_way = found.group(2)
+                continue
+            good = found.group(1) == "PASS"
+            self.verdict(good, f"{prefix} {found.group(2)}", "", "" if good else outcome.text)
+            under_way = None
+        if under_way is not None:
+            self.verdict(False, f"{prefix} {under_way}", outcome.why(), outcome.text)
+        elif outcome.status != 0 and "FAIL" not in outcome.text:
+            self.verdict(False, f"{prefix} to its end", outcome.why(), outcome.text)
+
+    def semantics(self, ranks, label="semantics", **more):
+        """The deterministic tests."""
+        slow = (
+            self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from and not self.arguments.all
+        )
+        seconds = 600 if self.arguments.all else 240
+        self.program(label, ranks, "semantics", BRIEF if slow else [], seconds=seconds, **more)
+
+    def fuzz(self, ranks, label="fuzz", share=1.0, choices=False, **more):
+        """The fuzzer, with a seed of its own each time. share: of the seconds that a run in ordinary conditions has.
+
+        choices: it asks for algorithms and mechanisms by name in half of the rounds; otherwise in none.
+        """
+        seconds = share * self.seconds_a_run()
+        words = ["--seconds", str(seconds), "--choices", "50" if choices else "0"]
+        if self.arguments.seed:
+            words += ["--seed", str(self.arguments.seed)]
+        self.program(label, ranks, "fuzz", words, seconds=seconds + 120, **more)
+
+    def seconds_a_run(self):
+        """How long the fuzzer runs, so that all of its runs with this host together take --fuzz-seconds."""
+        runs = len(self.arguments.ranks) if "fuzz" in self.parts else 0
+        unusual = sum(times for part, times in UNUSUAL_FUZZ.items() if part in self.parts)
+        runs += unusual * len(UNUSUAL_RANKS) * UNUSUAL_SHARE
+        runs += len(UNUSUAL_RANKS) if "choices" in self.parts else 0
+        runs += UNUSUAL_SHARE if "faults" in self.parts else 0  # without process_vm_writev
+        return self.arguments.fuzz_seconds / max(runs, 1)
+
+
+def host_without_cma(host):
+    """Variables that keep a host from cross-memory attach where it does not notice itself that it must not."""
+    if host in ("mpich", "abi"):
+        return {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}
+    if host == "openmpi":
+        return {"OMPI_MCA_smsc": "^cma", "UCX_TLS": "^cma"}
+    if host == "openmpi-debian":
+        return {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    return {}
