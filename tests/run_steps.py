@@ -14,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -23,8 +23,17 @@ from tutti.hosts import all_hosts  # noqa: E402
 
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = sys.executable
-#: In a session of its own, where the kernel shares the processors among sessions before it looks at a process.
-LOWEST = "{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true"
+PROCESSORS = os.cpu_count() or 1
+#: In front of a command: it takes what the others leave of the processors. Where the kernel shares these among sessions
+#: before it looks at a process, the session counts.
+LAST = [
+    "nice",
+    "-n",
+    "19",
+    "bash",
+    "-c",
+    '{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true; exec "$0" "$@"',
+]
 
 
 @dataclass
@@ -36,8 +45,8 @@ class Step:
     #: Taken for hung after this many seconds.
     limit: float
     variables: Dict[str, str] = field(default_factory=dict)
-    #: The preset that the command builds, where that may begin before the step's turn.
-    builds: str = ""
+    #: It computes, and takes what those steps leave that wait for launchers and for each other.
+    behind: bool = False
 
 
 def count(output: str, status: int) -> Tuple[int, int]:
@@ -69,91 +78,74 @@ def what_failed(output: str) -> List[str]:
     return told[:200] or output.splitlines()[-60:]
 
 
-def run_step(step: Step) -> Tuple[int, int, str]:
-    """Runs one step. Returns passed, failed, and its output."""
-    # Whoever runs the tests may have measured the machine or tuned it: not for the tests.
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(LOGS / "no-configuration"), **step.variables}
-    if not Path(step.command[0]).exists() and "/" in step.command[0]:
-        return 0, 1, f"{step.command[0]} does not exist\n"
-    log = LOGS / (re.sub(r"[^\w.-]+", "-", step.name) + ".log")
-    with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen(
-            step.command,
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(step.limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            process.wait()
-            status = -1
-            file.write(f"\nstopped: still running after {step.limit:.0f} s\n")
-    output = log.read_text(encoding="utf-8", errors="replace")
-    return (*count(output, status), output)
+class Lane:
+    """Steps that run one after the other, while those of other lanes run beside them."""
 
-
-class HeadStart:
-    """Builds of later steps, one after the other, on what the steps before them leave of the processors.
-
-    Most of what the tests with a host do is to wait, for launchers and for each other.
-    """
-
-    def __init__(self, presets: List[str]) -> None:
-        self._presets = list(presets)
+    def __init__(self, steps: List[Step], report: Callable[[Step, int, int, float, str], None]) -> None:
+        self._steps = list(steps)
+        self._report = report
         self._changing = threading.Lock()
         self._process: Optional[subprocess.Popen[bytes]] = None
-        self._building = ""
-        threading.Thread(target=self._build_all, daemon=True).start()
+        self._thread = threading.Thread(target=self._run_all, daemon=True)
+        self._thread.start()
 
-    def _build_all(self) -> None:
+    def _run_all(self) -> None:
         while True:
             with self._changing:
-                if not self._presets:
+                if not self._steps:
                     return
-                self._building = self._presets.pop(0)
-                with open(LOGS / f"head-start-{self._building}.log", "wb") as log:
-                    self._process = subprocess.Popen(
-                        [
-                            "nice",
-                            "-n",
-                            "19",
-                            "bash",
-                            "-c",
-                            f"{LOWEST}; {configure(self._building)} && exec {compile_all(self._building)}",
-                        ],
-                        cwd=ROOT,
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
-            self._process.wait()
+                step = self._steps.pop(0)
+            started = time.monotonic()
+            passed, failed, output = self._run(step)
+            self._report(step, passed, failed, time.monotonic() - started, output)
 
-    def leave(self, preset: str) -> None:
-        """Whoever calls goes on with this build, at full speed; and is who says what is wrong with it."""
-        with self._changing:
-            if preset in self._presets:
-                self._presets.remove(preset)
-            if preset == self._building:
-                self._stop()
+    def _run(self, step: Step) -> Tuple[int, int, str]:
+        """Runs one step. Returns passed, failed, and its output."""
+        # Whoever runs the tests may have measured the machine or tuned it: not for the tests.
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(LOGS / "no-configuration"), **step.variables}
+        if not Path(step.command[0]).exists() and "/" in step.command[0]:
+            return 0, 1, f"{step.command[0]} does not exist\n"
+        log = LOGS / (re.sub(r"[^\w.-]+", "-", step.name) + ".log")
+        with open(log, "w", encoding="utf-8") as file:
+            with self._changing:
+                self._process = subprocess.Popen(
+                    [*(LAST if step.behind else []), *step.command],
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            try:
+                status = self._process.wait(step.limit)
+            except subprocess.TimeoutExpired:
+                self._stop(signal.SIGKILL)
+                status = -1
+                file.write(f"\nstopped: still running after {step.limit:.0f} s\n")
+        output = log.read_text(encoding="utf-8", errors="replace")
+        return (*count(output, status), output)
+
+    def join(self) -> None:
+        """Waits for all steps."""
+        self._thread.join()
 
     def end(self) -> None:
-        """Nothing is built any more."""
+        """Nothing is begun any more, and what runs is ended."""
         with self._changing:
-            self._presets.clear()
-            self._stop()
+            self._steps.clear()
+            # Ninja ends its compilers and removes what is half done.
+            self._stop(signal.SIGTERM)
 
-    def _stop(self) -> None:
+    def _stop(self, number: int) -> None:
         if self._process is None or self._process.poll() is not None:
             return
-        # Ninja ends its compilers and removes what is half done.
-        os.killpg(self._process.pid, signal.SIGTERM)
-        self._process.wait()
+        os.killpg(self._process.pid, number)
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 def configure(preset: str) -> str:
@@ -162,8 +154,8 @@ def configure(preset: str) -> str:
 
 
 def compile_all(preset: str) -> str:
-    """A command that the shell may become; Ninja itself, so that who waits for it waits for its compilers, too."""
-    return f"ninja -C build/{preset} -j {os.cpu_count() or 1}"
+    """A shell command; Ninja itself, so that who waits for it waits for its compilers, too."""
+    return f"ninja -C build/{preset} -j {PROCESSORS}"
 
 
 def build_then_test(preset: str, limit: float) -> List[str]:
@@ -176,7 +168,7 @@ def build_then_test(preset: str, limit: float) -> List[str]:
         f"{configure(preset)}; {compile_all(preset)}; "
         f'if {plain} true 2>/dev/null; then run="{plain}"; else run=; fi; '
         f"$run ctest --test-dir build/{preset} --no-tests=error --verbose --timeout {limit:.0f} "
-        f"--parallel {os.cpu_count() or 1}",
+        f"--parallel {PROCESSORS}",
     ]
 
 
@@ -193,7 +185,7 @@ def steps(full: bool) -> List[Step]:
     rest = ["--all"] if full else []
     patience = 10.0 if full else 1.0
     found = [
-        Step("format and lint", ["./dev", "lint", "--fast"], 600),
+        Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
         Step(
             "core",
@@ -213,21 +205,19 @@ def steps(full: bool) -> List[Step]:
     if full:
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
-    # Last, so that they find themselves built.
     for preset in ("asan", "tsan"):
         # On two cores ThreadSanitizer takes about an hour for the full sweep.
         limit = 3 * 3600.0 if full else 1500.0
         command = build_then_test(preset, limit)
-        found.append(Step(f"core {preset}", command, limit, sweep_sanitized, builds=preset))
+        found.append(Step(f"core {preset}", command, 2 * limit, sweep_sanitized, behind=True))
     return found
 
 
-def print_durations(durations: List[Tuple[float, str]]) -> None:
+def print_durations(durations: List[Tuple[float, str]], total: float) -> None:
     """Where the time went: the longest step first."""
-    total = sum(seconds for seconds, _ in durations)
-    print(f"\n{total / 60:.1f} minutes:")
+    print(f"\n{total / 60:.1f} minutes; what ran beside other steps counts for itself:")
     for seconds, name in sorted(durations, reverse=True):
-        print(f"  {seconds:7.1f} s {100 * seconds / max(total, 1e-9):3.0f} %  {name}")
+        print(f"  {seconds:7.1f} s  {name}")
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -237,25 +227,29 @@ def main(arguments: Optional[List[str]] = None) -> int:
     options = parser.parse_args(arguments)
     LOGS.mkdir(parents=True, exist_ok=True)
     chosen = [step for step in steps(options.all) if not options.only or options.only in step.name]
+    started = time.monotonic()
     total_passed = total_failed = 0
     durations: List[Tuple[float, str]] = []
-    head_start = HeadStart([step.builds for step in chosen if step.builds])
-    try:
-        for step in chosen:
-            started = time.monotonic()
-            print(f"{step.name:<24}", end="", flush=True)
-            head_start.leave(step.builds)
-            passed, failed, output = run_step(step)
+    reporting = threading.Lock()
+
+    def report(step: Step, passed: int, failed: int, seconds: float, output: str) -> None:
+        nonlocal total_passed, total_failed
+        with reporting:
             total_passed += passed
             total_failed += failed
-            seconds = time.monotonic() - started
             durations.append((seconds, step.name))
-            print(f"{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
+            print(f"{step.name:<24}{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
             if failed:
                 print("".join(f"    | {line}\n" for line in what_failed(output)), end="", flush=True)
+
+    lanes = [Lane([step for step in chosen if step.behind == behind], report) for behind in (False, True)]
+    try:
+        for lane in lanes:
+            lane.join()
     finally:
-        head_start.end()
-        print_durations(durations)
+        for lane in lanes:
+            lane.end()
+        print_durations(durations, time.monotonic() - started)
     print(f"{total_passed} passed, {total_failed} failed")
     return 1 if total_failed or not chosen else 0
 

@@ -1,6 +1,7 @@
 """How the test driver counts."""
 
 import importlib.util
+import os
 import time
 from pathlib import Path
 
@@ -36,47 +37,72 @@ def test_counts(output, status, expected):
     assert run_steps.count(output, status) == expected
 
 
-def test_a_missing_script_is_a_failure():
-    passed, failed, output = run_steps.run_step(run_steps.Step("x", ["tests/nothing/run"], 1))
-    assert (passed, failed) == (0, 1)
-    assert "does not exist" in output
-
-
 @pytest.fixture
-def slow_builds(tmp_path, monkeypatch):
-    """Builds that say when they begin and end; that of "first" never ends."""
+def lane(tmp_path, monkeypatch):
+    """lane(step...) is one that has begun; lane.told gets (name, passed, failed) of each step."""
     monkeypatch.setattr(run_steps, "LOGS", tmp_path)
+    told = []
 
-    def compile_all(preset):
-        return "sleep 600" if preset == "first" else f"touch {tmp_path}/{preset}-done"
+    def begin(*steps):
+        return run_steps.Lane(
+            steps, lambda step, passed, failed, *_: told.append((step.name, passed, failed))
+        )
 
-    monkeypatch.setattr(run_steps, "configure", lambda preset: f"touch {tmp_path}/{preset}-begun")
-    monkeypatch.setattr(run_steps, "compile_all", compile_all)
-    return tmp_path
+    begin.told = told
+    return begin
 
 
-def wait_for(path):
-    for _ in range(1000):
-        if path.exists():
-            return True
+def shell(name, command, limit=60.0, behind=False):
+    return run_steps.Step(name, ["bash", "-c", command], limit, behind=behind)
+
+
+def test_a_missing_script_is_a_failure(lane):
+    lane(run_steps.Step("x", ["tests/nothing/run"], 1)).join()
+    assert lane.told == [("x", 0, 1)]
+
+
+def test_steps_of_a_lane_run_in_their_order_and_a_failure_ends_nothing(lane, tmp_path):
+    mark = tmp_path / "mark"
+    lane(
+        shell("first", f"touch {mark}; echo 3 passed, 1 failed; exit 1"), shell("second", f"test -e {mark}")
+    ).join()
+    assert lane.told == [("first", 3, 1), ("second", 1, 0)]
+
+
+def test_a_step_that_hangs_fails_and_the_next_begins(lane):
+    lane(shell("first", "echo 3 passed, 0 failed; sleep 600", limit=0.5), shell("second", "true")).join()
+    assert lane.told == [("first", 3, 1), ("second", 1, 0)]
+
+
+def test_steps_behind_run_beside_the_others_and_take_what_is_left(lane, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    wait = "while ! test -e {}; do sleep 0.02; done"
+    lanes = [
+        lane(shell("front", f"touch {here}; {wait.format(there)}; test $(nice) = {os.nice(0)}")),
+        lane(shell("behind", f"touch {there}; {wait.format(here)}; test $(nice) = 19", behind=True)),
+    ]
+    for each in lanes:
+        each.join()
+    assert sorted(lane.told) == [("behind", 1, 0), ("front", 1, 0)]
+
+
+def test_a_lane_that_is_ended_leaves_nothing_running(lane, tmp_path):
+    began = tmp_path / "began"
+    running = lane(
+        shell("first", f"echo $$ >{began}.new; mv {began}.new {began}; sleep 600"), shell("second", "true")
+    )
+    while not began.exists():
         time.sleep(0.01)
-    return False
+    running.end()
+    running.join()
+    assert not Path(f"/proc/{began.read_text().strip()}").exists()
+    assert [name for name, *_ in lane.told] == ["first"]
 
 
-def test_who_takes_over_a_build_ends_its_head_start_and_the_next_begins(slow_builds):
-    head_start = run_steps.HeadStart(["first", "second"])
-    assert wait_for(slow_builds / "first-begun")
-    assert not (slow_builds / "second-begun").exists()
-    head_start.leave("first")
-    assert wait_for(slow_builds / "second-done")
-    assert not (slow_builds / "first-done").exists()
-    head_start.end()
-
-
-def test_no_head_start_for_who_comes_first_or_after_the_end(slow_builds):
-    head_start = run_steps.HeadStart(["first", "second", "third"])
-    head_start.leave("second")
-    assert wait_for(slow_builds / "first-begun")
-    head_start.end()
-    time.sleep(0.2)
-    assert sorted(path.name for path in slow_builds.glob("*-begun")) == ["first-begun"]
+def test_of_a_failed_step_the_failures_are_told():
+    lines = ["FAIL mpich 2 semantics x: exit status 1", "     | what it printed"]
+    output = "\n".join(
+        ["PASS a", *lines, *(f"PASS {number}" for number in range(100)), "100 passed, 1 failed"]
+    )
+    assert run_steps.what_failed(output) == lines
+    assert run_steps.what_failed("a\nb") == ["a", "b"]
