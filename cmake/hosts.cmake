@@ -4,15 +4,19 @@
 #   mpi_mpich, mpi_openmpi, mpi_intel   from the prefixes ${TUTTI_MPI_ROOT}/{mpich,openmpi,intel}
 #   mpi_abi                             the MPI 5 standard ABI (libmpi_abi), as the MPICH prefix ships it
 #   mpi_openmpi_debian                  the system's Open MPI (the package libopenmpi-dev)
+# Hosts of one ABI run the same programs: TUTTI_ABI_<name> is the host whose headers these are compiled with, and
+# TUTTI_ABIS lists these hosts.
 # TUTTI_HOSTS lists the names (mpich openmpi intel abi openmpi-debian) that were found, TUTTI_MISSING_HOSTS the others.
 
 set(TUTTI_HOSTS "")
 set(TUTTI_MISSING_HOSTS "")
+set(TUTTI_ABIS "")
 
-# _tutti_host(name INCLUDE <header folder> LIBRARY_FOLDER <folder> LIBRARIES <file names, best first> DEFINITIONS ...)
+# _tutti_host(name ABI <name> INCLUDE <header folder> LIBRARY_FOLDER <folder> LIBRARIES <file names, best first>
+#             DEFINITIONS ...)
 # The library is named by its file with a version: the one without may be a linker script, which CMake does not read.
 function(_tutti_host name)
-  cmake_parse_arguments(ARG "" "INCLUDE;LIBRARY_FOLDER" "LIBRARIES;DEFINITIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ABI;INCLUDE;LIBRARY_FOLDER" "LIBRARIES;DEFINITIONS" ${ARGN})
   set(library "")
   foreach(candidate ${ARG_LIBRARIES})
     if(NOT library AND EXISTS ${ARG_LIBRARY_FOLDER}/${candidate})
@@ -28,33 +32,45 @@ function(_tutti_host name)
   add_library(${target} INTERFACE)
   target_include_directories(${target} SYSTEM INTERFACE ${ARG_INCLUDE})
   # The C++ bindings of MPI-2 are not used, and their headers do not compile as C++20.
-  target_compile_definitions(${target} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX TUTTI_HOST="${name}"
+  target_compile_definitions(${target} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
                                                  ${ARG_DEFINITIONS})
   target_link_libraries(${target} INTERFACE ${library} Threads::Threads)
   target_link_options(${target} INTERFACE -Wl,-rpath,${ARG_LIBRARY_FOLDER})
   set(TUTTI_HOSTS ${TUTTI_HOSTS} ${name} PARENT_SCOPE)
+  if(NOT ARG_ABI IN_LIST TUTTI_ABIS)
+    set(ARG_ABI ${name})
+    set(TUTTI_ABIS ${TUTTI_ABIS} ${name} PARENT_SCOPE)
+  endif()
+  set(TUTTI_ABI_${name} ${ARG_ABI} PARENT_SCOPE)
   message(STATUS "Host MPI ${name}: ${library}")
 endfunction()
 
-_tutti_host(mpich INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+_tutti_host(mpich ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
             LIBRARIES libmpi.so.12 libmpi.so)
-_tutti_host(openmpi INCLUDE ${TUTTI_MPI_ROOT}/openmpi/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/openmpi/lib
+_tutti_host(openmpi ABI openmpi INCLUDE ${TUTTI_MPI_ROOT}/openmpi/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/openmpi/lib
             LIBRARIES libmpi.so.40 libmpi.so)
-_tutti_host(intel INCLUDE ${TUTTI_MPI_ROOT}/intel/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/intel/lib
+_tutti_host(intel ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/intel/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/intel/lib
             LIBRARIES libmpi.so.12 libmpi.so)
 # MPICH's mpi.h is the standard ABI's header when MPI_ABI is defined, which is what its mpicc_abi does.
-_tutti_host(abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+_tutti_host(abi ABI abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
             LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
-_tutti_host(openmpi-debian INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
+_tutti_host(openmpi-debian ABI openmpi INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
             LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
 
-# tutti_mpi_program(name sources... [LINK libraries...]): builds the ordinary MPI program name-<host> for every host.
+# tutti_mpi_program(name sources... [LINK libraries...] [OPTIONS compiler options...]): builds the ordinary MPI program
+# name-<host> for every host. It is compiled once an ABI.
 function(tutti_mpi_program name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK;OPTIONS" ${ARGN})
   foreach(host ${TUTTI_HOSTS})
     string(REPLACE "-" "_" target mpi_${host})
-    add_executable(${name}-${host} ${ARG_UNPARSED_ARGUMENTS})
+    set(objects ${name}-objects-${TUTTI_ABI_${host}})
+    if(NOT TARGET ${objects})
+      add_library(${objects} OBJECT ${ARG_UNPARSED_ARGUMENTS})
+      target_link_libraries(${objects} PRIVATE ${target} ${ARG_LINK})
+      target_compile_options(${objects} PRIVATE ${ARG_OPTIONS})
+      tutti_warnings(${objects})
+    endif()
+    add_executable(${name}-${host} $<TARGET_OBJECTS:${objects}>)
     target_link_libraries(${name}-${host} PRIVATE ${target} ${ARG_LINK})
-    tutti_warnings(${name}-${host})
   endforeach()
 endfunction()

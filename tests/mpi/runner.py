@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 
 import launcher as launchers
 from jobs import Job
@@ -66,20 +67,22 @@ class Runner:
         self.preload = None if arguments.plain else arguments.library
         self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload)
         self.parts = parts
+        self.counting = threading.Lock()
         self.passed = 0
         self.failed = 0
         self.crowded_from = (os.cpu_count() or 1) + 1
 
     def verdict(self, good, name, why="", text=""):
         """Counts a test and prints its line; of a failed one also the end of what it printed."""
-        if good:
-            self.passed += 1
-        else:
-            self.failed += 1
-        print(f"{'PASS' if good else 'FAIL'} {name}{': ' + why if why and not good else ''}", flush=True)
-        if not good and text:
-            for line in text.splitlines()[-25:]:
-                print(f"     | {line}", flush=True)
+        lines = [f"{'PASS' if good else 'FAIL'} {name}{': ' + why if why and not good else ''}"]
+        if not good:
+            lines += [f"     | {line}" for line in text.splitlines()[-25:]]
+        with self.counting:
+            if good:
+                self.passed += 1
+            else:
+                self.failed += 1
+            print("\n".join(lines), flush=True)
 
     def start(self, ranks, program, words=(), variables=None, wrapper=(), options=(), launcher=None):
         """Starts a program of ours."""

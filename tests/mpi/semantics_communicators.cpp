@@ -264,21 +264,6 @@ void groups_work_side_by_side(Context& context) {
   MPI_Comm_free(&column);
 }
 
-void communicators_of_sessions_work([[maybe_unused]] Context& context) {
-#if defined(MPI_SESSION_NULL)
-  MPI_Session session = MPI_SESSION_NULL;
-  if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS) return;
-  MPI_Group group = MPI_GROUP_NULL;
-  MPI_Comm communicator = MPI_COMM_NULL;
-  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-  const int code = MPI_Comm_create_from_group(group, "tutti.tests", MPI_INFO_NULL, MPI_ERRORS_RETURN, &communicator);
-  if (context.expect(code == MPI_SUCCESS, "Comm_create_from_group: error %d", code))
-    try_and_free(context, communicator, "Comm_create_from_group");
-  MPI_Group_free(&group);
-  MPI_Session_finalize(&session);
-#endif
-}
-
 void revoked_communicators_give_the_error_of_the_host(Context& context) {
   // An extension for fault tolerance, in Open MPI since 5; MPICH has the function and ends with an assertion in it.
 #ifdef OPEN_MPI

@@ -193,12 +193,12 @@ void combine_layout(void* in, void* inout, int* count, MPI_Datatype* type) {
 
 /// Some hosts' commutative reductions make temporary buffers without regard to where the type's data begins: if that
 /// is not at zero, Open MPI's ring (4.1 and 5.0) writes behind them, and Intel MPI 2021.18 gives wrong sums.
-bool host_cannot_reduce([[maybe_unused]] const Layout& layout, [[maybe_unused]] bool commutative) {
-#if defined(OPEN_MPI) || defined(I_MPI_VERSION)
+bool host_cannot_reduce(const Layout& layout, bool commutative) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  if (!std::strstr(version, "Open MPI") && !std::strstr(version, "Intel(R) MPI")) return false;
   return commutative && *std::min_element(layout.places().begin(), layout.places().end()) != 0;
-#else
-  return false;
-#endif
 }
 
 }  // namespace
