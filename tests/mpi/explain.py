@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from faults import kill_ranks
+
 OURS = "cheapest by the model"
 #: collective, size in the table, bytes_to in JSON, communicator, algorithm or None, calls, bytes, reason
 CALLS = [
@@ -241,4 +243,4 @@ def check(runner):
         check_inactive(runner)
         check_off(runner)
     check_death(runner)
-    runner.kill_ranks("allreduce", 10, [1], variables={"TUTTI_EXPLAIN": "1"})
+    kill_ranks(runner, "allreduce", 10, [1], variables={"TUTTI_EXPLAIN": "1"})

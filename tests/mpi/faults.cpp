@@ -3,7 +3,7 @@
 //     once            all collectives once, then the end
 //     undumpable      the same, but no process may look into this one (as after a change of user)
 //     closes          the same twice; in between every process closes itself to the others, as by a change of user
-//     loop NAME N     the collective NAME of N ints for ever; "PID rank pid" is printed first
+//     loop NAME N     the collective NAME of N ints for ever; "PID rank pid" is printed when it is under way
 //     many            an Allgather on each of many communicators
 //     late            rank 1 comes 6 seconds late to a barrier
 //     processes       each rank starts other processes in every way, and its data stays its own
@@ -57,11 +57,14 @@ void close_to_others(Context& context) {
 }
 
 [[noreturn]] void loop(Context& context, const std::string& collective, int count) {
-  std::printf("PID %d %d\n", context.rank(), static_cast<int>(getpid()));
-  std::fflush(stdout);
   std::vector<int> send(static_cast<std::size_t>(count), 1);
   std::vector<int> receive(send.size());
-  for (;;) {
+  constexpr int under_way = 20;
+  for (int call = 0;; ++call) {
+    if (call == under_way) {
+      std::printf("PID %d %d\n", context.rank(), static_cast<int>(getpid()));
+      std::fflush(stdout);
+    }
     if (collective == "barrier") MPI_Barrier(MPI_COMM_WORLD);
     if (collective == "bcast") MPI_Bcast(send.data(), count, MPI_INT, 0, MPI_COMM_WORLD);
     if (collective == "reduce") MPI_Reduce(send.data(), receive.data(), count, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);

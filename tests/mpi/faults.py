@@ -44,7 +44,6 @@ def kill_ranks(runner, collective, count, victims, clean_up=False, tries=3, vari
         job.kill()
         runner.verdict(False, name, "the ranks did not start", job.text())
         return
-    time.sleep(1)
     for rank in pids if victims is None else victims:
         with contextlib.suppress(ProcessLookupError):  # the launcher ends the others when the first one dies
             os.kill(pids[rank], signal.SIGKILL)
@@ -122,9 +121,17 @@ def some_without_preload(runner):
     # Where nobody can know that a rank will never come, it is waited for, and the wait is reported.
     unknown = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"]
     job = mixed_job(runner, "late", 2, ["TUTTI_TIMEOUT=2"], unknown)
-    time.sleep(5)
+
+    def said_by(text):
+        return [
+            line for line in text.splitlines() if "MPI_Init" in line and re.search(r"tutti.*rank 0\b", line)
+        ]
+
+    deadline = time.time() + 30
+    while not said_by(job.text()) and time.time() < deadline:
+        time.sleep(0.1)
     outcome = job.wait(0.1)
-    said = [line for line in outcome.tutti_lines() if "MPI_Init" in line and re.search(r"rank 0\b", line)]
+    said = said_by(outcome.text)
     name = f"{runner.arguments.host} 3 TUTTI_TIMEOUT names a start-up that cannot end"
     runner.verdict(len(said) == 1, name, "it does not", outcome.text)
 
@@ -141,7 +148,9 @@ def without_cma(runner):
             wrapper=wrapper,
             variables=variables,
         )
-    runner.semantics(2, "semantics without process_vm_readv", wrapper=wrapper, variables=variables)
+    runner.semantics(
+        2, "semantics without process_vm_readv", brief=True, wrapper=wrapper, variables=variables
+    )
     reads = [*wrapper, "--writes"]
     runner.fuzz(2, "fuzz without process_vm_writev", share=UNUSUAL_SHARE, wrapper=reads, variables=variables)
 

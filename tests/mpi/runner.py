@@ -8,7 +8,8 @@ import launcher as launchers
 from jobs import Job
 
 FOLDER = "tests/mpi"
-# With more ranks than processors MPICH needs milliseconds for each of its own calls, so that only these are run.
+# With more ranks than processors MPICH needs milliseconds for each of its own calls, so that only these are run there,
+# and where the fuzzer does most of the work.
 BRIEF = [
     "operations_in_place_and_of_nothing",
     "user_operations_combine_in_rank_order",
@@ -119,13 +120,12 @@ class Runner:
         elif outcome.status != 0 and "FAIL" not in outcome.text:
             self.verdict(False, f"{prefix} to its end", outcome.why(), outcome.text)
 
-    def semantics(self, ranks, label="semantics", **more):
-        """The deterministic tests."""
-        slow = (
-            self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from and not self.arguments.all
-        )
+    def semantics(self, ranks, label="semantics", brief=False, **more):
+        """The deterministic tests. brief: only some of them, unless all is asked for."""
+        crowded = self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from
+        names = BRIEF if (crowded or brief) and not self.arguments.all else []
         seconds = 600 if self.arguments.all else 240
-        self.program(label, ranks, "semantics", BRIEF if slow else [], seconds=seconds, **more)
+        self.program(label, ranks, "semantics", names, seconds=seconds, **more)
 
     def fuzz(self, ranks, label="fuzz", share=1.0, choices=False, **more):
         """The fuzzer, with a seed of its own each time. share: of the seconds that a run in ordinary conditions has.
