@@ -18,8 +18,8 @@ from tutti.console import for_output, progress_bar
 from tutti.errors import UserError
 from tutti.main import main as main
 from tutti.nearest import hint
-from tutti.tune_command import EPILOG as TUNE_EPILOG
-from tutti.tune_command import tune
+from tutti.tune.command import EPILOG as TUNE_EPILOG
+from tutti.tune.command import tune
 
 #: A benchmark of more ranks measures the scheduler, if the machine survives it.
 RANKS_PER_CORE_MAX = 64
@@ -127,7 +127,7 @@ def run(
     ),
 ) -> None:
     """Run an MPI program with its collectives replaced: put this in front of your mpirun."""
-    from tutti.run_command import Options, carry_out
+    from tutti.launch.plain_command import Options, carry_out
 
     options = Options()
     options.words, options.verbose, options.dry_run, options.as_json = words, verbose, dry_run, as_json
@@ -168,8 +168,8 @@ def topo(
     ),
 ) -> None:
     """Show the machine as the collectives see it: groups, leaders, levels."""
-    from tutti.library import find_tool
-    from tutti.topo import command
+    from tutti.launch.library import find_tool
+    from tutti.topo.text import command
 
     tool = find_tool("tutti-topo", "tools")
     if tool is None:
@@ -233,8 +233,8 @@ def explain(
     as_json: bool = typer.Option(False, "--json", help="As JSON."),
 ) -> None:
     """Say which algorithm a collective takes, what the others would cost, and why they are not taken."""
-    from tutti.explain import Question, as_json_text, ask, show
-    from tutti.library import find_tool
+    from tutti.explain.question import Question, as_json_text, ask, show
+    from tutti.launch.library import find_tool
 
     tool = find_tool("tutti-predict", "tools")
     if tool is None:
@@ -275,7 +275,7 @@ def _numbers(text: str, what: str) -> List[int]:
 
 def _sizes(minimum: str, maximum: str) -> Tuple[int, Optional[int]]:
     """--min and --max in bytes; None: there is no --max. Raises UserError."""
-    from tutti.bench_words import parse_size
+    from tutti.bench.words import parse_size
 
     least, most = parse_size(minimum, "--min"), parse_size(maximum, "--max") if maximum else None
     if most is not None and most < least:
@@ -364,11 +364,11 @@ def bench(
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
 ) -> None:
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
-    from tutti.bench import BenchOptions, check_algorithms, document, measure
-    from tutti.bench_report import Reports
-    from tutti.bench_words import AlgorithmWords, parse_collectives, parse_mechanisms
-    from tutti.hosts import host_of_mpirun, installed_hosts
-    from tutti.run import parse_settings
+    from tutti.bench.report import Reports
+    from tutti.bench.runs import BenchOptions, check_algorithms, document, measure
+    from tutti.bench.words import AlgorithmWords, parse_collectives, parse_mechanisms
+    from tutti.launch.hosts import host_of_mpirun, installed_hosts
+    from tutti.launch.plan import parse_settings
     from tutti.settings import all_settings
 
     collectives = parse_collectives(collective)
@@ -522,10 +522,10 @@ def probe(
     mpirun: str = typer.Option("", "--mpirun", help="For --validate: the MPI of this launcher."),
 ) -> None:
     """Measure this machine, once: what flags, copies and the kernel cost. The library's model reads the file."""
-    from tutti.bench_words import parse_collectives, parse_mechanisms
-    from tutti.probe import SECONDS_MAX
-    from tutti.probe_command import ProbeOptions, run
-    from tutti.probe_validate import Wanted
+    from tutti.bench.words import parse_collectives, parse_mechanisms
+    from tutti.probe.measurement import SECONDS_MAX
+    from tutti.probe.steps import ProbeOptions, run
+    from tutti.probe.validate import Wanted
 
     if not 1 <= seconds <= SECONDS_MAX:
         raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
@@ -561,7 +561,7 @@ Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
 @app.command(epilog=_INFO_EPILOG)
 def info(as_json: bool = typer.Option(False, "--json", help="As JSON.")) -> None:
     """What is built and found here, every algorithm, every setting and where its value comes from."""
-    from tutti.info import collect, show
+    from tutti.info.facts import collect, show
 
     facts = collect()
     if as_json:
@@ -598,9 +598,9 @@ def doctor(
     ),
 ) -> None:
     """What this machine and container allow, and the remedy for what they do not."""
-    from tutti.check import Check
-    from tutti.doctor import document, examine, exit_status, show
-    from tutti.machine import Machine
+    from tutti.doctor.check import Check
+    from tutti.doctor.machine import Machine
+    from tutti.doctor.report import document, examine, exit_status, show
 
     machine = Machine(asked_ranks=ranks)
     checks: List[Check] = []

@@ -3,8 +3,8 @@
 import re
 from typing import Dict, List, NamedTuple
 
-from tutti.library import ROOT, find_tool, printed_json
-from tutti.run import PREFIX
+from tutti.launch.library import ROOT, find_tool, printed_json
+from tutti.launch.plan import PREFIX
 
 _ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
 

@@ -1,0 +1,258 @@
+"""`tutti topo`: a machine, where ranks sit on it, and the hierarchy that its collectives follow.
+
+Everything shown comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture
+are what a run with the same settings would do.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from tutti import files
+from tutti.console import for_output
+from tutti.errors import UserError
+from tutti.topo.model import Box, highest_led, level_names, machine_boxes, ranks_by_core, unbound_ranks
+
+_KIND_TITLES = {"socket": "Socket", "numa": "NUMA node", "l3": "L3", "l2": "L2"}
+#: By the level that a rank leads: innermost first, so that a colour means the same with fewer levels.
+_LEVEL_STYLES = ["green", "cyan", "magenta", "blue"]
+_ROOT_STYLE = "bold red"
+_LONGEST_LEVEL_TABLE = 24
+
+
+def describe(
+    tool: Path, topology: str = "", hierarchy: str = "", ranks: int = 0, root: int = 0, mapping: str = ""
+) -> Dict[str, Any]:
+    """What `tutti-topo` says, as a dictionary.
+
+    Empty texts and 0 ranks stand for the tool's defaults: this machine, "auto", "core", one rank a core. Raises
+    UserError with the tool's own words.
+    """
+    arguments = [str(tool), f"--ranks={ranks}", f"--root={root}"]
+    for option, value in (("topology", topology), ("hierarchy", hierarchy), ("map", mapping)):
+        if value:
+            arguments.append(f"--{option}={value}")
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as problem:
+        raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
+    if done.returncode != 0:
+        words = done.stderr.strip() or f"ended with status {done.returncode}"
+        raise UserError(words.replace("tutti-topo: ", "", 1))
+    return json.loads(done.stdout)
+
+
+def command(
+    topology: str,
+    hierarchy: str,
+    ranks: int,
+    root: int,
+    mapping: str,
+    svg: Optional[Path],
+    png: Optional[Path],
+    json_file: Optional[Path],
+    tool: Path,
+) -> int:
+    """Prints the machine, and writes the files asked for. Returns the exit status. Raises UserError.
+
+    A json_file of "-" prints the JSON instead of the text, for scripts.
+    """
+    to_output = json_file == Path("-")
+    for path in (svg, png, None if to_output else json_file):
+        if path is not None:
+            files.check_output(path)
+    description = describe(tool, topology, hierarchy, ranks, root, mapping)
+    text = json.dumps(description, indent=1)
+    if to_output:
+        print(text)
+    else:
+        show(description, for_output())
+    if json_file is not None and not to_output:
+        files.write(json_file, text + "\n")
+    for path, kind in ((svg, "svg"), (png, "png")):
+        if path is not None:
+            _draw(description, path, kind)
+    return 0
+
+
+def _draw(description: Dict[str, Any], path: Path, kind: str) -> None:
+    def picture(path: Path) -> None:
+        from tutti.topo.picture import draw
+
+        draw(description, path, kind)
+
+    files.draw(path, picture)
+
+
+def compact(numbers: Sequence[int]) -> str:
+    """Rising numbers with runs joined: [0, 1, 2, 8] is "0-2 8"."""
+    runs: List[List[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(
+        str(first) if first == last else f"{first} {last}" if last == first + 1 else f"{first}-{last}"
+        for first, last in runs
+    )
+
+
+def show(description: Dict[str, Any], console: Console) -> None:
+    """Draws the machine, the levels and the message counts as text."""
+    console.print(_machine_tree(description))
+    console.print()
+    console.print(_legend(description))
+    console.print()
+    if description["levels"]:
+        console.print(_levels_table(description))
+        console.print(_message_table(description))
+    else:
+        console.print("A single rank has no hierarchy.")
+    for note in _notes(description):
+        console.print(Text(f"Note: {note}.", style="yellow"))
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << scale:
+            return f"{size / (1 << scale):g} {unit}"
+    return f"{size} B"
+
+
+def machine_line(description: Dict[str, Any]) -> str:
+    """The machine in one line: "2 sockets, 8 NUMA nodes, 64 cores"."""
+    machine = description["machine"]
+    parts = []
+    for kind, singular in (("socket", "socket"), ("numa", "NUMA node"), ("l3", "L3"), ("l2", "L2")):
+        count = machine["domain_counts"][kind]
+        size = machine.get(f"{kind}_bytes", 0)
+        if count:
+            plural = "s" if count > 1 and not kind.startswith("l") else ""
+            parts.append(f"{count} {singular}{plural}" + (f" of {_bytes(size)}" if size else ""))
+    cores, units = machine["core_count"], machine["unit_count"]
+    parts.append(f"{cores} core" + ("s" if cores > 1 else ""))
+    if units != cores:
+        parts.append(f"{units} hardware threads")
+    return ", ".join(parts)
+
+
+def _style_of(rank: int, led: Dict[int, int], root: int) -> str:
+    if rank == root:
+        return _ROOT_STYLE
+    return f"bold {_LEVEL_STYLES[led[rank] % len(_LEVEL_STYLES)]}" if rank in led else "default"
+
+
+def _ranks_text(ranks: Sequence[int], led: Dict[int, int], root: int) -> Text:
+    """The ranks with leaders and the root coloured and marked; members between them are joined to runs."""
+    text = Text()
+    members: List[int] = []
+
+    def flush() -> None:
+        if members:
+            text.append((" " if text else "") + compact(members))
+            members.clear()
+
+    for rank in ranks:
+        if rank == root or rank in led:
+            flush()
+            mark = "*" if rank == root else "'" * (led[rank] + 1)
+            text.append((" " if text else "") + f"{rank}{mark}", style=_style_of(rank, led, root))
+        else:
+            members.append(rank)
+    flush()
+    return text
+
+
+def _machine_tree(description: Dict[str, Any]) -> Tree:
+    machine = description["machine"]
+    name = "This machine" if machine["is_this_machine"] else machine["description"] or "Machine"
+    tree = Tree(Text.assemble((name, "bold"), f": {machine_line(description)}"), guide_style="dim")
+    led = highest_led(description)
+    by_core = ranks_by_core(description)
+
+    def add(node: Tree, box: Box) -> None:
+        label = Text(" / ".join(f"{_KIND_TITLES[kind]} {number}" for kind, number in box.domains))
+        if not box.children:
+            ranks = sorted(rank for core in box.cores for rank in by_core.get(core, []))
+            many = "cores" if len(box.cores) > 1 else "core"
+            label.append(f" ({len(box.cores)} {many})", style="dim")
+            label.append(": ranks " if ranks else ": no ranks")
+            label.append_text(_ranks_text(ranks, led, description["root"]))
+        child_node = node.add(label)
+        for child in box.children:
+            add(child_node, child)
+
+    for box in machine_boxes(description):
+        add(tree, box)
+    unbound = unbound_ranks(description)
+    if unbound:
+        label = Text("Not bound to one core: ranks ")
+        tree.add(label.append_text(_ranks_text(unbound, led, description["root"])))
+    return tree
+
+
+def _legend(description: Dict[str, Any]) -> Text:
+    text = Text(f"{description['root']}*", style=_ROOT_STYLE)
+    text.append(" root", style="default not bold")
+    names = level_names(description)
+    for level in sorted(set(highest_led(description).values())):
+        if level == len(names) - 1:
+            continue  # the root alone leads there
+        style = f"bold {_LEVEL_STYLES[level % len(_LEVEL_STYLES)]}"
+        text.append("   ")
+        text.append(f"n{chr(39) * (level + 1)}", style=style)
+        text.append(f" leads at level {names[level]}", style="default not bold")
+    return text
+
+
+def _levels_table(description: Dict[str, Any]) -> Table:
+    asked = description["requested_hierarchy"]
+    used = description["hierarchy"]
+    title = f"Hierarchy {used}" + (f" (asked for {asked})" if asked != used else "")
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table.add_column("level")
+    table.add_column("group", justify="right")
+    table.add_column("leader", justify="right")
+    table.add_column("members")
+    led = highest_led(description)
+    for level in description["levels"]:
+        for number, group in enumerate(level["groups"]):
+            if number == _LONGEST_LEVEL_TABLE:
+                table.add_row("", "...", "", f"{len(level['groups']) - number} more groups")
+                break
+            leader = group["leader"]
+            table.add_row(
+                level["name"] if number == 0 else "",
+                str(number),
+                Text(str(leader), style=_style_of(leader, led, description["root"])),
+                compact(group["members"]),
+            )
+        table.add_section()
+    return table
+
+
+def _message_table(description: Dict[str, Any]) -> Table:
+    title = f"Messages of a broadcast from rank {description['root']}"
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    counts = description["message_counts"]
+    for column in ("inter-socket", "inter-NUMA", "intra-NUMA"):
+        table.add_column(column, justify="right")
+    table.add_row(str(counts["inter_socket"]), str(counts["inter_numa"]), str(counts["intra_numa"]))
+    return table
+
+
+def _notes(description: Dict[str, Any]) -> List[str]:
+    notes = list(description["notes"])
+    if description["oversubscribed"]:
+        notes.append(
+            f"{description['rank_count']} ranks share {description['cores_available']} processing units: "
+            "waiting ranks should sleep rather than spin"
+        )
+    return notes
