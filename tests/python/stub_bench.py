@@ -35,13 +35,13 @@ class StubBench:
         #: Says one line a second and never ends.
         self.endless = False
         monkeypatch.setattr(tuning, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(tuning, "_program", lambda host: Path("bench"))
+        monkeypatch.setattr(tuning, "program_of", lambda host: Path("bench"))
         monkeypatch.setattr(tuning, "library_names", lambda program: {"bcast": "bcast", "reduce": "reduce"})
         known = [Algorithm(name, "", []) for name in ALGORITHMS]
         monkeypatch.setattr(tuning, "catalogue", lambda ranks: {"bcast": known, "reduce": known})
         monkeypatch.setattr(tuning, "make_certain_plan", lambda words, library, variables, environment: SimpleNamespace(
             words=words, variables=variables))  # fmt: skip
-        monkeypatch.setattr(tuning, "_lines", self.lines)
+        monkeypatch.setattr(tuning, "lines_of", self.lines)
 
     def first_pass(self):
         """What was measured there, as (variables, collective)."""

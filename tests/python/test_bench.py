@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tutti.bench.measuring_program import parse_line
 from tutti.bench.report import plot, result_tables, summary_table
-from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, parse_line, runs_of
+from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, runs_of
 from tutti.bench.words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
 from tutti.errors import UserError
 from tutti.launch.hosts import Host, installed_hosts

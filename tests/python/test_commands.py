@@ -27,7 +27,7 @@ from tutti.launch.library import find_tool
 from tutti.launch.program import ABI_NAMES
 from tutti.probe.measurement import document as probe_document
 from tutti.probe.measurement import shipped_model
-from tutti.tune.command import _show
+from tutti.tune.command import show
 from tutti.tune.table import decide, entries_of
 from tutti.tune.tuning import Outcome
 
@@ -364,7 +364,7 @@ def test_tune_reads_like_this(capsys):
     ]  # fmt: skip
     found = decide(cells)
     table = {"entries": entries_of(found)}
-    _show(Outcome(table, found, Path("/t/table.json"), True, False, []), Path("/t/table.json"), for_output())
+    show(Outcome(table, found, Path("/t/table.json"), True, False, []), Path("/t/table.json"), for_output())
     assert golden("tune.txt", without_ends(capsys.readouterr().out))
 
 

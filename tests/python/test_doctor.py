@@ -18,12 +18,12 @@ from call_filters import KILL, MBIND, MEMFD, READV, REFUSE_EPERM, needs_filters,
 from described_machine import NAMES, DescribedMachine, script
 from rich.console import Console
 
-from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check, size
+from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor.cores import core_checks, expanded
 from tutti.doctor.hosts import host_checks
 from tutti.doctor.limits import limit_checks
 from tutti.doctor.machine import Machine
-from tutti.doctor.mechanisms import mechanisms
+from tutti.doctor.mechanisms import mechanisms_of
 from tutti.doctor.reach import reach_checks
 from tutti.doctor.report import SCHEMA, document, examine, exit_status, show
 from tutti.doctor.trials import TRIES, run_trials
@@ -31,6 +31,7 @@ from tutti.errors import UserError
 from tutti.launch.elf import read_elf
 from tutti.launch.hosts import Host
 from tutti.launch.library import ROOT
+from tutti.sizes import rounded
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -123,17 +124,17 @@ def test_closed_descriptors_are_no_matter_while_sockets_carry_them(tmp_path):
     closed = {"descriptors": [False, "EACCES"]}
     machine = with_facts(tmp_path, trials=closed)
     assert by_id(reach_checks(machine))["proc-fd"].status == OK
-    assert mechanisms(machine)["window"]["usable"]
+    assert mechanisms_of(machine)["window"]["usable"]
     machine = with_facts(tmp_path, trials={**closed, "sockets": [False, "EPERM"]})
     assert by_id(reach_checks(machine))["proc-fd"].status == FAIL
-    assert not any(way["usable"] for way in mechanisms(machine).values())
+    assert not any(way["usable"] for way in mechanisms_of(machine).values())
 
 
 def test_limits_take_the_window_before_they_take_everything(tmp_path):
-    ways = mechanisms(with_facts(tmp_path, limits={"file-size": 100 << 20}))
+    ways = mechanisms_of(with_facts(tmp_path, limits={"file-size": 100 << 20}))
     assert (ways["window"]["usable"], ways["staged"]["usable"]) == (False, True)
     machine = with_facts(tmp_path, limits={"file-size": 10 << 20})
-    assert mechanisms(machine)["staged"]["usable"] is False
+    assert mechanisms_of(machine)["staged"]["usable"] is False
     assert by_id(limit_checks(machine))["file-size"].status == FAIL
 
 
@@ -203,7 +204,7 @@ def test_processor_lists(text, numbers):
     ("count", "text"), [(0, "0 B"), (65536, "64 KiB"), (3 << 29, "1.5 GiB"), (1 << 50, "1024 TiB")]
 )
 def test_sizes(count, text):
-    assert size(count) == text
+    assert rounded(count) == text
 
 
 # --- MPIs that only look like some -----------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from tutti.cli import app
 from tutti.errors import UserError
 from tutti.launch.hosts import all_hosts
 from tutti.launch.plain_command import FLAGS, VALUES, read
-from tutti.launch.plan import RANKS, Plan, make_certain_plan, make_plan, parse_settings
+from tutti.launch.plan import RANKS, Plan, make_certain_plan, make_plan
 from tutti.launch.program import inspect_program
-from tutti.settings import Setting
+from tutti.variables import parse_settings
 
-KNOWN = [Setting("ALGORITHM", "string", "", "x"), Setting("WAIT", "auto|spin", "auto", "y")]
+KNOWN = ["ALGORITHM", "WAIT"]
 
 
 def test_launcher_gets_the_preload_for_its_ranks_only(tutti, apps, launchers, preload):

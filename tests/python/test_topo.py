@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from tutti.errors import UserError
-from tutti.topo.model import highest_led, machine_boxes, unbound_ranks
-from tutti.topo.text import command, compact, describe, machine_line, show
+from tutti.topo.model import highest_led, machine_boxes, machine_line, unbound_ranks
+from tutti.topo.text import command, compact, describe, show
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))

@@ -4,7 +4,6 @@ The measuring is done by the C++ program of each host MPI (bench/); here it is s
 """
 
 import datetime
-import json
 import os
 import platform
 import shlex
@@ -12,20 +11,18 @@ import statistics
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tutti import __version__
 from tutti.bench.host_knobs import AS_IT_COMES, Knob, knobs_of
+from tutti.bench.measuring_program import lines_of, parse_line, program_of
 from tutti.bench.words import AlgorithmWords, catalogue, library_names
-from tutti.children import child
 from tutti.errors import UserError
 from tutti.launch.hosts import Host
 from tutti.launch.plan import make_certain_plan
 
 #: Version of the JSON file's layout.
 SCHEMA = 1
-#: A run that says nothing for this long is taken for hung, in seconds.
-SILENCE_LIMIT = 300.0
 
 Cell = Dict[str, Any]
 
@@ -124,56 +121,20 @@ def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
 
 def check_algorithms(words: AlgorithmWords, host: Host, collectives: List[str], ranks: int) -> None:
     """Raises UserError if `--algorithms` names one that none of the collectives has."""
-    names = library_names(_program(host))
+    names = library_names(program_of(host))
     known = catalogue(ranks)
     words.check(algorithm for name in collectives for algorithm in known.get(names.get(name, name), []))
 
 
-def _program(host: Host) -> Path:
-    if host.bench is None:
-        raise UserError(f"no benchmark is built for {host.title}; run ./dev build")
-    return host.bench
-
-
-def parse_line(line: str) -> Optional[Dict[str, Any]]:
-    """A JSON object of the program's output, or None for anything else that a launcher may print."""
-    line = line.strip()
-    if not line.startswith("{"):
-        return None
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _lines(words: List[str], environment: Dict[str, str], title: str) -> Iterator[str]:
-    """The output of a program, line by line. Raises UserError if it fails or falls silent."""
-    complaints: List[str] = []
-    with child(words, environment, complaints.append, SILENCE_LIMIT) as program:
-        yield from program.lines()
-        status = program.status()
-    if program.hung:
-        raise UserError(f"{title}: nothing measured for {SILENCE_LIMIT:.0f} s, stopped")
-    if status != 0:
-        said = next((text.strip() for text in complaints if text.strip()), "nothing on standard error")
-        raise UserError(
-            f"{title}: the benchmark ended with status {status} ({said}); command: {shlex.join(words)}"
-        )
-    for text in complaints:
-        if text.strip():
-            print(text.rstrip(), file=sys.stderr)
-
-
 def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None]) -> List[Cell]:
     """The cells of one run. progress: called with the fraction done."""
-    program = _program(run.host)
+    program = program_of(run.host)
     environment = {**os.environ, **run.host.environment(run.yielding), **run.knob.environment()}
     words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
     words += run.algorithm_words(options.algorithms, program)
     plan = make_certain_plan(words, run.host.library, options.variables, environment)
     cells = []
-    for line in _lines(plan.words, {**environment, **plan.variables}, run.title):
+    for line in lines_of(plan.words, {**environment, **plan.variables}, run.title):
         value = parse_line(line)
         if value is None:
             continue

@@ -19,13 +19,3 @@ class Check:
     consequence: str = ""
     #: What to type, or what to ask for; empty if there is nothing to put right.
     remedy: str = ""
-
-
-def size(count: int) -> str:
-    """Bytes, rounded: 47.1 GiB, 64 MiB."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.1f} {unit}"

@@ -3,8 +3,9 @@
 import re
 from typing import List, Optional, Tuple
 
-from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check, size
+from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor.machine import Machine
+from tutti.sizes import rounded
 
 #: What the library makes of its own for each rank, what it makes do with, and what it wants for a window at least
 #: (address space only, all of them).
@@ -35,13 +36,13 @@ def _address_space(machine: Machine) -> Check:
     need = ranks * _ARENA_BYTES
     if limit < _LEAST_ARENA_BYTES * ranks:
         consequence = "no collective is taken over: there is no room for what ranks share"
-        return Check(name, title, FAIL, size(limit), consequence, remedy)
+        return Check(name, title, FAIL, rounded(limit), consequence, remedy)
     if window < _LEAST_WINDOW_BYTES:
-        return Check(name, title, WARN, size(limit), _NO_WINDOW, remedy)
-    consequence = f"the window of each rank is {size(window)}; what does not fit takes slower ways"
+        return Check(name, title, WARN, rounded(limit), _NO_WINDOW, remedy)
+    consequence = f"the window of each rank is {rounded(window)}; what does not fit takes slower ways"
     if limit < need + ranks * window:
         consequence = f"{ranks} ranks may not find room for each other's windows, and then take slower ways"
-    return Check(name, title, WARN, size(limit), consequence, remedy)
+    return Check(name, title, WARN, rounded(limit), consequence, remedy)
 
 
 def _file_size(machine: Machine) -> Check:
@@ -54,14 +55,14 @@ def _file_size(machine: Machine) -> Check:
         consequence = (
             "no collective is taken over: what ranks share counts as a file; the MPI's own may fail too"
         )
-        return Check(name, title, FAIL, size(limit), consequence, remedy)
+        return Check(name, title, FAIL, rounded(limit), consequence, remedy)
     if limit < _LEAST_WINDOW_BYTES:
         consequence = "only slower: no window, as shared memory counts as a file; the MPI's own may fail too"
     elif machine.memory_bytes is None or limit < machine.memory_bytes:
-        consequence = f"the window of each rank is at most {size(limit)}; what does not fit takes slower ways"
+        consequence = f"the window of each rank is at most {rounded(limit)}; what does not fit takes slower ways"
     else:
-        return Check(name, title, OK, size(limit))
-    return Check(name, title, WARN, size(limit), consequence, remedy)
+        return Check(name, title, OK, rounded(limit))
+    return Check(name, title, WARN, rounded(limit), consequence, remedy)
 
 
 def _open_files(machine: Machine) -> Check:
@@ -83,7 +84,7 @@ def _open_files(machine: Machine) -> Check:
 def _locked_memory(machine: Machine) -> Check:
     name, title = "locked-memory", "Locked memory (ulimit -l)"
     limit = machine.limit("locked-memory")
-    found = "unlimited" if limit is None else size(limit)
+    found = "unlimited" if limit is None else rounded(limit)
     return Check(name, title, OK, f"{found}; Tutti locks none, network drivers do")
 
 
@@ -107,7 +108,7 @@ def _memory_limit(machine: Machine) -> Check:
     if least is None:
         return Check(name, title, OK, f"none (cgroup v{version})")
     left, limit = least
-    found = f"{size(limit)}, of which {size(left)} are left (cgroup v{version})"
+    found = f"{rounded(limit)}, of which {rounded(left)} are left (cgroup v{version})"
     need = _KEPT_BYTES * machine.ranks
     if left >= need:
         return Check(name, title, OK, found)
@@ -122,7 +123,7 @@ def _memory_limit(machine: Machine) -> Check:
         title,
         WARN,
         found,
-        f"{machine.ranks} ranks may keep {size(need)} of freed memory for reuse; the kernel may end one",
+        f"{machine.ranks} ranks may keep {rounded(need)} of freed memory for reuse; the kernel may end one",
         remedies.get(machine.container, remedies[""]) + "; or TUTTI_WINDOW_SIZE=1, which is slower",
     )
 
@@ -132,7 +133,7 @@ def _dev_shm(machine: Machine) -> Check:
     total = machine.filesystem_bytes("/dev/shm")
     need = max(_LEAST_SHM_BYTES, _SHM_BYTES_A_PROCESSOR * len(machine.processors))
     if total is not None and total >= need:
-        return Check(name, title, OK, size(total))
+        return Check(name, title, OK, rounded(total))
     wanted = f"{max(1, -(-need >> 30))}g"
     container = machine.container
     remedies = {
@@ -142,8 +143,8 @@ def _dev_shm(machine: Machine) -> Check:
         "apptainer": "apptainer exec --bind /dev/shm ...",
     }
     remedy = remedies.get(container, f"mount -o remount,size={wanted} /dev/shm as root")
-    consequence = f"Tutti does not use it; the MPI may fail or end with SIGBUS (rule of thumb: {size(need)})"
-    return Check(name, title, WARN, "not there" if total is None else size(total), consequence, remedy)
+    consequence = f"Tutti does not use it; the MPI may fail or end with SIGBUS (rule of thumb: {rounded(need)})"
+    return Check(name, title, WARN, "not there" if total is None else rounded(total), consequence, remedy)
 
 
 def _chosen(text: Optional[str]) -> str:

@@ -12,7 +12,7 @@ def _word(trial: Trial) -> str:
     return trial.detail or ("works" if trial.worked else "does not work")
 
 
-def mechanisms(machine: Machine) -> Dict[str, Dict[str, object]]:
+def mechanisms_of(machine: Machine) -> Dict[str, Dict[str, object]]:
     """By name: could ranks here use it (None: not known), and why. Settings are not looked at."""
     trials = machine.trials
     limited = sharing_limited(machine)

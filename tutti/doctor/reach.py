@@ -2,8 +2,9 @@
 
 from typing import List, Tuple
 
-from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check, size
+from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor.machine import Machine
+from tutti.sizes import rounded
 
 _SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _SCOPE_WORDS = {
@@ -170,7 +171,7 @@ def _memfd(machine: Machine) -> Check:
             unfiltered(machine) if filtered(machine) else "a kernel of version 3.17 or later",
         )
     if window.worked:
-        return Check(name, title, OK, f"works; {size(window.bytes)} can be mapped")
+        return Check(name, title, OK, f"works; {rounded(window.bytes)} can be mapped")
     return Check(
         name,
         title,

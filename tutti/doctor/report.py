@@ -8,13 +8,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from tutti import __version__
-from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check, size
+from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor.cores import core_checks
 from tutti.doctor.hosts import host_checks
 from tutti.doctor.limits import limit_checks
 from tutti.doctor.machine import Machine
-from tutti.doctor.mechanisms import mechanisms
+from tutti.doctor.mechanisms import mechanisms_of
 from tutti.doctor.reach import reach_checks
+from tutti.sizes import rounded
 
 SCHEMA = "tutti-doctor-1"
 #: Exit status if a check fails; with warnings alone it is 0, since they cost time and not results.
@@ -66,14 +67,14 @@ def document(machine: Machine, checks: Sequence[Check]) -> Dict[str, Any]:
         "machine": machine_facts(machine),
         "exit_status": exit_status(checks),
         "counts": _counts(checks),
-        "mechanisms": mechanisms(machine),
+        "mechanisms": mechanisms_of(machine),
         "checks": [vars(check) for check in checks],
     }
 
 
 def mechanism_line(machine: Machine) -> str:
     """ "window, cma, staged; not xpmem"."""
-    ways = mechanisms(machine)
+    ways = mechanisms_of(machine)
     yes = [name for name, way in ways.items() if way["usable"]]
     no = [name for name, way in ways.items() if way["usable"] is False]
     return (", ".join(yes) or "none") + (f"; not {', '.join(no)}" if no else "")
@@ -99,7 +100,7 @@ def show(machine: Machine, checks: List[Check], console: Console) -> None:
     """Prints a table of all checks, then what follows from those that are not well."""
     facts = machine_facts(machine)
     head = [facts["kernel"], f"{facts['processors']} processors"]
-    head += [size(facts["memory_bytes"])] if facts["memory_bytes"] else []
+    head += [rounded(facts["memory_bytes"])] if facts["memory_bytes"] else []
     head += [f"in a container ({facts['container']})"] if facts["container"] else []
     console.print(f"Tutti {__version__} on {', '.join(head)}\n")
     table = Table("", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from tutti.bench.words import CHOSEN_AS, parse_bytes
 from tutti.doctor.machine import Machine
-from tutti.doctor.mechanisms import mechanisms
+from tutti.doctor.mechanisms import mechanisms_of
 from tutti.errors import UserError
 from tutti.nearest import hint
 from tutti.sizes import human_bytes
@@ -71,7 +71,7 @@ def usable_mechanisms(question: Question) -> str:
     if ranks here can share nothing."""
     if question.topology or os.environ.get("TUTTI_TOPOLOGY"):
         return USUAL_MECHANISMS
-    return ",".join(name for name, way in mechanisms(Machine()).items() if way["usable"])
+    return ",".join(name for name, way in mechanisms_of(Machine()).items() if way["usable"])
 
 
 def arguments_of(question: Question, usable: str) -> List[str]:

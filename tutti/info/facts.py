@@ -10,7 +10,7 @@ from rich.table import Table
 from tutti import __version__
 from tutti.doctor.hosts import Hosts, library_of
 from tutti.doctor.machine import Machine
-from tutti.doctor.mechanisms import mechanisms
+from tutti.doctor.mechanisms import mechanisms_of
 from tutti.launch.library import find_library, find_part, find_tool, printed_json
 from tutti.launch.program import ABI_NAMES
 from tutti.nearest import nearest
@@ -98,7 +98,7 @@ def collect(machine: Optional[Machine] = None) -> Dict[str, Any]:
         "libraries": {abi: str(find_part(abi) or "") for abi in ABI_NAMES},
         "tools": {name: str(find_tool(name, folder) or "") for name, (folder, _) in TOOLS.items()},
         "hosts": _host_rows(machine),
-        "mechanisms": mechanisms(machine),
+        "mechanisms": mechanisms_of(machine),
         "algorithms": [
             {key: row[key] for key in ("collective", "algorithm", "requirements", "parameter")}
             for row in _output("tutti-algorithms") or []

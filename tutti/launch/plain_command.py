@@ -1,7 +1,7 @@
 """The command line of `tutti run`, read without the packages that the other commands use, as those take longer to load
 than a launcher to start.
 
-The options are declared, with their help, in tutti/cli.py; what is not plain is left to that.
+The options are declared, with their help, in tutti/launch/command.py; what is not plain is left to that.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ def _documented(names: Iterable[str]) -> bool:
 
 
 def _settings(options: Options, warnings: List[str]) -> Dict[str, str]:
-    from tutti.launch.plan import parse_settings
+    from tutti.variables import parse_settings
 
     values: Dict[str, str] = {}
     if options.settings:
         values, _ = parse_settings(options.settings, [])
         if not _documented(values):
-            from tutti.settings import all_settings
+            from tutti.settings import setting_names
 
-            values, more = parse_settings(options.settings, all_settings())
+            values, more = parse_settings(options.settings, setting_names())
             warnings += more
     return {**({"TUTTI_EXPLAIN": "1"} if options.explain else {}), **values}
 

@@ -24,16 +24,14 @@ from tutti.launch.loader import find_program
 from tutti.launch.program import ABI_NAMES, Program, inspect_program
 from tutti.launch.sanitizers import OPTIONS, behind_others, preload_of
 from tutti.launch.wrappers import seals, started, starts_others
+from tutti.variables import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # `tutti run` waits for every import
     from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
-    from tutti.settings import Setting
-
 #: Version of what `--dry-run --json` prints.
 SCHEMA = "tutti-run-1"
-PREFIX = "TUTTI_"
 
 #: How the ranks get Tutti: by the launcher's options, by inheriting the variables, or not at all.
 RANKS, ENVIRONMENT, NOTHING = "ranks", "environment", "nothing"
@@ -82,25 +80,6 @@ class Plan:
             "warnings": [*warnings, *self.warnings],
         }
         return json.dumps(value, indent=1)
-
-
-def parse_settings(pairs: List[str], known: List[Setting]) -> Tuple[Dict[str, str], List[str]]:
-    """NAME=VALUE pairs as variables, and warnings about names that the library does not have."""
-    values: Dict[str, str] = {}
-    warnings = []
-    names = [setting.name for setting in known]
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        name = name.strip().upper()
-        name = name[len(PREFIX) :] if name.startswith(PREFIX) else name
-        if not equals or not name:
-            raise UserError(f"--set {pair}: expected NAME=VALUE, e.g. --set ALGORITHM=bcast:xhc")
-        if names and name not in names:
-            from tutti.nearest import hint
-
-            warnings.append(f"unknown setting {name}{hint(name, names)} (tutti info lists them)")
-        values[PREFIX + name] = value
-    return values, warnings
 
 
 # --- the library -----------------------------------------------------------------------------------------------------

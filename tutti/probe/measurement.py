@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from tutti import __version__
-from tutti.bench.runs import parse_line
+from tutti.bench.measuring_program import parse_line
 from tutti.children import child
 from tutti.errors import UserError
-from tutti.files import read_json
+from tutti.files import read_json, user_folder
 from tutti.launch.library import find_tool
 from tutti.probe.fitting import Fit, Line, combine_passes, fit, unsteady
 
@@ -44,11 +44,9 @@ class Measured(NamedTuple):
     main_failure: str
 
 
-def user_file(name: str = "probe.json") -> Path:
-    """The file of this name in the user's folder, where the library looks for it first."""
-    configuration = os.environ.get("XDG_CONFIG_HOME", "")
-    folder = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
-    return folder / "tutti" / name
+def user_file() -> Path:
+    """Where the library looks for a probe first."""
+    return user_folder() / "probe.json"
 
 
 def _tool(name: str, folder: str) -> Path:

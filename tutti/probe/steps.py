@@ -82,7 +82,7 @@ def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Di
     }
 
 
-def command(options: ProbeOptions) -> int:
+def carry_out(options: ProbeOptions) -> int:
     """Runs it; returns the exit status. Raises UserError for what the user can put right."""
     path = options.output or (None if options.source else measurement.user_file())
     # Before anything is measured in vain.
@@ -162,9 +162,9 @@ def _show(
 
 
 def run(options: ProbeOptions) -> int:
-    """As `command`, but Ctrl-C is one line and its own exit status; no process is left then, and the old file stays."""
+    """As `carry_out`, but Ctrl-C is one line and its own exit status; no process is left then, and the old file stays."""
     try:
-        return command(options)
+        return carry_out(options)
     except KeyboardInterrupt:
         print("tutti: stopped; no file was changed", file=sys.stderr)
         return INTERRUPTED

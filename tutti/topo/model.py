@@ -1,4 +1,4 @@
-"""What text and picture of `tutti topo` read from the JSON of `tutti-topo`: boxes in boxes, and who leads."""
+"""What text and picture of `tutti topo` read from the JSON of `tutti-topo`: boxes in boxes, leaders, a line."""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Tuple
@@ -78,3 +78,27 @@ def _box(kind: str, number: int, units: List[Dict[str, Any]], inner: List[str]) 
         only = children[0]
         return Box([(kind, number)] + only.domains, cores, only.children)
     return Box([(kind, number)], cores, children)
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << scale:
+            return f"{size / (1 << scale):g} {unit}"
+    return f"{size} B"
+
+
+def machine_line(description: Dict[str, Any]) -> str:
+    """The machine in one line: "2 sockets, 8 NUMA nodes, 64 cores"."""
+    machine = description["machine"]
+    parts = []
+    for kind, singular in (("socket", "socket"), ("numa", "NUMA node"), ("l3", "L3"), ("l2", "L2")):
+        count = machine["domain_counts"][kind]
+        size = machine.get(f"{kind}_bytes", 0)
+        if count:
+            plural = "s" if count > 1 and not kind.startswith("l") else ""
+            parts.append(f"{count} {singular}{plural}" + (f" of {_bytes(size)}" if size else ""))
+    cores, units = machine["core_count"], machine["unit_count"]
+    parts.append(f"{cores} core" + ("s" if cores > 1 else ""))
+    if units != cores:
+        parts.append(f"{units} hardware threads")
+    return ", ".join(parts)

@@ -8,7 +8,15 @@ from typing import Any, Dict, List, Optional, Tuple
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
 
-from tutti.topo.model import Box, highest_led, level_names, machine_boxes, ranks_by_core, unbound_ranks
+from tutti.topo.model import (
+    Box,
+    highest_led,
+    level_names,
+    machine_boxes,
+    machine_line,
+    ranks_by_core,
+    unbound_ranks,
+)
 
 # Lengths are in cells: a core is one cell wide.
 CELL_WIDTH, CELL_HEIGHT = 1.0, 0.72
@@ -266,8 +274,6 @@ class _Painter:
         )
 
     def _header(self) -> None:
-        from tutti.topo.text import machine_line
-
         description = self.description
         counts = description["message_counts"]
         mapping = description["mapping"]

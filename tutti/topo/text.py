@@ -17,7 +17,15 @@ from rich.tree import Tree
 from tutti import files
 from tutti.console import for_output
 from tutti.errors import UserError
-from tutti.topo.model import Box, highest_led, level_names, machine_boxes, ranks_by_core, unbound_ranks
+from tutti.topo.model import (
+    Box,
+    highest_led,
+    level_names,
+    machine_boxes,
+    machine_line,
+    ranks_by_core,
+    unbound_ranks,
+)
 
 _KIND_TITLES = {"socket": "Socket", "numa": "NUMA node", "l3": "L3", "l2": "L2"}
 #: By the level that a rank leads: innermost first, so that a colour means the same with fewer levels.
@@ -117,30 +125,6 @@ def show(description: Dict[str, Any], console: Console) -> None:
         console.print("A single rank has no hierarchy.")
     for note in _notes(description):
         console.print(Text(f"Note: {note}.", style="yellow"))
-
-
-def _bytes(size: int) -> str:
-    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << scale:
-            return f"{size / (1 << scale):g} {unit}"
-    return f"{size} B"
-
-
-def machine_line(description: Dict[str, Any]) -> str:
-    """The machine in one line: "2 sockets, 8 NUMA nodes, 64 cores"."""
-    machine = description["machine"]
-    parts = []
-    for kind, singular in (("socket", "socket"), ("numa", "NUMA node"), ("l3", "L3"), ("l2", "L2")):
-        count = machine["domain_counts"][kind]
-        size = machine.get(f"{kind}_bytes", 0)
-        if count:
-            plural = "s" if count > 1 and not kind.startswith("l") else ""
-            parts.append(f"{count} {singular}{plural}" + (f" of {_bytes(size)}" if size else ""))
-    cores, units = machine["core_count"], machine["unit_count"]
-    parts.append(f"{cores} core" + ("s" if cores > 1 else ""))
-    if units != cores:
-        parts.append(f"{units} hardware threads")
-    return ", ".join(parts)
 
 
 def _style_of(rank: int, led: Dict[int, int], root: int) -> str:

@@ -127,9 +127,9 @@ def _options(
     within: float,
     settings: Optional[List[str]],
 ) -> "Any":
-    from tutti.launch.plan import parse_settings
-    from tutti.settings import all_settings
+    from tutti.settings import setting_names
     from tutti.tune.tuning import TuneOptions, default_ranks, parse_sizes, tunable
+    from tutti.variables import parse_settings
 
     if not 0 < minutes < math.inf:
         raise UserError(f"--minutes {minutes:g}: expected more than 0")
@@ -137,7 +137,7 @@ def _options(
         raise UserError(f"--within {within:g}: expected 1 or more, or 0 to leave nothing out")
     counts = _numbers(ranks) if ranks else default_ranks()
     low, high = parse_sizes(sizes)
-    variables, warnings = parse_settings(settings or [], all_settings())
+    variables, warnings = parse_settings(settings or [], setting_names())
     for line in warnings:
         print(f"tutti: warning: {line}", file=sys.stderr)
     return TuneOptions(host, tunable(collectives), counts, low, high, minutes, within, variables)
@@ -155,10 +155,10 @@ def _numbers(text: str) -> List[int]:
 
 def _state_path(output: Optional[Path], host: Host) -> Path:
     """Beside the table; by the host's name where the table's is not known before the first run."""
-    from tutti.tune.tuning import user_folder
+    from tutti.tune.tuning import tables_folder
 
     # Not *.json: the library reads those.
-    return output.with_name(output.name + ".state") if output else user_folder() / f"{host.name}.state"
+    return output.with_name(output.name + ".state") if output else tables_folder() / f"{host.name}.state"
 
 
 def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool, console: Console) -> int:
@@ -182,7 +182,7 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
     if as_json:
         print(json.dumps(_json(outcome, failures), indent=1))
     else:
-        _show(outcome, output, console)
+        show(outcome, output, console)
     if not outcome.complete:
         why = "stopped" if outcome.interrupted else "not everything could be measured"
         print(f"tutti: {why}; what was measured is in the table; --resume goes on", file=sys.stderr)
@@ -203,7 +203,7 @@ def _json(outcome: "Any", failures: List[str]) -> Dict[str, Any]:
     }  # fmt: skip
 
 
-def _show(outcome: "Any", output: Optional[Path], console: Console) -> None:
+def show(outcome: "Any", output: Optional[Path], console: Console) -> None:
     from tutti.tune.tuning import not_by_model
 
     table = Table(box=box.SIMPLE, padding=(0, 1), pad_edge=False)

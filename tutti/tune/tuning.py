@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
-from tutti.bench.runs import _lines, _program, parse_line
+from tutti.bench.measuring_program import lines_of, parse_line, program_of
 from tutti.bench.words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
 from tutti.errors import UserError
-from tutti.files import check_output, read_json
+from tutti.files import check_output, read_json, user_folder
 from tutti.launch.hosts import Host
 from tutti.launch.plan import make_certain_plan
 from tutti.tune.setups import DEFAULT, Setup
@@ -113,11 +113,9 @@ def default_ranks() -> List[int]:
     return sorted(counts)
 
 
-def user_folder() -> Path:
+def tables_folder() -> Path:
     """Where the library looks for the user's tables."""
-    configuration = os.environ.get("XDG_CONFIG_HOME", "")
-    base = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
-    return base / "tutti" / "tables"
+    return user_folder() / "tables"
 
 
 def default_path(origin: Dict[str, str]) -> Path:
@@ -125,7 +123,7 @@ def default_path(origin: Dict[str, str]) -> Path:
     words = f"{origin['host']} {origin['host_version']} {origin['processor']}"
     slug = re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-")
     machine = hashlib.sha256(f"{origin['processor']}\n{origin['topology']}".encode()).hexdigest()[:8]
-    return user_folder() / f"{slug[:80]}-{origin['cores']}-cores-{machine}.json"
+    return tables_folder() / f"{slug[:80]}-{origin['cores']}-cores-{machine}.json"
 
 
 @dataclass
@@ -208,7 +206,7 @@ class Tuning:
         self.failed = failed
         self.budget = options.minutes * 60
         self.began = time.monotonic()
-        self.names = library_names(_program(options.host))
+        self.names = library_names(program_of(options.host))
         #: Seconds of a run over what was planned for it, learnt from run to run.
         self.cost = 3.0
         self.start_up = 1.0
@@ -354,7 +352,7 @@ class Tuning:
     def lines(self, start: Start, title: str) -> Generator[str, None, None]:
         """The output of one start of the benchmark."""
         host = self.options.host
-        program = _program(host)
+        program = program_of(host)
         chosen_as = self.names.get(start.name, start.name)
         options = ["--collective", start.name, "--min", str(start.bounds[0]), "--max", str(start.bounds[1])]
         options += ["--factor", "4", "--seconds-per-cell", f"{start.seconds:.4g}", "--minimum-repeats", "6"]
@@ -365,7 +363,7 @@ class Tuning:
         variables = {**self.options.variables, **start.setup.variables(), "TUTTI_TABLE": "off"}
         command = [*host.launch_words(start.ranks), str(program), *options]
         plan = make_certain_plan(command, host.library, variables, environment)
-        return _lines(plan.words, {**environment, **plan.variables}, title)
+        return lines_of(plan.words, {**environment, **plan.variables}, title)
 
 
 @dataclass
