@@ -11,7 +11,7 @@ def human_bytes(count: int) -> str:
 
 
 def rounded(count: int) -> str:
-    """47.1 GiB, 64 MiB; not exact."""
+    """To about three digits: 47.1 GiB, 64 MiB."""
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if value < 1024 or unit == "TiB":

@@ -573,7 +573,7 @@ tutti.doctor.machine.Machine.hosts = lambda self: [host]
 checks = tutti.doctor.hosts.host_checks
 tutti.doctor.report.host_checks = lambda machine, selected: checks(machine, selected, lambda abi: Path(sys.argv[1]))
 sys.argv[1:] = ["doctor", "--host", "site"]
-from tutti.cli import main
+from tutti.main import main
 main()
 """
 

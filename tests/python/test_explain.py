@@ -10,17 +10,8 @@ import pytest
 from rich.console import Console
 
 from tutti.errors import UserError
-from tutti.explain.question import (
-    USUAL_MECHANISMS,
-    Question,
-    as_json_text,
-    ask,
-    ordered_candidates,
-    overview_ranges,
-    show,
-    usable_mechanisms,
-    words_of_seconds,
-)
+from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges, show, words_of_seconds
+from tutti.explain.question import USUAL_MECHANISMS, Question, ask, usable_mechanisms
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))

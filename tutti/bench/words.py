@@ -3,7 +3,7 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from tutti.errors import UserError
 from tutti.launch.library import find_tool
@@ -79,6 +79,25 @@ def parse_size(text: str, option: str) -> int:
     if count > LARGEST:
         raise UserError(f"{option} {text}: more than 1G, the largest size")
     return count
+
+
+def parse_bounds(minimum: str, maximum: str) -> Tuple[int, Optional[int]]:
+    """--min and --max in bytes; None: there is no --max. Raises UserError."""
+    least, most = parse_size(minimum, "--min"), parse_size(maximum, "--max") if maximum else None
+    if most is not None and most < least:
+        raise UserError(f"--max {maximum}: less than --min {minimum}")
+    return least, most
+
+
+def parse_ranks(text: str) -> List[int]:
+    """The value of --ranks. Raises UserError."""
+    try:
+        values = [int(part) for part in text.split(",") if part]
+    except ValueError:
+        values = []
+    if not values or min(values) < 1:
+        raise UserError(f"--ranks {text}: expected numbers with commas between, e.g. 2,4")
+    return values
 
 
 def parse_mechanisms(text: str) -> List[str]:

@@ -1,7 +1,16 @@
-"""What text and picture of `tutti topo` read from the JSON of `tutti-topo`: boxes in boxes, leaders, a line."""
+"""What `tutti topo` shows, and what its text and its picture read from that: boxes in boxes, and who leads.
 
+Everything comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture are what a
+run with the same settings would do.
+"""
+
+import json
+import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Dict, List, Tuple
+
+from tutti.errors import UserError
 
 
 @dataclass
@@ -11,6 +20,28 @@ class Box:
     domains: List[Tuple[str, int]]
     cores: List[int]
     children: List["Box"] = field(default_factory=list)
+
+
+def describe(
+    tool: Path, topology: str = "", hierarchy: str = "", ranks: int = 0, root: int = 0, mapping: str = ""
+) -> Dict[str, Any]:
+    """What `tutti-topo` says, as a dictionary.
+
+    Empty texts and 0 ranks stand for the tool's defaults: this machine, "auto", "core", one rank a core. Raises
+    UserError with the tool's own words.
+    """
+    arguments = [str(tool), f"--ranks={ranks}", f"--root={root}"]
+    for option, value in (("topology", topology), ("hierarchy", hierarchy), ("map", mapping)):
+        if value:
+            arguments.append(f"--{option}={value}")
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as problem:
+        raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
+    if done.returncode != 0:
+        words = done.stderr.strip() or f"ended with status {done.returncode}"
+        raise UserError(words.replace("tutti-topo: ", "", 1))
+    return json.loads(done.stdout)
 
 
 def level_names(description: Dict[str, Any]) -> List[str]:

@@ -1,22 +1,12 @@
-"""`tutti topo`: a machine, where ranks sit on it, and the hierarchy that its collectives follow.
+"""The text of `tutti topo`: a machine, where ranks sit on it, and the hierarchy that its collectives follow."""
 
-Everything shown comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture
-are what a run with the same settings would do.
-"""
-
-import json
-import subprocess
-from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from tutti import files
-from tutti.console import for_output
-from tutti.errors import UserError
 from tutti.topo.model import (
     Box,
     highest_led,
@@ -32,70 +22,6 @@ _KIND_TITLES = {"socket": "Socket", "numa": "NUMA node", "l3": "L3", "l2": "L2"}
 _LEVEL_STYLES = ["green", "cyan", "magenta", "blue"]
 _ROOT_STYLE = "bold red"
 _LONGEST_LEVEL_TABLE = 24
-
-
-def describe(
-    tool: Path, topology: str = "", hierarchy: str = "", ranks: int = 0, root: int = 0, mapping: str = ""
-) -> Dict[str, Any]:
-    """What `tutti-topo` says, as a dictionary.
-
-    Empty texts and 0 ranks stand for the tool's defaults: this machine, "auto", "core", one rank a core. Raises
-    UserError with the tool's own words.
-    """
-    arguments = [str(tool), f"--ranks={ranks}", f"--root={root}"]
-    for option, value in (("topology", topology), ("hierarchy", hierarchy), ("map", mapping)):
-        if value:
-            arguments.append(f"--{option}={value}")
-    try:
-        done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
-    except OSError as problem:
-        raise UserError(f"{tool} cannot be started: {problem.strerror}") from problem
-    if done.returncode != 0:
-        words = done.stderr.strip() or f"ended with status {done.returncode}"
-        raise UserError(words.replace("tutti-topo: ", "", 1))
-    return json.loads(done.stdout)
-
-
-def command(
-    topology: str,
-    hierarchy: str,
-    ranks: int,
-    root: int,
-    mapping: str,
-    svg: Optional[Path],
-    png: Optional[Path],
-    json_file: Optional[Path],
-    tool: Path,
-) -> int:
-    """Prints the machine, and writes the files asked for. Returns the exit status. Raises UserError.
-
-    A json_file of "-" prints the JSON instead of the text, for scripts.
-    """
-    to_output = json_file == Path("-")
-    for path in (svg, png, None if to_output else json_file):
-        if path is not None:
-            files.check_output(path)
-    description = describe(tool, topology, hierarchy, ranks, root, mapping)
-    text = json.dumps(description, indent=1)
-    if to_output:
-        print(text)
-    else:
-        show(description, for_output())
-    if json_file is not None and not to_output:
-        files.write(json_file, text + "\n")
-    for path, kind in ((svg, "svg"), (png, "png")):
-        if path is not None:
-            _draw(description, path, kind)
-    return 0
-
-
-def _draw(description: Dict[str, Any], path: Path, kind: str) -> None:
-    def picture(path: Path) -> None:
-        from tutti.topo.picture import draw
-
-        draw(description, path, kind)
-
-    files.draw(path, picture)
 
 
 def compact(numbers: Sequence[int]) -> str:
