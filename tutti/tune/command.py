@@ -162,7 +162,7 @@ def _state_path(output: Optional[Path], host: Host) -> Path:
 
 
 def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool, console: Console) -> int:
-    from tutti.tune.tuning import tune as run_tuning
+    from tutti.tune.tuning import run_tuning
 
     failures: List[str] = []
     state = _state_path(output, options.host)

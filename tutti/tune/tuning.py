@@ -378,7 +378,7 @@ class Outcome:
     wrong: List[str]
 
 
-def tune(
+def run_tuning(
     options: TuneOptions,
     output: Optional[Path],
     state_path: Path,
