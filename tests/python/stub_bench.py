@@ -102,4 +102,6 @@ def tuned(folder, chosen, resume=False, failures=None):
     """What comes of a tuning: its outcome. failures: takes what could not be measured."""
     path = folder / "table.json"
     failed = failures.append if failures is not None else pytest.fail
-    return tuning.run_tuning(chosen, path, folder / "table.json.state", resume, lambda title, done: None, failed)
+    return tuning.run_tuning(
+        chosen, path, folder / "table.json.state", resume, lambda title, done: None, failed
+    )

@@ -21,8 +21,8 @@ TUTTI = modules_below(ROOT / "tutti")
 
 
 def imports_in(source, modules):
-    """(module, name in it or None, name here) of each import of one of these modules, wherever it stands: in a function,
-    or for the types alone."""
+    """(module, name in it or None, name here) of each import of one of these modules, wherever it stands: also in a
+    function, or for the types alone."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -43,7 +43,9 @@ def used_by_each(modules):
     used = {}
     for name, source in modules.items():
         found = {module for module, _, _ in imports_in(source, modules)}
-        around = {module.rsplit(".", depth)[0] for module in found for depth in range(1, module.count(".") + 1)}
+        around = {
+            module.rsplit(".", depth)[0] for module in found for depth in range(1, module.count(".") + 1)
+        }
         used[name] = sorted((found | around) - {name})
     return used
 
@@ -107,7 +109,7 @@ def test_no_private_name_of_another_module_is_used(name):
 
 def test_packages_import_nothing():
     """`tutti run` passes through them."""
-    packages = [path for path in (ROOT / "tutti").rglob("__init__.py")]
+    packages = list((ROOT / "tutti").rglob("__init__.py"))
     for path in packages:
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         assert not [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))], path
@@ -156,7 +158,12 @@ def test_a_private_name_is_found(source):
 
 @pytest.mark.parametrize(
     "source",
-    ["from t import __version__", "from t.a import y\ny._z", "import os\nos._exit(1)", "class A:\n    _x = 1\nA._x"],
+    [
+        "from t import __version__",
+        "from t.a import y\ny._z",
+        "import os\nos._exit(1)",
+        "class A:\n    _x = 1\nA._x",
+    ],
 )
 def test_what_is_nobody_elses_is_left_alone(source):
     assert list(private_names_in(source, {"t": "", "t.a": ""})) == []

@@ -99,7 +99,13 @@ def bench(
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
     from tutti.bench.report import Reports
     from tutti.bench.runs import BenchOptions, check_algorithms, document, measure
-    from tutti.bench.words import AlgorithmWords, parse_bounds, parse_collectives, parse_mechanisms, parse_ranks
+    from tutti.bench.words import (
+        AlgorithmWords,
+        parse_bounds,
+        parse_collectives,
+        parse_mechanisms,
+        parse_ranks,
+    )
     from tutti.settings import setting_names
     from tutti.variables import parse_settings
 

@@ -59,7 +59,9 @@ def _file_size(machine: Machine) -> Check:
     if limit < _LEAST_WINDOW_BYTES:
         consequence = "only slower: no window, as shared memory counts as a file; the MPI's own may fail too"
     elif machine.memory_bytes is None or limit < machine.memory_bytes:
-        consequence = f"the window of each rank is at most {rounded(limit)}; what does not fit takes slower ways"
+        consequence = (
+            f"the window of each rank is at most {rounded(limit)}; what does not fit takes slower ways"
+        )
     else:
         return Check(name, title, OK, rounded(limit))
     return Check(name, title, WARN, rounded(limit), consequence, remedy)
@@ -143,7 +145,9 @@ def _dev_shm(machine: Machine) -> Check:
         "apptainer": "apptainer exec --bind /dev/shm ...",
     }
     remedy = remedies.get(container, f"mount -o remount,size={wanted} /dev/shm as root")
-    consequence = f"Tutti does not use it; the MPI may fail or end with SIGBUS (rule of thumb: {rounded(need)})"
+    consequence = (
+        f"Tutti does not use it; the MPI may fail or end with SIGBUS (rule of thumb: {rounded(need)})"
+    )
     return Check(name, title, WARN, "not there" if total is None else rounded(total), consequence, remedy)
 
 

@@ -162,7 +162,7 @@ def _show(
 
 
 def run(options: ProbeOptions) -> int:
-    """As `carry_out`, but Ctrl-C is one line and its own exit status; no process is left then, and the old file stays."""
+    """As `carry_out`, but Ctrl-C is one line and its own exit status; no process is left, and the old file stays."""
     try:
         return carry_out(options)
     except KeyboardInterrupt:

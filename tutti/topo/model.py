@@ -1,7 +1,7 @@
 """What `tutti topo` shows, and what its text and its picture read from that: boxes in boxes, and who leads.
 
-Everything comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture are what a
-run with the same settings would do.
+Everything comes from the program `tutti-topo`, which runs the library's own code. So the text and the picture are what
+a run with the same settings would do.
 """
 
 import json
