@@ -66,8 +66,8 @@ def probe(
     """Measure this machine, once: what flags, copies and the kernel cost. The library's model reads the file."""
     from tutti.bench.words import parse_bounds, parse_collectives, parse_mechanisms, parse_ranks
     from tutti.probe.measurement import SECONDS_MAX
+    from tutti.probe.predictions import Wanted
     from tutti.probe.steps import ProbeOptions, run
-    from tutti.probe.validate import Wanted
 
     if not 1 <= seconds <= SECONDS_MAX:
         raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")

@@ -11,7 +11,7 @@ from tutti.bench import choice
 from tutti.console import progress_bar
 from tutti.errors import INTERRUPTED, UserError
 from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
-from tutti.probe import measurement, validate
+from tutti.probe import measurement, predictions
 from tutti.probe.sentences import summary
 
 #: Exit status: all right; the predictions are worse than what is aimed at, or nothing of use was measured.
@@ -28,7 +28,7 @@ class ProbeOptions(NamedTuple):
     #: Use this file instead of measuring.
     source: Optional[Path] = None
     validate: bool = False
-    wanted: validate.Wanted = validate.Wanted()
+    wanted: predictions.Wanted = predictions.Wanted()
     host: str = ""
     mpirun: str = ""
 
@@ -62,22 +62,22 @@ def _validate(document: Dict[str, Any], options: ProbeOptions, host: Host) -> Di
             hop = 0.0 if "hop" in document["shipped"] else float(document["model"]["hop"])
             # Tutti's own choice, which is measured beside, rests on the same parameters, and on no table.
             variables = {"TUTTI_PROBE": str(file), "TUTTI_TABLE": "off"}
-            cells, notes = validate.observe(host, options.wanted, hop, bar, variables)
-        points = validate.points_of(cells, validate.Predictor(file))
-    notes += validate.without_points(points, options.wanted)
+            cells, notes = predictions.observe(host, options.wanted, hop, bar, variables)
+        points = predictions.points_of(cells, predictions.Predictor(file))
+    notes += predictions.without_points(points, options.wanted)
     if not points:
         what = "no algorithm was measured that the model predicts"
         raise UserError("; ".join(["nothing could be compared", *(notes or [what])]))
     if options.plot:
-        files.draw(_predicted_file(options.plot), lambda path: validate.draw(points, path))
-    median, most = validate.errors_of(points)
+        files.draw(_predicted_file(options.plot), lambda path: predictions.draw(points, path))
+    median, most = predictions.errors_of(points)
     choices = choice.choices_of(cells, {host.name: host.title})
     return {
         "host": host.title,
         "median_error_percent": median,
         "percentile_90_error_percent": most,
         "choice": choice.summary(choices),
-        "words": [*validate.report(points), *choice.report(choices), *notes],
+        "words": [*predictions.report(points), *choice.report(choices), *notes],
         "points": [point._asdict() for point in points],
     }
 
@@ -114,8 +114,8 @@ def carry_out(options: ProbeOptions) -> int:
     if validation is None:
         return RIGHT
     reached = (
-        validation["median_error_percent"] <= validate.AIM[0]
-        and validation["percentile_90_error_percent"] <= validate.AIM[1]
+        validation["median_error_percent"] <= predictions.AIM[0]
+        and validation["percentile_90_error_percent"] <= predictions.AIM[1]
     )
     return RIGHT if reached else MISSED
 

@@ -10,8 +10,8 @@ from made_probes import ALPHA, BETA, PAGE, K, M, measurements
 from tutti.errors import UserError
 from tutti.launch.hosts import installed_hosts
 from tutti.launch.library import find_tool
-from tutti.probe import measurement, steps, validate
-from tutti.probe.validate import Point, Wanted, errors_of, percentile, report
+from tutti.probe import measurement, predictions, steps
+from tutti.probe.predictions import Point, Wanted, errors_of, percentile, report
 
 WANTED = Wanted()
 needs_predict = pytest.mark.skipif(
@@ -50,15 +50,15 @@ def test_predictions_are_the_library_s(tmp_path):
     shipped = measurement.shipped_model()
     document, _ = measurement.document(measurements(), [], shipped, 1)
     file.write_text(json.dumps(document), encoding="utf-8")
-    slow, fast = validate.Predictor(file), validate.Predictor(None)
+    slow, fast = predictions.Predictor(file), predictions.Predictor(None)
     cells = [
         cell("bcast", name, "cma")
         for name in ("auto", "direct-read", "knomial-read,k=1", "no-such-algorithm")
     ]
-    found = validate.points_of(cells, slow)
+    found = predictions.points_of(cells, slow)
     assert [point.algorithm for point in found] == ["direct-read", "knomial-read,k=1"]
     assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA), rel=0.05)
-    assert validate.points_of(cells, fast)[0].predicted != found[0].predicted
+    assert predictions.points_of(cells, fast)[0].predicted != found[0].predicted
 
 
 def predicted_by_hand(*words):
@@ -70,15 +70,15 @@ def predicted_by_hand(*words):
 
 @needs_predict
 def test_predictions_are_for_the_shape_that_was_measured():
-    predictor = validate.Predictor(None)
+    predictor = predictions.Predictor(None)
     two_levels = cell("bcast", "xhc", "window", ranks=8, levels=3, ranks_per_core=4.0)
-    (point,) = validate.points_of([two_levels], predictor)
+    (point,) = predictions.points_of([two_levels], predictor)
     words = ["--collective", "bcast", "--bytes", "1M", "--ranks", "8", "--ranks-per-core", "4"]
     assert point.predicted == predicted_by_hand(*words, "--levels", "3")["xhc"]
     assert point.predicted != predicted_by_hand(*words)["xhc"]
     # What the library chooses by is not always what the size is of, nor by that name.
     all_of_it = cell("reduce_scatter_block", "direct", "window", ranks=4, chosen_bytes=4 * M)
-    (point,) = validate.points_of([all_of_it], predictor)
+    (point,) = predictions.points_of([all_of_it], predictor)
     assert (point.collective, point.bytes) == ("reduce_scatter_block", M)
     words = ["--collective", "reduce_scatter", "--bytes", "4M", "--ranks", "4"]
     assert point.predicted == predicted_by_hand(*words)["direct"]
@@ -103,17 +103,17 @@ def bench_that_gives(monkeypatch, left_out=(), failure=""):
             if (name, count, size) not in left_out
         ]
 
-    monkeypatch.setattr(validate, "run_bench", bench)
+    monkeypatch.setattr(predictions, "run_bench", bench)
     return asked
 
 
 def observe(ranks, hop=1e-7):
-    return validate.observe(None, WANTED._replace(ranks=ranks), hop, lambda title, done: None)
+    return predictions.observe(None, WANTED._replace(ranks=ranks), hop, lambda title, done: None)
 
 
 def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
-    monkeypatch.setattr(validate, "usable_cores", lambda: 4)
-    assert validate.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
+    monkeypatch.setattr(predictions, "usable_cores", lambda: 4)
+    assert predictions.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
     asked = bench_that_gives(monkeypatch)
     assert observe([2, 8]).notes == []
     assert [(some.timing, some.ranks) for some in asked] == [("calls", [2]), ("between-barriers", [8])]
@@ -125,7 +125,7 @@ def test_only_what_is_measured_in_the_state_of_the_parameters_counts(monkeypatch
     assert "--state-flag-us 0.15" in " ".join(asked[0].program_words("bcast"))
     assert len(found.cells) == 5 * len(WANTED.collectives) - 1
     assert found.notes == ["left out, since the machine was in another state: scatter of 1 MiB with 2 ranks"]
-    monkeypatch.setattr(validate, "run_bench", lambda *_: [])
+    monkeypatch.setattr(predictions, "run_bench", lambda *_: [])
     with pytest.raises(UserError, match="never in the state in which a flag takes 150 ns"):
         observe([2], hop=1.5e-7)
 
@@ -157,7 +157,7 @@ class StubHost:
 def stub(monkeypatch, factor):
     """A benchmark that observes what is predicted, times a factor; what it was asked for."""
     asked = []
-    predictor = validate.Predictor(None)
+    predictor = predictions.Predictor(None)
 
     def bench(hosts, options, progress, failed):
         asked.append(options)
@@ -171,7 +171,7 @@ def stub(monkeypatch, factor):
                     cells.append({**one, "asked": name, "tutti_us": 1e6 * factor * seconds})
         return cells
 
-    monkeypatch.setattr(validate, "run_bench", bench)
+    monkeypatch.setattr(predictions, "run_bench", bench)
     monkeypatch.setattr(steps, "_host", lambda options: StubHost)
     return asked
 
