@@ -1,6 +1,6 @@
 """`tutti probe`: fits of measurements whose answer is known, the file, what is said, the real program for a moment.
 
-test_probe_validate.py has --validate.
+test_probe_predictions.py has --validate.
 """
 
 import json

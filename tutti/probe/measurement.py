@@ -1,7 +1,7 @@
 """`tutti probe`: measures this machine and writes what the library's model needs to know of it.
 
 The measuring is done by the C++ program `tutti-probe-measure` (bench/probe.cpp); here it is started, its figures are
-turned into parameters (probe_fit), and the file is written that docs/probe.md describes.
+turned into parameters (fitting.py), and the file is written that docs/probe.md describes.
 """
 
 import datetime
