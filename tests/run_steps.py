@@ -19,7 +19,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tutti.hosts import all_hosts  # noqa: E402
+from tutti.launch.hosts import all_hosts  # noqa: E402
 
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = sys.executable

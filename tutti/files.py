@@ -14,6 +14,13 @@ from tutti.errors import UserError
 PICTURES = (".png", ".svg", ".pdf")
 
 
+def user_folder() -> Path:
+    """What is measured for the user, where the library looks for it."""
+    configuration = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(configuration) if configuration.startswith("/") else Path.home() / ".config"
+    return base / "tutti"
+
+
 def _cannot(path: Path, problem: OSError) -> UserError:
     return UserError(f"{path} cannot be written: {problem.strerror or problem}")
 

@@ -83,7 +83,7 @@ def _run(words: List[str]) -> int:
 
 def _start_program(words: List[str]) -> bool:
     """`tutti run`, if these are its words and plain; signals end it as they would the program that it becomes."""
-    from tutti.run_command import carry_out, read
+    from tutti.launch.plain_command import carry_out, read
 
     options = read(words[1:]) if words[:1] == ["run"] else None
     if options is None:

@@ -3,8 +3,8 @@
 import re
 from typing import Dict, List, NamedTuple
 
-from tutti.library import ROOT, find_tool, printed_json
-from tutti.run import PREFIX
+from tutti.launch.library import ROOT, find_tool, printed_json
+from tutti.variables import PREFIX
 
 _ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
 
@@ -81,3 +81,8 @@ def all_settings() -> List[Setting]:
         return settings
     file = ROOT / "docs" / "settings.md"
     return parse_page(file.read_text(encoding="utf-8")) if file.is_file() else []
+
+
+def setting_names() -> List[str]:
+    """Without the prefix."""
+    return [setting.name for setting in all_settings()]

@@ -8,3 +8,13 @@ def human_bytes(count: int) -> str:
             return f"{count} {unit}"
         count //= 1024
     return f"{count} GiB"
+
+
+def rounded(count: int) -> str:
+    """To about three digits: 47.1 GiB, 64 MiB."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if value >= 100 or value == int(value) else f"{value:.1f} {unit}"

@@ -5,9 +5,9 @@ import stat
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from tutti.hosts import Host
-from tutti.machine import Machine
-from tutti.trials import TRIES, Trial
+from tutti.doctor.machine import Machine
+from tutti.doctor.trials import TRIES, Trial
+from tutti.launch.hosts import Host
 
 FOLDER = Path(__file__).resolve().parent / "machines"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -1,6 +1,6 @@
 """Cells as `tutti tune` measures them, and tables as it writes them, made up."""
 
-from tutti.tune_table import document
+from tutti.tune.table import document
 
 ORIGIN = {
     "processor": "Some 9000", "cores": "2", "topology": "1 socket, 2 cores", "host": "MPICH", "host_version": "5.0.2",

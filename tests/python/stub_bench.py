@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from made_tables import ORIGIN, cell
 
-from tutti import tune
-from tutti.bench_words import Algorithm
-from tutti.hosts import Host
-from tutti.tune import TuneOptions
+from tutti.bench.words import Algorithm
+from tutti.launch.hosts import Host
+from tutti.tune import tuning
+from tutti.tune.tuning import TuneOptions
 
 #: Small messages are staged, whatever else there is.
 STAGED_MAX = 256
@@ -34,14 +34,14 @@ class StubBench:
         self.stop_at = 0
         #: Says one line a second and never ends.
         self.endless = False
-        monkeypatch.setattr(tune, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(tune, "_program", lambda host: Path("bench"))
-        monkeypatch.setattr(tune, "library_names", lambda program: {"bcast": "bcast", "reduce": "reduce"})
+        monkeypatch.setattr(tuning, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(tuning, "program_of", lambda host: Path("bench"))
+        monkeypatch.setattr(tuning, "library_names", lambda program: {"bcast": "bcast", "reduce": "reduce"})
         known = [Algorithm(name, "", []) for name in ALGORITHMS]
-        monkeypatch.setattr(tune, "catalogue", lambda ranks: {"bcast": known, "reduce": known})
-        monkeypatch.setattr(tune, "make_certain_plan", lambda words, library, variables, environment: SimpleNamespace(
+        monkeypatch.setattr(tuning, "catalogue", lambda ranks: {"bcast": known, "reduce": known})
+        monkeypatch.setattr(tuning, "make_certain_plan", lambda words, library, variables, environment: SimpleNamespace(
             words=words, variables=variables))  # fmt: skip
-        monkeypatch.setattr(tune, "_lines", self.lines)
+        monkeypatch.setattr(tuning, "lines_of", self.lines)
 
     def first_pass(self):
         """What was measured there, as (variables, collective)."""
@@ -102,4 +102,6 @@ def tuned(folder, chosen, resume=False, failures=None):
     """What comes of a tuning: its outcome. failures: takes what could not be measured."""
     path = folder / "table.json"
     failed = failures.append if failures is not None else pytest.fail
-    return tune.tune(chosen, path, folder / "table.json.state", resume, lambda title, done: None, failed)
+    return tuning.run_tuning(
+        chosen, path, folder / "table.json.state", resume, lambda title, done: None, failed
+    )

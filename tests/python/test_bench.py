@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tutti.bench import SCHEMA, BenchOptions, combine, document, geometric_means, parse_line, runs_of
-from tutti.bench_report import plot, result_tables, summary_table
-from tutti.bench_words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
+from tutti.bench.measuring_program import parse_line
+from tutti.bench.report import plot, result_tables, summary_table
+from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, runs_of
+from tutti.bench.words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
 from tutti.errors import UserError
-from tutti.hosts import Host, installed_hosts
+from tutti.launch.hosts import Host, installed_hosts
 from tutti.sizes import human_bytes
 
 HOST = Host("mpich", "mpich", Path("/mpirun"), "MPICH")
@@ -209,8 +210,6 @@ def fake_host(kit, text):
 
 
 def test_runs_are_measured_through_the_launcher(kit, apps, preload, monkeypatch):
-    from tutti import bench as module
-
     line = json.dumps(cell(2.5))
     mpirun = fake_host(kit, f"echo noise; echo '{{\"progress\": 0.5}}'; echo '{line}'; echo \"$@\" >&2\n")
     host = Host("mpich", "mpich", mpirun, "MPICH")
@@ -219,22 +218,20 @@ def test_runs_are_measured_through_the_launcher(kit, apps, preload, monkeypatch)
     seen = []
     failures = []
     options = BenchOptions([2], ["bcast"])
-    cells = module.measure([host], options, lambda title, done: seen.append(done), failures.append)
+    cells = measure([host], options, lambda title, done: seen.append(done), failures.append)
     assert [one["ratio"] for one in cells] == [2.5]
     assert seen == [0.0, 0.5, 1.0]
     assert failures == []
 
 
 def test_a_run_that_fails_is_told_and_the_rest_goes_on(kit, apps, preload, monkeypatch):
-    from tutti import bench as module
-
     line = json.dumps(cell(2.5))
     text = f"case \"$*\" in *barrier*) echo broken >&2; exit 3;; esac\necho '{line}'\n"
     host = Host("mpich", "mpich", fake_host(kit, text), "MPICH")
     monkeypatch.setattr(Host, "bench", property(lambda self: apps["mpich"]))
     monkeypatch.setattr(Host, "library", property(lambda self: preload))
     failures = []
-    cells = module.measure(
+    cells = measure(
         [host], BenchOptions([2], ["barrier", "bcast"]), lambda title, done: None, failures.append
     )
     assert len(cells) == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutti.bench_choice import choices_of, report, summary, worst_of
+from tutti.bench.choice import choices_of, report, summary, worst_of
 
 
 def cell(asked, us, half_width=0.01, **more):

@@ -5,12 +5,12 @@ import json
 import pytest
 from rich.console import Console
 
-from tutti.bench import BenchOptions, Run, combine
-from tutti.bench_compare import comparison_plots, comparison_tables
-from tutti.bench_words import Algorithm, AlgorithmWords, catalogue
+from tutti.bench.compare import comparison_plots, comparison_tables
+from tutti.bench.runs import BenchOptions, Run, combine
+from tutti.bench.words import Algorithm, AlgorithmWords, catalogue
 from tutti.errors import UserError
-from tutti.hosts import installed_hosts
-from tutti.library import find_tool
+from tutti.launch.hosts import installed_hosts
+from tutti.launch.library import find_tool
 
 KNOWN = [Algorithm("parallel", "", []), Algorithm("throttled", "k", [2, 4]), Algorithm("eager", "", [])]
 

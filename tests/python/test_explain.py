@@ -10,17 +10,8 @@ import pytest
 from rich.console import Console
 
 from tutti.errors import UserError
-from tutti.explain import (
-    USUAL_MECHANISMS,
-    Question,
-    as_json_text,
-    ask,
-    ordered_candidates,
-    overview_ranges,
-    show,
-    usable_mechanisms,
-    words_of_seconds,
-)
+from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges, show, words_of_seconds
+from tutti.explain.question import USUAL_MECHANISMS, Question, ask, usable_mechanisms
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))
@@ -531,7 +522,7 @@ def test_a_library_that_is_switched_off_is_said_first(monkeypatch):
 def test_mechanisms_are_tried_here_and_assumed_on_a_described_machine(monkeypatch):
     ways = {"window": True, "xpmem": False, "cma": None, "staged": True}
     tried = {name: {"usable": usable, "why": ""} for name, usable in ways.items()}
-    with mock.patch("tutti.explain.mechanisms", return_value=tried):
+    with mock.patch("tutti.explain.question.mechanisms_of", return_value=tried):
         assert usable_mechanisms(Question()) == "window,staged"
         assert usable_mechanisms(Question(topology=BIG)) == USUAL_MECHANISMS
         monkeypatch.setenv("TUTTI_TOPOLOGY", BIG)
@@ -541,7 +532,7 @@ def test_mechanisms_are_tried_here_and_assumed_on_a_described_machine(monkeypatc
 @needs_tool
 def test_where_ranks_can_share_nothing_it_is_said():
     tried = {name: {"usable": False, "why": ""} for name in ("window", "xpmem", "cma", "staged")}
-    with mock.patch("tutti.explain.mechanisms", return_value=tried):
+    with mock.patch("tutti.explain.question.mechanisms_of", return_value=tried):
         told = ask(TOOL, Question("bcast", "64K", 2))
     assert told["shape"]["reach"] == "staged"
     assert "ranks share no memory here" in told["warnings"][-1]

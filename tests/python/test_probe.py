@@ -1,6 +1,6 @@
 """`tutti probe`: fits of measurements whose answer is known, the file, what is said, the real program for a moment.
 
-test_probe_validate.py has --validate.
+test_probe_predictions.py has --validate.
 """
 
 import json
@@ -17,12 +17,13 @@ from conftest import started_with, until
 from made_probes import ALPHA, BETA, BETA_WRITE, LINEAR, PAGE, SQUARE, K, M, line, measurements
 from typer.testing import CliRunner
 
-from tutti import files, probe
+from tutti import files
 from tutti.cli import app
 from tutti.errors import UserError
-from tutti.library import find_tool
-from tutti.probe_fit import DISTANCES, combine_passes, fit, fit_gamma, select
-from tutti.probe_words import summary, time_text
+from tutti.launch.library import find_tool
+from tutti.probe import measurement
+from tutti.probe.fitting import DISTANCES, combine_passes, fit, fit_gamma, select
+from tutti.probe.sentences import summary, time_text
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("golden") / "probe.txt"
@@ -52,7 +53,7 @@ def cores_here():
 
 
 def made(lines=None, left_out=()):
-    document, _ = probe.document(lines or measurements(), list(left_out), SHIPPED, 45)
+    document, _ = measurement.document(lines or measurements(), list(left_out), SHIPPED, 45)
     return {**document, "date": "2026-01-02T03:04:05+00:00", "kernel": "Linux 6.1", "tutti": "0"}
 
 
@@ -117,19 +118,19 @@ def test_a_line_that_begins_below_zero_gives_the_time_of_an_empty_call(tmp_path)
                  pages=pages)
             for pages in (4, 16, 64, 256)
         ]  # fmt: skip
-    document, fitted = probe.document(rows, [], probe.shipped_model(), 1)
+    document, fitted = measurement.document(rows, [], measurement.shipped_model(), 1)
     assert document["model"]["kernel_start"] == pytest.approx(5e-7)
-    assert probe.why_useless({**document, "machine": {"cores": cores_here()}}, fitted, "") == ""
+    assert measurement.why_useless({**document, "machine": {"cores": cores_here()}}, fitted, "") == ""
     assert fit([row for row in rows if row.get("step") != "empty"]).kernel is None
 
 
 @needs_predict
 def test_a_file_that_the_library_would_refuse_is_not_worth_keeping():
-    document, fitted = probe.document(measurements(), [], probe.shipped_model(), 1)
+    document, fitted = measurement.document(measurements(), [], measurement.shipped_model(), 1)
     document = {**document, "machine": {"cores": cores_here()}}
-    assert probe.why_useless(document, fitted, "") == ""
+    assert measurement.why_useless(document, fitted, "") == ""
     document["model"]["kernel_start"] = -1e-7
-    assert 'would refuse what was measured: "kernel_start" is -1e-07' in probe.why_useless(
+    assert 'would refuse what was measured: "kernel_start" is -1e-07' in measurement.why_useless(
         document, fitted, ""
     )
 
@@ -205,7 +206,7 @@ def test_the_file_has_what_its_schema_asks_for():
 @needs_predict
 def test_the_schema_names_every_parameter_of_the_library():
     schema = json.loads((REPOSITORY / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
-    model = probe.shipped_model()
+    model = measurement.shipped_model()
     named = schema["properties"]["model"]
     assert sorted([*named["required"], *named["properties"]]) == sorted(model)
     assert not set(model) - set(fit(measurements()).model), "a parameter that no measurement gives"
@@ -244,10 +245,10 @@ def test_files_are_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 def test_the_default_file_is_where_the_library_looks(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert probe.user_file() == tmp_path / "tutti" / "probe.json"
+    assert measurement.user_file() == tmp_path / "tutti" / "probe.json"
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert probe.user_file() == tmp_path / ".config" / "tutti" / "probe.json"
+    assert measurement.user_file() == tmp_path / ".config" / "tutti" / "probe.json"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_bad_files_are_refused_in_words(tmp_path, text, words):
     file = tmp_path / "probe.json"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=words):
-        probe.read(file)
+        measurement.read(file)
 
 
 def shown(tmp_path, document, *words):
@@ -286,7 +287,7 @@ def test_what_was_edited_too_boldly_is_refused_when_it_is_met(tmp_path, change):
 
 @needs_predict
 def test_a_file_is_shown_with_what_the_library_says_of_it(tmp_path):
-    document = {**made(), "model": probe.shipped_model()}
+    document = {**made(), "model": measurement.shipped_model()}
     assert 'does not use it here: it was measured on "Test Processor"' in shown(tmp_path, document).output
     document["model"]["hop"] = -1.0
     assert 'does not use it here: "hop" is -1, which no machine has' in shown(tmp_path, document).output
@@ -319,7 +320,7 @@ def test_the_choice_of_a_synthetic_machine_can_be_looked_at_and_its_probe_does_n
     lines = measurements()
     described = "2 sockets, 16 NUMA nodes, 0 L3, 0 L2, 160 cores, 160 units"
     lines[0].update(cores=160, topology=described)
-    document, _ = probe.document(lines, [], probe.shipped_model(), 1)
+    document, _ = measurement.document(lines, [], measurement.shipped_model(), 1)
     file.write_text(json.dumps(document), encoding="utf-8")
     words = [
         str(find_tool("tutti-predict", "tools")),
@@ -368,7 +369,7 @@ def test_a_short_probe_measures_and_writes(tmp_path):
     words = [sys.executable, "-m", "tutti", "probe", "--seconds", "2", "--output", str(file)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=REPOSITORY)
     assert done.returncode == 0, done.stderr
-    document = probe.read(file)
+    document = measurement.read(file)
     assert set(document["shipped"]) < set(document["model"])
     assert document["machine"]["cores"] >= 1
     assert str(file) in done.stdout
@@ -407,8 +408,8 @@ def test_what_gives_no_parameter_or_is_refused_leaves_the_old_file(tmp_path, mon
         'would refuse what was measured: "hop" is 2': [machine, line("hop", 2.0, **{"from": 0, "to": 1})],
     }
     for says, lines in found.items():
-        measured = probe.Measured(lines, ["too slow"], "")
-        monkeypatch.setattr(probe, "measure", lambda *_, measured=measured: measured)
+        measured = measurement.Measured(lines, ["too slow"], "")
+        monkeypatch.setattr(measurement, "measure", lambda *_, measured=measured: measured)
         done = tutti_here("probe", "--output", file)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
         assert says in done.stderr
@@ -488,7 +489,7 @@ def test_a_probe_of_two_cores_measures_everything_that_it_says():
     assert all(0 < row["lower"] <= row["seconds"] <= row["upper"] and row["samples"] > 0 for row in rows)
     skip_if_incomplete(left_out)
     assert found == wanted
-    document, _ = probe.document(combine_passes(lines), left_out, probe.shipped_model(), 12)
+    document, _ = measurement.document(combine_passes(lines), left_out, measurement.shipped_model(), 12)
     # Two cores have one distance.
     assert all(name.startswith(("hop_", "byte_")) for name in document["shipped"])
     assert all(0 <= value < float("inf") for value in document["model"].values())

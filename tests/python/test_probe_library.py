@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tutti import probe
-from tutti.hosts import all_hosts
-from tutti.library import find_tool
+from tutti.launch.hosts import all_hosts
+from tutti.launch.library import find_tool
+from tutti.probe import measurement
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # The first host with everything built: what reads the file is the same source for all.
@@ -32,11 +32,11 @@ def good():
     names = [row for row in Path("/proc/cpuinfo").read_text().splitlines() if row.startswith("model name")]
     processor = names[0].partition(":")[2].strip() if names else ""
     return {
-        "schema": probe.SCHEMA,
+        "schema": measurement.SCHEMA,
         "date": "2026-01-02T03:04:05+00:00",
         "kernel": "Linux",
         "machine": {"processor": processor, "cores": cores, "topology": ""},
-        "model": {**probe.shipped_model(), "hop": 2e-7},
+        "model": {**measurement.shipped_model(), "hop": 2e-7},
     }
 
 

@@ -11,12 +11,12 @@ from made_tables import entry, table
 from stub_bench import StubBench, options, tuned
 from test_probe import measurements
 
-from tutti import probe
-from tutti.library import find_tool
-from tutti.probe_fit import fit
-from tutti.tune_check import examine
-from tutti.tune_setups import parse_setups
-from tutti.tune_table import with_others, write_json
+from tutti.launch.library import find_tool
+from tutti.probe import measurement
+from tutti.probe.fitting import fit
+from tutti.tune.setups import parse_setups
+from tutti.tune.table import with_others, write_json
+from tutti.tune.table_check import examine
 
 TABLE = json.loads((ROOT / "docs" / "table.schema.json").read_text(encoding="utf-8"))
 PROBE = json.loads((ROOT / "docs" / "probe.schema.json").read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def made_table():
 def made_probe(shipped=None):
     lines = measurements()
     lines[0]["processors"] = [{"processor": 0, "core": 0, "l3": -1}]
-    document, _ = probe.document(lines, ["a part"], shipped or fit(lines).model, 45)
+    document, _ = measurement.document(lines, ["a part"], shipped or fit(lines).model, 45)
     return document
 
 
@@ -83,7 +83,7 @@ def test_tables_of_tunings_are_as_the_schema_says(monkeypatch, tmp_path):
 
 @pytest.mark.skipif(find_tool("tutti-predict", "tools") is None, reason="tutti-predict is not built")
 def test_a_probe_with_the_parameters_of_the_library_is_as_the_schema_says():
-    shipped = probe.shipped_model()
+    shipped = measurement.shipped_model()
     made = made_probe(shipped)
     assert set(made["model"]) == set(shipped)
     assert complaints(PROBE, made) == [], "the schema requires none that the library does not have"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tutti.info import setting_rows, show
+from tutti.info.facts import setting_rows, show
 from tutti.settings import Setting, accepts, built_settings, page, parse_page
 
 ROWS = [

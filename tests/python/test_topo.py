@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from tutti.errors import UserError
-from tutti.topo import command, compact, describe, machine_line, show
-from tutti.topo_model import highest_led, machine_boxes, unbound_ranks
+from tutti.topo.command import carry_out
+from tutti.topo.model import describe, highest_led, machine_boxes, machine_line, unbound_ranks
+from tutti.topo.text import compact, show
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))
@@ -73,7 +74,7 @@ def test_a_level_the_machine_lacks_is_noted():
 def test_mistakes_are_explained(arguments, words, capsys):
     values = {"topology": "", "hierarchy": "", "ranks": 0, "root": 0, "mapping": "", **arguments}
     with pytest.raises(UserError, match=words):
-        command(**values, svg=None, png=None, json_file=None, tool=TOOL)
+        carry_out(**values, svg=None, png=None, json_file=None, tool=TOOL)
     assert capsys.readouterr().out == ""
 
 
@@ -101,7 +102,7 @@ def test_boxes_nest_and_equal_domains_share_one():
 def test_files_are_written(tmp_path):
     pytest.importorskip("matplotlib")
     svg, png, json_file = tmp_path / "a.svg", tmp_path / "a.png", tmp_path / "a.json"
-    assert command(TWO_SOCKETS, "", 70, 3, "numa", svg, png, json_file, TOOL) == 0
+    assert carry_out(TWO_SOCKETS, "", 70, 3, "numa", svg, png, json_file, TOOL) == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     assert "<svg" in svg.read_text(encoding="utf-8")
     description = json.loads(json_file.read_text(encoding="utf-8"))
@@ -117,13 +118,13 @@ def test_files_are_written(tmp_path):
 def test_any_machine_can_be_shown_and_drawn(topology, mapping, tmp_path):
     pytest.importorskip("matplotlib")
     png = tmp_path / "machine.png"
-    assert command(topology, "", 0, 0, mapping, None, png, None, TOOL) == 0
+    assert carry_out(topology, "", 0, 0, mapping, None, png, None, TOOL) == 0
     assert png.stat().st_size > 1000
 
 
 @needs_tool
 def test_json_to_standard_output_is_nothing_but_json(capsys):
-    assert command(TWO_SOCKETS, "flat", 4, 0, "", None, None, Path("-"), TOOL) == 0
+    assert carry_out(TWO_SOCKETS, "flat", 4, 0, "", None, None, Path("-"), TOOL) == 0
     assert json.loads(capsys.readouterr().out)["hierarchy"] == "flat"
 
 
@@ -131,13 +132,13 @@ def test_json_to_standard_output_is_nothing_but_json(capsys):
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_shown(tmp_path, capsys):
     (tmp_path / "no").write_text("no folder")
     with pytest.raises(UserError, match=r"file\.json cannot be written"):
-        command(TWO_SOCKETS, "", 4, 0, "", None, None, tmp_path / "no" / "file.json", TOOL)
+        carry_out(TWO_SOCKETS, "", 4, 0, "", None, None, tmp_path / "no" / "file.json", TOOL)
     assert capsys.readouterr().out == ""
 
 
 def test_a_missing_tool_is_explained(tmp_path):
     with pytest.raises(UserError, match="cannot be started"):
-        command("", "", 0, 0, "", None, None, None, tmp_path / "tutti-topo")
+        carry_out("", "", 0, 0, "", None, None, None, tmp_path / "tutti-topo")
 
 
 @pytest.mark.parametrize(

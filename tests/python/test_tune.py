@@ -11,13 +11,13 @@ from conftest import started_with, until
 from made_tables import ORIGIN, cell, entry, table
 
 from tutti.errors import UserError
-from tutti.hosts import installed_hosts
-from tutti.library import find_tool
-from tutti.run import make_plan
-from tutti.tune import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
-from tutti.tune_check import changes
-from tutti.tune_setups import DEFAULT, parse_setups
-from tutti.tune_table import HOST, write_json
+from tutti.launch.hosts import installed_hosts
+from tutti.launch.library import find_tool
+from tutti.launch.plan import make_plan
+from tutti.tune.setups import DEFAULT, parse_setups
+from tutti.tune.table import HOST, write_json
+from tutti.tune.table_check import changes
+from tutti.tune.tuning import STATE_SCHEMA, Start, State, TuneOptions, Tuning, parse_sizes, tunable
 
 needs_tool = pytest.mark.skipif(find_tool("tutti-table", "tools") is None, reason="tutti-table is not built")
 MPICH = next((host for host in installed_hosts() if host.name == "mpich"), None)

@@ -5,11 +5,11 @@ import json
 import pytest
 from stub_bench import StubBench, options, tuned
 
-from tutti import tune_command
 from tutti.errors import UserError
-from tutti.library import find_tool
-from tutti.tune_setups import parse_setups
-from tutti.tune_table import run_of, write_json
+from tutti.launch.library import find_tool
+from tutti.tune import command
+from tutti.tune.setups import parse_setups
+from tutti.tune.table import run_of, write_json
 
 needs_tool = pytest.mark.skipif(find_tool("tutti-table", "tools") is None, reason="tutti-table is not built")
 SETUPS = parse_setups("window,cma,staged", "auto,flat", {})
@@ -69,7 +69,7 @@ def test_a_shape_that_several_setups_have_is_measured_again_in_one(bench, tmp_pa
 
 
 def test_the_command_takes_setups_and_shows_the_shapes(bench, tmp_path, tutti_here, monkeypatch):
-    monkeypatch.setattr(tune_command, "_host", lambda name, mpirun: options().host)
+    monkeypatch.setattr(command, "_host", lambda name, mpirun: options().host)
     words = [
         "tune",
         "--collectives",

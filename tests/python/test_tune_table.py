@@ -3,7 +3,7 @@
 import pytest
 from made_tables import ORIGIN, cell, entry, table
 
-from tutti.tune_table import HOST, RUN, decide, entries_of, promise, rivals_of, run_of, with_others
+from tutti.tune.table import HOST, RUN, decide, entries_of, promise, rivals_of, run_of, with_others
 
 
 def auto(algorithm, us, **more):

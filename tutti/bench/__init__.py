@@ -1,0 +1,1 @@
+"""`tutti bench`: an MPI's collectives timed against Tutti's."""

@@ -1,0 +1,208 @@
+"""The options of `tutti bench`, and what is written."""
+
+import json
+import math
+import os
+import sys
+from pathlib import Path
+from typing import List, Optional
+
+import typer
+
+from tutti import files
+from tutti.console import for_output, progress_bar
+from tutti.errors import UserError
+from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
+
+#: A benchmark of more ranks measures the scheduler, if the machine survives it.
+RANKS_PER_CORE_MAX = 64
+
+EPILOG = """Examples:
+
+    tutti bench
+
+    tutti bench --ranks 2,4 --json all.json --plot speed.png
+
+    tutti bench --host openmpi -c scatter --algorithms all --mechanisms window,cma,staged
+
+    tutti bench -c bcast --max 64K --quiet --json - | jq '.cells[] | [.bytes, .ratio]'
+
+Exit status: 0; 1 if something could not be measured or gave a wrong result; 2 for a mistake; 130 after Ctrl-C, with
+nothing written.
+"""
+
+
+def bench(
+    host: Optional[List[str]] = typer.Option(
+        None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian; repeatable."
+    ),
+    mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Measure the MPI of this launcher."),
+    ranks: str = typer.Option(
+        "", "--ranks", "-n", help="Numbers of ranks, e.g. 2,4; default: one for each core."
+    ),
+    collective: str = typer.Option(
+        "basic",
+        "--collectives",
+        "--collective",
+        "-c",
+        help="Names or groups (all, basic, blocks, reductions, neighbors), with commas.",
+    ),
+    minimum: str = typer.Option("4", "--min", help="Smallest message or block in bytes (4, 64K, ...)."),
+    maximum: str = typer.Option(
+        "", "--max", help="Largest; sizes go up by 4. Default: 16M for a message, 4M for a block."
+    ),
+    root: str = typer.Option("0", "--root", help="A rank, or rotate: another root in each call."),
+    in_place: bool = typer.Option(False, "--in-place", help="With MPI_IN_PLACE."),
+    fresh: bool = typer.Option(False, "--fresh", help="A newly allocated buffer for each call."),
+    unchanged: bool = typer.Option(
+        False, "--unchanged", help="Leave the data as it was: this measures the caches."
+    ),
+    skew: float = typer.Option(
+        0.0, "--skew", metavar="US", help="Let ranks arrive up to this many microseconds apart."
+    ),
+    timing: str = typer.Option(
+        "calls",
+        "--timing",
+        help="calls, or between-barriers: calls alone also where ranks share a core.",
+    ),
+    algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
+    algorithms: str = typer.Option(
+        "",
+        "--algorithms",
+        metavar="all|NAMES",
+        help="Compare these algorithms with each other in one run, e.g. direct,throttled,k=2,k=4.",
+    ),
+    mechanisms: str = typer.Option(
+        "",
+        "--mechanisms",
+        help="Compare these ways to reach memory: window, xpmem, cma, staged, with commas.",
+    ),
+    settings: Optional[List[str]] = typer.Option(
+        None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
+    ),
+    floor: bool = typer.Option(False, "--floor", help="Measure also what flags and copies alone cost."),
+    seconds: float = typer.Option(0.5, "--seconds", help="Time for each cell of the table."),
+    repeats: int = typer.Option(1, "--repeats", help="Start everything this often; the median counts."),
+    host_wait: str = typer.Option(
+        "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
+    ),
+    host_best: bool = typer.Option(
+        False, "--host-best", help="Try what an expert would set for each MPI; its best counts in each cell."
+    ),
+    json_file: Optional[Path] = typer.Option(
+        None, "--json", help="Write all results; -: print them, and nothing else."
+    ),
+    plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
+    table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
+) -> None:
+    """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
+    from tutti.bench.report import Reports
+    from tutti.bench.runs import BenchOptions, check_algorithms, document, measure
+    from tutti.bench.words import (
+        AlgorithmWords,
+        parse_bounds,
+        parse_collectives,
+        parse_mechanisms,
+        parse_ranks,
+    )
+    from tutti.settings import setting_names
+    from tutti.variables import parse_settings
+
+    collectives = parse_collectives(collective)
+    minimum_bytes, maximum_bytes = parse_bounds(minimum, maximum)
+    compared = parse_mechanisms(mechanisms)
+    words = AlgorithmWords(algorithms) if algorithms else None
+    if algorithm and words:
+        raise UserError("--algorithm and --algorithms exclude each other: one is for the whole run")
+    if not 0 < seconds < math.inf:
+        raise UserError(f"--seconds {seconds:g}: expected more than 0")
+    if repeats < 1:
+        raise UserError(f"--repeats {repeats}: expected at least 1")
+    if not 0 <= skew < math.inf:
+        raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
+    if timing not in ("calls", "between-barriers"):
+        raise UserError(f"--timing {timing}: expected calls or between-barriers")
+    if timing != "calls" and skew > 0:
+        raise UserError("--timing between-barriers and --skew exclude each other")
+    if host_wait not in ("default", "yield", "best"):
+        raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
+    if fresh and unchanged:
+        raise UserError("--fresh and --unchanged exclude each other")
+    if root != "rotate" and not root.isdigit():
+        raise UserError(f"--root {root}: expected a rank or rotate")
+    rank_counts = parse_ranks(ranks) if ranks else [max(2, len(os.sched_getaffinity(0)))]
+    most = RANKS_PER_CORE_MAX * len(os.sched_getaffinity(0))
+    if max(rank_counts) > most:
+        raise UserError(f"--ranks {max(rank_counts)}: more than {RANKS_PER_CORE_MAX} a core, {most} here")
+    if root != "rotate" and int(root) >= min(rank_counts):
+        raise UserError(f"--root {root}: of {min(rank_counts)} ranks the last is {min(rank_counts) - 1}")
+    for path in (json_file, table):
+        if path and path != Path("-"):
+            files.check_output(path)
+    if plot:
+        files.check_picture(plot)
+    hosts = _hosts(host or [], mpirun)
+    pairs = [*(settings or []), *([f"ALGORITHM={algorithm}"] if algorithm else [])]
+    variables, warnings = parse_settings(pairs, setting_names())
+    for line in warnings:
+        print(f"tutti: warning: {line}", file=sys.stderr)
+    if words:
+        check_algorithms(words, hosts[0], collectives, rank_counts[0])
+    options = BenchOptions(
+        ranks=rank_counts,
+        collectives=collectives,
+        minimum_bytes=minimum_bytes,
+        maximum_bytes=maximum_bytes,
+        root=root,
+        in_place=in_place,
+        buffers="fresh" if fresh else "unchanged" if unchanged else "changed",
+        skew_us=skew,
+        timing=timing,
+        seconds=seconds,
+        repeats=repeats,
+        floor=floor,
+        host_wait=host_wait,
+        host_best=host_best,
+        variables=variables,
+        algorithms=words,
+        mechanisms=compared,
+    )
+    failures: List[str] = []
+    with progress_bar() as progress:
+        cells = measure(hosts, options, progress, failures.append)
+    if cells:
+        titles = {found.name: found.title for found in hosts}
+        reports = Reports(cells, titles, options.compares)
+        results = json.dumps({**document(cells, hosts, options), **reports.document}, indent=1) + "\n"
+        if json_file == Path("-"):
+            print(results, end="")
+        else:
+            console = for_output()
+            for one in reports.summary if quiet else reports.tables:
+                console.print(one)
+            if json_file:
+                files.write(json_file, results)
+        if table:
+            files.write(table, reports.text)
+        if plot:
+            files.draw(plot, reports.draw)
+    for failure in failures:
+        print(f"tutti: {failure}", file=sys.stderr)
+    raise typer.Exit(1 if failures or any(not cell.get("checked") for cell in cells) else 0)
+
+
+def _hosts(names: List[str], mpirun: Optional[str]) -> List[Host]:
+    """The MPIs to measure: that of a launcher, those of these names, or all. Raises UserError if there are none."""
+    hosts = [host_of_mpirun(mpirun)] if mpirun else installed_hosts()
+    if names and not mpirun:
+        there = [found.name for found in hosts]
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise UserError(
+                f"--host {missing[0]}: not installed or not built (there are: {', '.join(there) or 'none'})"
+            )
+        hosts = [found for found in hosts if found.name in names]
+    if not hosts:
+        raise UserError("no MPI to measure: none is installed and built; run ./dev setup && ./dev build")
+    return hosts

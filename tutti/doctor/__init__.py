@@ -1,0 +1,1 @@
+"""`tutti doctor`: what the machine allows, and the remedy for what it does not."""

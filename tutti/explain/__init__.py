@@ -1,0 +1,1 @@
+"""`tutti explain`: which algorithm a collective takes, and why."""

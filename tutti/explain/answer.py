@@ -1,0 +1,232 @@
+"""The answer of `tutti explain`, for people and for scripts: what is taken, and why the others are not."""
+
+import json
+import math
+from itertools import groupby
+from typing import Any, Dict, List, Optional, Tuple
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tutti.sizes import human_bytes
+
+#: Lines of one kind.
+SHOWN_MOST = 3
+#: Of the ranks that are farthest from each other; without a word where all share a cache.
+_FARTHEST_WORDS = {"numa": "of one NUMA node", "socket": "of one socket", "machine": "of several sockets"}
+_REACH_WORDS = {
+    "mapped": "peers load and store the buffers",
+    "kernel": "the kernel copies between ranks",
+    "staged": "the data goes through shared memory, copied in and out",
+}
+
+
+def words_of_seconds(seconds: float) -> str:
+    """1.23 us, 45.6 ms, 7.89 s."""
+    for unit, scale in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def name_of(candidate: Dict[str, Any]) -> str:
+    """throttled(4)."""
+    parameter = candidate.get("parameter")
+    return f"{candidate['name']}({parameter})" if parameter else str(candidate["name"])
+
+
+def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
+    """Why a candidate was not taken; empty for the one that was."""
+    if (candidate["name"], candidate["parameter"]) == (choice["name"], choice["parameter"]):
+        return ""
+    if not candidate["eligible"]:
+        return f"cannot here; needs: {candidate['requirements']}"
+    if not candidate["allowed"] and choice["reason"] == "user":
+        return "not asked for"
+    if choice["reason"] == "table":
+        return "not what the table says"
+    if candidate["why_unpredicted"]:
+        return str(candidate["why_unpredicted"])
+    if choice["name"] == "host":
+        return "the MPI's own was asked for"
+    ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
+    return f"{ratio:.2f} times as long"
+
+
+def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:
+    """Candidates with why they were not taken: the choice, then by time, then without one, those that cannot last."""
+    choice = told["choice"]
+    rows = [(candidate, why_not(candidate, choice)) for candidate in told["candidates"]]
+    return sorted(
+        rows,
+        key=lambda row: (
+            row[1] != "",
+            not row[0]["eligible"],
+            math.inf if row[0]["seconds"] is None else row[0]["seconds"],
+            name_of(row[0]),
+        ),
+    )
+
+
+def shape_words(told: Dict[str, Any]) -> str:
+    """8 ranks, 2 levels, of several sockets, 4 a core."""
+    shape = told["shape"]
+    words = "1 rank" if shape["ranks"] == 1 else f"{shape['ranks']} ranks"
+    if shape["levels"] > 1:
+        words += f", {shape['levels']} levels"
+    widest = shape["distances"]["widest"]
+    if widest in _FARTHEST_WORDS:
+        words += f", {_FARTHEST_WORDS[widest]}"
+    if shape["ranks_per_core"] > 1:
+        words += f", {shape['ranks_per_core']:g} a core"
+    return words
+
+
+def _not_used(source: Dict[str, Any]) -> str:
+    return f"{source['path']} is not used: {source['why_not']}"
+
+
+def _first_of(lines: List[str], others: str) -> List[str]:
+    """Three of them, and how many others there are."""
+    more = [f"and {len(lines) - SHOWN_MOST} more {others}"] if len(lines) > SHOWN_MOST else []
+    return lines[:SHOWN_MOST] + more
+
+
+def _sources(told: Dict[str, Any]) -> List[str]:
+    """What the answer rests on: settings, parameters, table, with the files that they are from."""
+    lines = []
+    if told["environment"]:
+        given = ", ".join(f"{setting['name']}={setting['value']}" for setting in told["environment"])
+        lines.append(f"from the environment: {given}")
+    source = told["model_source"]
+    used = source.get("path") and source.get("fits")
+    lines.append(f"model: {source['words']}" + (f" ({source['path']})" if used else ""))
+    if source.get("fits") is False:
+        lines.append(_not_used(source))
+    return lines + _table_sources(told)
+
+
+def _table_sources(told: Dict[str, Any]) -> List[str]:
+    table, others = told["table"], told["tables_passed_over"]
+    if not table or not table["fits"]:
+        return ["table: none", *_first_of([_not_used(one) for one in [table, *others] if one], "tables")]
+    lines = [f"table: {table['words']} ({table['path']})"]
+    lines += _first_of([f"left out of it: {words}" for words in table["left_out"]], "entries")
+    if "candidates" in told:
+        lines.append(_entry_words(told["table_entry"]))
+    return lines + _first_of([_not_used(one) for one in others], "tables")
+
+
+def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
+    if entry is None:
+        return "the table has nothing for such calls"
+    sizes = f"{human_bytes(entry['bytes_from'])} to {human_bytes(entry['bytes_to'])}"
+    return f"the table says {name_of(entry)} for {sizes}"
+
+
+def show(told: Dict[str, Any], console: Console) -> None:
+    """Prints the answer for people."""
+    if not told["enabled"]:
+        console.print(
+            Text("TUTTI_ENABLE is off: a run leaves every call to the MPI. Otherwise:", style="yellow")
+        )
+    (_show_overview if "choices" in told else _show_candidates)(told, console)
+    for line in _sources(told):
+        console.print(Text(line, style="dim"), soft_wrap=True)  # paths stay whole
+
+
+def _time_words(candidate: Dict[str, Any]) -> str:
+    if candidate["seconds"] is None:
+        return "no prediction" if candidate["eligible"] else "-"
+    return words_of_seconds(candidate["seconds"])
+
+
+def _show_candidates(told: Dict[str, Any], console: Console) -> None:
+    shape, choice = told["shape"], told["choice"]
+    name = told["collective"]
+    if name == "barrier":
+        size = ""
+    elif not shape["regular"]:
+        size = " of varying sizes"
+    else:
+        size = f" of up to {human_bytes(shape['bytes'])}"
+    console.print(
+        Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold")
+    )
+    if name != "barrier" and choice["name"] != "host":
+        console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("algorithm")
+    table.add_column("by the model", justify="right")
+    table.add_column("", overflow="fold")
+    for candidate, why in ordered_candidates(told):
+        time = _time_words(candidate)
+        style = "green" if not why else "" if candidate["eligible"] else "dim"
+        table.add_row(Text(name_of(candidate)), time, Text(why or "taken"), style=style)
+    console.print(table)
+
+
+def overview_ranges(told: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Neighbouring size classes with the same choice as one row; None for bytes_from and bytes_to without a size."""
+    rows = []
+    for collective, choices in groupby(told["choices"], key=lambda row: row["collective"]):
+        before = -1
+        for _, same in groupby(choices, key=lambda row: (row["name"], row["parameter"], row["reason"])):
+            classes = list(same)
+            last = classes[-1]
+            rows.append(
+                {
+                    "collective": collective,
+                    "bytes_from": None if last["bytes_to"] is None else before + 1,
+                    "bytes_to": last["bytes_to"],
+                    **{key: last[key] for key in ("name", "parameter", "reason", "words")},
+                    "seconds": [classes[0]["seconds"], last["seconds"]],
+                }
+            )
+            before = last["bytes_to"] or 0
+    return rows
+
+
+def _range_words(row: Dict[str, Any], last: bool) -> str:
+    if row["bytes_to"] is None:
+        return "any" if row["collective"] != "barrier" else "-"
+    if row["bytes_from"] == 0:
+        return "all" if last else f"to {human_bytes(row['bytes_to'])}"
+    below = human_bytes(row["bytes_from"] - 1)
+    return f"above {below}" if last else f"above {below} to {human_bytes(row['bytes_to'])}"
+
+
+def _show_overview(told: Dict[str, Any], console: Console) -> None:
+    console.print(Text(f"On {shape_words(told)}:", style="bold"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("collective", "size", "algorithm", "why"):
+        table.add_column(column)
+    table.add_column("by the model", justify="right")
+    rows = overview_ranges(told)
+    for number, row in enumerate(rows):
+        first = number == 0 or rows[number - 1]["collective"] != row["collective"]
+        last = number + 1 == len(rows) or rows[number + 1]["collective"] != row["collective"]
+        begin, end = ("-" if seconds is None else words_of_seconds(seconds) for seconds in row["seconds"])
+        time = begin if begin == end else f"{begin} to {end}"
+        table.add_row(
+            row["collective"] if first else "",
+            _range_words(row, last),
+            Text(name_of(row)),
+            row["words"],
+            time,
+        )
+    console.print(table)
+
+
+def as_json_text(told: Dict[str, Any]) -> str:
+    """The same for scripts (docs/explain.md)."""
+    if "choices" in told:
+        told = {**told, "ranges": overview_ranges(told)}
+        del told["choices"]
+    else:
+        told = {
+            **told,
+            "candidates": [{**candidate, "why_not": why} for candidate, why in ordered_candidates(told)],
+        }
+    return json.dumps({"schema": "tutti-choice-1", **told}, indent=1)

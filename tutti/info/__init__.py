@@ -1,0 +1,1 @@
+"""`tutti info`: what is built, found and set here."""

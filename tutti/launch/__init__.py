@@ -1,0 +1,1 @@
+"""`tutti run`: a program started under Tutti; the MPIs, launchers and libraries there are."""

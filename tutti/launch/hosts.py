@@ -1,0 +1,117 @@
+"""The host MPIs there are to measure and test with."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Optional
+
+from tutti.errors import UserError
+from tutti.launch.launcher import OPENMPI, recognise
+from tutti.launch.library import ROOT, find_library, find_tool
+
+#: Where ./dev setup puts host MPIs, one prefix each.
+MPI_FOLDER = ROOT / ".venv" / "mpi"
+
+#: MPICH yields by sched_yield, after which the kernel may go on with the same process until its time slice ends. Its
+#: throttle sleeps instead, here after each poll in vain.
+_MPICH_YIELD = {
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+}
+#: Waiting modes that give the processor away, for more ranks than cores: each MPI's own switch for it.
+_YIELD: Dict[str, Dict[str, str]] = {
+    "openmpi": {"OMPI_MCA_mpi_yield_when_idle": "1"},
+    "openmpi-debian": {"OMPI_MCA_mpi_yield_when_idle": "1"},
+    "mpich": _MPICH_YIELD,
+    "abi": _MPICH_YIELD,
+    "intel": {"I_MPI_THREAD_YIELD": "2"},
+}
+
+
+@dataclass(frozen=True)
+class Host:
+    """One MPI, with its launcher and the benchmark built for it."""
+
+    #: mpich, openmpi, intel, abi, openmpi-debian: the end of the benchmark's file name.
+    name: str
+    abi: str
+    mpirun: Path
+    title: str
+    #: Folder of its libraries where the benchmark was linked with another installation of the same ABI.
+    library_folder: Optional[Path] = None
+
+    @property
+    def bench(self) -> Optional[Path]:
+        """The benchmark for this MPI, if it is built."""
+        return find_tool(f"tutti-bench-{self.name}", "bench")
+
+    @property
+    def library(self) -> Optional[Path]:
+        """The interposed library for this MPI, if it is built."""
+        return find_library(self.abi)
+
+    def environment(self, yielding: bool = False) -> Dict[str, str]:
+        """The variables its launcher needs. yielding: make the host give the processor away while it waits."""
+        # Intel's mpirun is a script that looks for its parts in PATH.
+        environment = {"PATH": f"{self.mpirun.parent}:{os.environ.get('PATH', os.defpath)}"}
+        if self.library_folder:
+            inherited = os.environ.get("LD_LIBRARY_PATH")
+            environment["LD_LIBRARY_PATH"] = f"{self.library_folder}{':' + inherited if inherited else ''}"
+        if self.abi == "openmpi" and os.geteuid() == 0:
+            environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        if yielding:
+            environment.update(_YIELD[self.name])
+        return environment
+
+    def launch_words(self, ranks: int) -> List[str]:
+        """`mpirun -n ranks`, with what it takes to have more ranks than cores."""
+        words = [str(self.mpirun), "-n", str(ranks)]
+        if self.abi == "openmpi" and ranks > len(os.sched_getaffinity(0)):
+            words += ["--oversubscribe", "--bind-to", "none"]
+        return words
+
+
+def _prefix_host(name: str, abi: str, prefix: str) -> Optional[Host]:
+    mpirun = MPI_FOLDER / prefix / "bin" / "mpirun"
+    if not mpirun.is_file():
+        return None
+    titles = {"mpich": "MPICH", "openmpi": "Open MPI", "intel": "Intel MPI", "abi": "MPICH, MPI standard ABI"}
+    return Host(name, abi, mpirun, titles[name])
+
+
+def _debian_host() -> Optional[Host]:
+    mpirun = shutil.which("mpirun.openmpi", path="/usr/bin")
+    return Host("openmpi-debian", "openmpi", Path(mpirun), "Open MPI of the system") if mpirun else None
+
+
+def all_hosts() -> List[Host]:
+    """Every MPI that is installed where we look, built for or not."""
+    found = [_prefix_host("mpich", "mpich", "mpich"), _prefix_host("openmpi", "openmpi", "openmpi")]
+    found += [_prefix_host("intel", "mpich", "intel"), _debian_host(), _prefix_host("abi", "abi", "mpich")]
+    return [host for host in found if host]
+
+
+def installed_hosts() -> List[Host]:
+    """The MPIs that can be measured: installed, with their benchmark and library built."""
+    return [host for host in all_hosts() if host.bench and host.library]
+
+
+def host_of_mpirun(mpirun: str) -> Host:
+    """The host for a launcher that the user names. Raises UserError if no benchmark is built for its kind."""
+    launcher = recognise(mpirun)
+    if launcher.abi is None:
+        raise UserError(f"'{mpirun}' starts programs of any MPI; name the mpirun of one")
+    if launcher.kind == OPENMPI:
+        names = ["openmpi-debian", "openmpi"] if launcher.major == 4 else ["openmpi", "openmpi-debian"]
+    else:
+        names = ["intel", "mpich"] if launcher.title.startswith("Intel") else ["mpich", "intel"]
+    path = Path(shutil.which(mpirun) or mpirun)
+    # The benchmark must load the MPI that this launcher belongs to, not the one it was linked with.
+    beside = path.resolve().parent.parent / "lib"
+    folder = beside if any(beside.glob("libmpi*.so*")) else None
+    for name in names:
+        host = Host(name, launcher.abi, path, launcher.title, folder)
+        if host.bench and host.library:
+            return host
+    raise UserError(f"no benchmark for {launcher.title} is built; run ./dev setup && ./dev build")

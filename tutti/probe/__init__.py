@@ -1,0 +1,1 @@
+"""`tutti probe`: what flags, copies and the kernel cost on this machine."""

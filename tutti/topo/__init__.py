@@ -1,0 +1,1 @@
+"""`tutti topo`: the machine as the collectives see it."""

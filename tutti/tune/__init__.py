@@ -1,0 +1,1 @@
+"""`tutti tune`: the fastest algorithms, measured, as a table."""
