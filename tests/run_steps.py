@@ -187,6 +187,7 @@ def steps(full: bool) -> List[Step]:
     found = [
         Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
+        Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
         Step(
             "core",
             ["ctest", "--test-dir", "build/release", "--no-tests=error", "--verbose"],

@@ -1,4 +1,4 @@
-// Prints the algorithms as JSON, for `tutti bench --algorithms`: tutti-algorithms [RANKS]
+// Prints the algorithms as JSON, for `tutti bench --algorithms` and docs/algorithms.md: tutti-algorithms [RANKS]
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,11 @@ int main(int argc, char** argv) {
   for (const tutti::CatalogueEntry& entry : tutti::catalogue(ranks))
     rows.push_back({{"collective", entry.collective},
                     {"algorithm", entry.algorithm},
+                    {"alias", entry.alias},
                     {"requirements", entry.requirements},
+                    {"hops", entry.summary.hops},
+                    {"moved", entry.summary.moved},
+                    {"source", entry.summary.source},
                     {"parameter", entry.parameter},
                     {"candidates", entry.candidates}});
   std::cout << rows.dump(1) << std::endl;

@@ -52,8 +52,13 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
     for (const char* collective : collectives) {
       for (const auto* algorithm : algorithms_of<Arguments>()) {
         const selection::Parameter& parameter = algorithm->parameter;
-        CatalogueEntry entry{
-            collective, algorithm->name, algorithm->requirements, parameter.name ? parameter.name : "", {}};
+        CatalogueEntry entry{collective,
+                             algorithm->name,
+                             algorithm->requirements,
+                             parameter.name ? parameter.name : "",
+                             {},
+                             algorithm->alias ? algorithm->alias : "",
+                             algorithm->summary};
         for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
           entry.candidates.push_back(value);
         entries.push_back(std::move(entry));

@@ -30,6 +30,8 @@ struct CatalogueEntry {
   std::string requirements;
   std::string parameter;        ///< its name; empty if it has none
   std::vector<int> candidates;  ///< values of the parameter that are considered
+  std::string alias;            ///< empty if it has none
+  selection::Summary summary;
 };
 /// All algorithms; candidates: for `ranks` ranks.
 std::vector<CatalogueEntry> catalogue(int ranks);

@@ -23,11 +23,20 @@ struct Parameter {
   int (*candidate)(const Shape&, int index) = nullptr;
 };
 
+/// What an algorithm costs and where it was published, in words: its row in docs/algorithms.md. p: ranks; n: bytes of
+/// the message, or of one block where each rank has its own.
+struct Summary {
+  const char* hops;    ///< flags one after the other
+  const char* moved;   ///< bytes that each rank copies or reads
+  const char* source;  ///< paper and section; what of it is ours
+};
+
 /// Declared beside the body of each algorithm. The shape that `eligible` and `cost` get has the parameter in it.
 template <class Arguments>
 struct Algorithm {
   const char* name;
   const char* requirements;  ///< in words, for the user
+  Summary summary;
   bool (*eligible)(const Shape&);
   Cost (*cost)(const Shape&);
   void (*run)(Communicator&, const Arguments&);

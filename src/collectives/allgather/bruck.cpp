@@ -45,7 +45,10 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
 const selection::Algorithm<AllgatherArguments> allgather_bruck{
-    "bruck", "nothing", [](const selection::Shape&) { return true; },
+    "bruck",
+    "nothing",
+    {"log2 p + 1", "(p-1) n, each block straight to its place", "CMA-aware V.A.4"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -87,7 +87,9 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_eager;
 const selection::Algorithm<AllgatherArguments> allgather_eager{
-    "eager", "blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "n in, (p-1) n out", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.bytes <= std::min(shape.eager_max, Letters::Form::bytes_max) &&
              static_cast<std::size_t>(shape.ranks) <= shape.flat_max;

@@ -52,6 +52,7 @@ extern const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor;
 const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
     "ring-neighbor",
     "j without a common divisor with the number of ranks",
+    {"p", "(p-1) n, each block from rank - j", "CMA-aware V.A.1"},
     [](const selection::Shape& shape) { return std::gcd(shape.ranks, shape.parameter) == 1; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

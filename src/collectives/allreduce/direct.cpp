@@ -63,7 +63,9 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_direct;
 const selection::Algorithm<AllreduceArguments> allreduce_direct{
-    "direct", "at most TUTTI_FLAT_MAX ranks",
+    "direct",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "p n read by every rank", "XHC III.C; that all read all is ours"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

@@ -25,7 +25,9 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_eager;
 const selection::Algorithm<AllreduceArguments> allreduce_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "n in, p n read by every rank", "XHC III.D; that all read all is ours"},
     [](const selection::Shape& shape) {
       return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

@@ -67,6 +67,7 @@ extern const selection::Algorithm<AllreduceArguments> allreduce_exchange;
 const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     "exchange",
     "at most TUTTI_FLAT_MAX ranks",
+    {"3", "n read, n/p written, the others' shares read", "XBRC as XHC V.C describes it"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

@@ -49,7 +49,9 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_share;
 const selection::Algorithm<AllreduceArguments> allreduce_share{
-    "share", "at most TUTTI_FLAT_MAX ranks",
+    "share",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n read, n written into all receive buffers", "XBRC (XHC V.C) and XHC IV.B"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

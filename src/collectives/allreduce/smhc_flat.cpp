@@ -31,7 +31,9 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat;
 const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
-    "smhc-flat", "at most TUTTI_FLAT_MAX ranks",
+    "smhc-flat",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

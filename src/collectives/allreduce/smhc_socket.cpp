@@ -32,7 +32,10 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket;
 const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
-    "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    "smhc-socket",
+    "an operator that commutes",
+    {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
+    [](const selection::Shape& shape) { return shape.commutative; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.

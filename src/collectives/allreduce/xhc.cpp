@@ -59,7 +59,10 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_xhc;
 const selection::Algorithm<AllreduceArguments> allreduce_xhc{
-    "xhc", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    "xhc",
+    "an operator that commutes",
+    {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
+    [](const selection::Shape& shape) { return shape.commutative; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double levels = shape.levels;

@@ -96,7 +96,9 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_bruck;
 const selection::Algorithm<AlltoallArguments> alltoall_bruck{
-    "bruck", "equal blocks of at most TUTTI_EAGER_MAX bytes",
+    "bruck",
+    "equal blocks of at most TUTTI_EAGER_MAX bytes",
+    {"log2 p", "about (p/2) log2 p n", "CMA-aware IV.C.2"},
     [](const selection::Shape& shape) { return shape.regular && shape.bytes <= shape.eager_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

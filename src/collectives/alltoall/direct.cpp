@@ -111,7 +111,10 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct;
 const selection::Algorithm<AlltoallArguments> alltoall_direct{
-    "direct", "nothing", [](const selection::Shape&) { return true; },
+    "direct",
+    "nothing",
+    {"2; 1 if small and irregular", "(p-1) n read", "CMA-aware IV.C.1, without its steps"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -66,7 +66,10 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct_write;
 const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
-    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    "direct-write",
+    "nothing",
+    {"2", "(p-1) n stored", "direct, with writes as in CMA-aware III"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

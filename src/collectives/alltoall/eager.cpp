@@ -65,7 +65,9 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_eager;
 const selection::Algorithm<AlltoallArguments> alltoall_eager{
-    "eager", "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+    "eager",
+    "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+    {"1", "(p-1) n in and as many out", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.regular && static_cast<std::size_t>(shape.ranks - 1) * shape.bytes <= shape.slot_bytes &&
              static_cast<std::size_t>(shape.ranks) <= shape.flat_max;

@@ -71,7 +71,10 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_pairwise;
 const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
-    "pairwise", "nothing", [](const selection::Shape&) { return true; },
+    "pairwise",
+    "nothing",
+    {"p", "(p-1) n read, one reader on each rank at a time", "CMA-aware IV.C.1"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = shape.ranks - 1;

@@ -33,7 +33,9 @@ void run(Communicator& communicator, const BarrierArguments&) {
 
 extern const selection::Algorithm<BarrierArguments> barrier_flat;
 const selection::Algorithm<BarrierArguments> barrier_flat{
-    "flat", "at most TUTTI_FLAT_MAX ranks",
+    "flat",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"1", "", "XHC III.E"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.

@@ -132,7 +132,9 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_cooperative;
 const selection::Algorithm<BcastArguments> bcast_cooperative{
-    "cooperative", "at most TUTTI_FLAT_MAX ranks",
+    "cooperative",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n, of which the root stores n/2p to n/p, none, or all", "XHC III.C; the root's part is ours"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

@@ -23,7 +23,9 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_direct_read;
 const selection::Algorithm<BcastArguments> bcast_direct_read{
-    "direct-read", "at most TUTTI_FLAT_MAX ranks",
+    "direct-read",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n, all from one buffer at once", "CMA-aware V.B.1"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

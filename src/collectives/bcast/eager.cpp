@@ -36,7 +36,9 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_eager;
 const selection::Algorithm<BcastArguments> bcast_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "2n: in and out; up to 112 bytes travel with the flag", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

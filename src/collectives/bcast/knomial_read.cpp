@@ -47,6 +47,7 @@ extern const selection::Algorithm<BcastArguments> bcast_knomial_read;
 const selection::Algorithm<BcastArguments> bcast_knomial_read{
     "knomial-read",
     "nothing",
+    {"2 a step, log_{k+1} p steps", "n, at most k from one buffer at once", "CMA-aware V.B.2"},
     [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

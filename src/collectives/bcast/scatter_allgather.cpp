@@ -90,7 +90,10 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_scatter_allgather;
 const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
-    "scatter-allgather", "nothing", [](const selection::Shape&) { return true; },
+    "scatter-allgather",
+    "nothing",
+    {"p + 2", "n in p blocks, of which one from a shared buffer", "CMA-aware V.B.3"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double ranks = shape.ranks;

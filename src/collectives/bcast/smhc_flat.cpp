@@ -27,7 +27,9 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_smhc_flat;
 const selection::Algorithm<BcastArguments> bcast_smhc_flat{
-    "smhc-flat", "at most TUTTI_FLAT_MAX ranks",
+    "smhc-flat",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2, and back and forth for each piece", "2n, through shared memory", "SMHC as XHC V.C describes it"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

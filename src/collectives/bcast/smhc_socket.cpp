@@ -29,7 +29,10 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_smhc_socket;
 const selection::Algorithm<BcastArguments> bcast_smhc_socket{
-    "smhc-socket", "nothing", [](const selection::Shape&) { return true; },
+    "smhc-socket",
+    "nothing",
+    {"4, and back and forth a level for each piece", "2n, a leader 3n", "SMHC as XHC V.C describes it"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets; with one level there is nothing between sockets.

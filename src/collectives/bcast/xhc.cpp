@@ -46,7 +46,10 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_xhc;
 const selection::Algorithm<BcastArguments> bcast_xhc{
-    "xhc", "nothing", [](const selection::Shape&) { return true; },
+    "xhc",
+    "nothing",
+    {"1 a level, and back", "n, chunk by chunk", "XHC IV.A"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool eager = shape.bytes <= shape.eager_max;

@@ -233,7 +233,10 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_cooperative;
 const selection::Algorithm<GatherArguments> gather_cooperative{
-    "cooperative", "equal blocks or two ranks, at most TUTTI_FLAT_MAX",
+    "cooperative",
+    "equal blocks or two ranks, at most TUTTI_FLAT_MAX",
+    {"2", "n, of which the root reads n/4p to 5n/4p (in place n/p to 3n/2p), none, or all",
+     "CMA-aware IV.B.1; the root's part is ours"},
     [](const selection::Shape& shape) {
       return (shape.regular || shape.ranks == 2) && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

@@ -91,7 +91,10 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_hierarchical;
 const selection::Algorithm<GatherArguments> gather_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    "hierarchical",
+    "equal blocks",
+    {"1 a level, 2 if not in a slot", "n, leaders what is from all below them", "XHC III.A, CMA-aware VII.G"},
+    [](const selection::Shape& shape) { return shape.regular; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool in_slot = shape.bytes <= shape.slot_bytes;

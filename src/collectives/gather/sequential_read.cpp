@@ -65,7 +65,10 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_sequential_read;
 const selection::Algorithm<GatherArguments> gather_sequential_read{
-    "sequential-read", "nothing", [](const selection::Shape&) { return true; },
+    "sequential-read",
+    "nothing",
+    {"2; 1 if small and irregular", "(p-1) n, all by the root", "CMA-aware IV.B.2"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -62,7 +62,12 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_throttled;
 const selection::Algorithm<GatherArguments> gather_throttled{
-    "throttled",          "nothing", [](const selection::Shape&) { return true; },
-    throttled_cost<true>, run,       {"k", throttle_candidate}};
+    "throttled",
+    "nothing",
+    {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
+    [](const selection::Shape&) { return true; },
+    throttled_cost<true>,
+    run,
+    {"k", throttle_candidate}};
 
 }  // namespace tutti

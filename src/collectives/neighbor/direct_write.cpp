@@ -11,7 +11,10 @@ namespace tutti {
 
 extern const selection::Algorithm<NeighborArguments> neighbor_direct_write;
 const selection::Algorithm<NeighborArguments> neighbor_direct_write{
-    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    "direct-write",
+    "nothing",
+    {"2; 1 if small", "n stored of n sent, 2n if small", "direct, with writes as in CMA-aware III"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       cost.hops += 0.25;

@@ -131,7 +131,10 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_cooperative;
 const selection::Algorithm<ReduceArguments> reduce_cooperative{
-    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    "cooperative",
+    "two ranks",
+    {"2", "n read; the other rank stores 3n/16 to 3n/4, n/2 or none", "XHC III.C; the meeting is ours"},
+    [](const selection::Shape& shape) { return shape.ranks == 2; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double staged = shape.reach == selection::Reach::staged ? bytes : 0.0;

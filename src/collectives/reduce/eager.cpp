@@ -26,7 +26,9 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_eager;
 const selection::Algorithm<ReduceArguments> reduce_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "n in, p n read by the root", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

@@ -48,6 +48,7 @@ extern const selection::Algorithm<ReduceArguments> reduce_share;
 const selection::Algorithm<ReduceArguments> reduce_share{
     "share",
     "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n read, n/p written", "XBRC as XHC V.C describes it"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

@@ -29,7 +29,10 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_smhc_flat;
 const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
-    "smhc-flat", "at most TUTTI_FLAT_MAX ranks",
+    "smhc-flat",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2, and back and forth for each piece", "n in, p n read by the root",
+     "SMHC as XHC V.C describes it, turned round"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

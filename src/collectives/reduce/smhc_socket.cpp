@@ -31,7 +31,11 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_smhc_socket;
 const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
-    "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    "smhc-socket",
+    "an operator that commutes",
+    {"4, and back and forth a level for each piece", "n in, n of each rank of a socket read by its leader",
+     "SMHC as XHC V.C describes it, turned round"},
+    [](const selection::Shape& shape) { return shape.commutative; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three

@@ -34,7 +34,10 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_xhc;
 const selection::Algorithm<ReduceArguments> reduce_xhc{
-    "xhc", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
+    "xhc",
+    "an operator that commutes",
+    {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
+    [](const selection::Shape& shape) { return shape.commutative; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double levels = shape.levels;

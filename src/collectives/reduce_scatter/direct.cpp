@@ -124,7 +124,9 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
-    "direct", "at most TUTTI_FLAT_MAX ranks",
+    "direct",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n read: the own range of every buffer; n/p written", "XBRC (XHC V.C), by owner"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

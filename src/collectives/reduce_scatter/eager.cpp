@@ -42,7 +42,9 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "n in, n read: the own range of every slot", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

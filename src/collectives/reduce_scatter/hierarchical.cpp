@@ -98,7 +98,10 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
-    "hierarchical", "nothing", [](const selection::Shape&) { return true; },
+    "hierarchical",
+    "nothing",
+    {"3", "n in its block of ranks, then n/p from each block", "ours; two levels as in XHC III.A"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double blocks = std::sqrt(static_cast<double>(shape.ranks));

@@ -57,7 +57,9 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_direct;
 const selection::Algorithm<ScanArguments> scan_direct{
-    "direct", "at most TUTTI_FLAT_MAX ranks",
+    "direct",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "r n read by rank r", "XHC III.C; that it scans is ours"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

@@ -35,7 +35,9 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_eager;
 const selection::Algorithm<ScanArguments> scan_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    "eager",
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    {"1", "n in, r n read by rank r", "XHC III.D"},
     [](const selection::Shape& shape) {
       return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

@@ -84,7 +84,11 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_hierarchical;
 const selection::Algorithm<ScanArguments> scan_hierarchical{
-    "hierarchical", "nothing", [](const selection::Shape&) { return true; },
+    "hierarchical",
+    "nothing",
+    {"3", "2n in its block of ranks, twice; its share of each earlier block's total",
+     "ours; two levels as in XHC III.A"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Blocks and their members, about equal in number.

@@ -125,7 +125,9 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_recursive_doubling;
 const selection::Algorithm<ScanArguments> scan_recursive_doubling{
-    "recursive-doubling", "at most 8192 ranks",
+    "recursive-doubling",
+    "at most 8192 ranks",
+    {"1 + log2 p", "n log2 p read", "Hillis and Steele, CACM 1986"},
     [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

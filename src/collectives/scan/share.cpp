@@ -48,7 +48,9 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_share;
 const selection::Algorithm<ScanArguments> scan_share{
-    "share", "at most TUTTI_FLAT_MAX ranks",
+    "share",
+    "at most TUTTI_FLAT_MAX ranks",
+    {"2", "n read, n written: all prefixes of the own share", "ours; the shares are XBRC's (XHC V.C)"},
     [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);

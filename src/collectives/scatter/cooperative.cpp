@@ -122,7 +122,10 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_cooperative;
 const selection::Algorithm<ScatterArguments> scatter_cooperative{
-    "cooperative", "equal blocks, at most TUTTI_FLAT_MAX ranks",
+    "cooperative",
+    "equal blocks, at most TUTTI_FLAT_MAX ranks",
+    {"2", "n, of which the root stores up to n/2p (in place n/2p to n/p), none, or all",
+     "CMA-aware IV.A.1; the root's part is ours"},
     [](const selection::Shape& shape) {
       return shape.regular && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
     },

@@ -109,7 +109,9 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_eager;
 const selection::Algorithm<ScatterArguments> scatter_eager{
-    "eager", "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+    "eager",
+    "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+    {"1", "(p-1) n in at the root, n out; up to 112 bytes travel with the flag", "XHC III.D"},
     [](const selection::Shape& shape) {
       const auto ranks = static_cast<std::size_t>(shape.ranks);
       return shape.regular && ranks <= shape.flat_max && shape.bytes <= shape.slot_bytes &&

@@ -100,7 +100,10 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
 const selection::Algorithm<ScatterArguments> scatter_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    "hierarchical",
+    "equal blocks",
+    {"1 a level, 2 if not in a slot", "n, leaders what is for all below them", "XHC III.A, CMA-aware VII.G"},
+    [](const selection::Shape& shape) { return shape.regular; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double all = bytes * shape.ranks;

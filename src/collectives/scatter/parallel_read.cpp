@@ -94,7 +94,10 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_parallel_read;
 const selection::Algorithm<ScatterArguments> scatter_parallel_read{
-    "parallel-read", "nothing", [](const selection::Shape&) { return true; },
+    "parallel-read",
+    "nothing",
+    {"2; 1 if small and irregular", "n, all at once", "CMA-aware IV.A.1"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -59,7 +59,10 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_sequential_write;
 const selection::Algorithm<ScatterArguments> scatter_sequential_write{
-    "sequential-write", "nothing", [](const selection::Shape&) { return true; },
+    "sequential-write",
+    "nothing",
+    {"2", "(p-1) n, all by the root", "CMA-aware IV.A.2"},
+    [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

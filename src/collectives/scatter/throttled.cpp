@@ -58,7 +58,12 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_throttled;
 const selection::Algorithm<ScatterArguments> scatter_throttled{
-    "throttled",           "nothing", [](const selection::Shape&) { return true; },
-    throttled_cost<false>, run,       {"k", throttle_candidate}};
+    "throttled",
+    "nothing",
+    {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
+    [](const selection::Shape&) { return true; },
+    throttled_cost<false>,
+    run,
+    {"k", throttle_candidate}};
 
 }  // namespace tutti
