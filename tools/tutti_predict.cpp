@@ -19,7 +19,7 @@
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
-#include "mpi/mechanisms.h"
+#include "mpi/start/mechanisms.h"
 #include "predict_sources.h"
 #include "selection/machine.h"
 #include "selection/table.h"
