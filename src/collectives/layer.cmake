@@ -18,5 +18,5 @@ foreach(kind Barrier Bcast Reduce Allreduce Scatter Gather Allgather Alltoall Ne
 endforeach()
 string(APPEND text "}  // namespace tutti\n")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp CONTENT "${text}" @ONLY)
-tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/common/blocks.h"]] <algorithm>)
+tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/common/buffers/blocks.h"]] <algorithm>)
 target_sources(tutti_collectives PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp)

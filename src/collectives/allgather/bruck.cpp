@@ -11,7 +11,7 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 namespace tutti {
 

@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
+#include "collectives/common/buffers/own_block.h"
 #include "collectives/common/neighbor_exchange.h"
-#include "collectives/common/own_block.h"
 #include "collectives/common/two_blocks.h"
 
 namespace tutti {

@@ -12,7 +12,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/letter.h"
+#include "collectives/common/buffers/letter.h"
 
 namespace tutti {
 

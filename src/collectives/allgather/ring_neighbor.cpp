@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "collectives/collectives.h"
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 namespace tutti {
 

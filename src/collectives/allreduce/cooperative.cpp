@@ -11,7 +11,7 @@
 // Requires: two ranks. Delivered this is share, kept it is direct; the choice is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 #include "collectives/common/store_ways.h"
 
 namespace tutti {

@@ -7,7 +7,7 @@
 // combine, instead of a root that hands the result down, is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/eager_reduce.h"
+#include "collectives/common/reducing/eager_reduce.h"
 
 namespace tutti {
 

@@ -10,7 +10,7 @@
 // that name too; that others read a share while it is being reduced, instead of after, is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 

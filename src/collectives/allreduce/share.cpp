@@ -7,7 +7,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. The idea of shares is XBRC's (as described in XHC, section V.C) and XHC's own
 // (section IV.B, step 2a); storing straight into all receive buffers takes the place of the broadcast.
 
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 #include "collectives/collectives.h"
 

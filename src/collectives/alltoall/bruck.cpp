@@ -12,7 +12,7 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 #include "reduction/copy.h"
 
 namespace tutti {

@@ -8,8 +8,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/buffers/own_block.h"
 #include "collectives/common/neighbor_exchange.h"
-#include "collectives/common/own_block.h"
 #include "collectives/common/two_blocks.h"
 
 namespace tutti {

@@ -11,7 +11,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/wish.h"

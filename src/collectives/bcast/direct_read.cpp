@@ -8,7 +8,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
 
 #include "collectives/collectives.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
 
 namespace tutti {
 

@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "collectives/collectives.h"
-#include "collectives/common/knomial.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
+#include "topology/knomial.h"
 
 namespace tutti {
 

@@ -11,8 +11,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
-#include "collectives/common/partition.h"
+#include "collectives/common/buffers/exposure.h"
+#include "topology/partition.h"
 
 namespace tutti {
 

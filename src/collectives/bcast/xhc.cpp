@@ -12,7 +12,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/eager.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
 
 namespace tutti {
 

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/ticks.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/letter.h"
+#include "collectives/common/buffers/own_block.h"
 #include "selection/model.h"
 
 namespace tutti {

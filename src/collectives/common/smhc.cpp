@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti::smhc {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "collectives/arguments.h"
-#include "collectives/common/tree_place.h"
+#include "collectives/common/trees/tree_place.h"
 
 namespace tutti::smhc {
 

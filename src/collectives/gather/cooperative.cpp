@@ -14,11 +14,11 @@
 // root's part is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/letter.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

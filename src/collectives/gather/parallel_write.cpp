@@ -9,9 +9,9 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/letter.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

@@ -7,9 +7,9 @@
 // Requires: nothing; every sender announces its size. CMA-aware, section IV.B.2.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/letter.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

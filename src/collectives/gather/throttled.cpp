@@ -9,9 +9,9 @@
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.3.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/rooted.h"
-#include "collectives/common/throttle.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/trees/rooted.h"
+#include "collectives/common/trees/throttle.h"
 
 namespace tutti {
 

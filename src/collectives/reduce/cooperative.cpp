@@ -16,7 +16,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 

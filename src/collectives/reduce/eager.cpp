@@ -6,7 +6,7 @@
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
 #include "collectives/collectives.h"
-#include "collectives/common/eager_reduce.h"
+#include "collectives/common/reducing/eager_reduce.h"
 
 namespace tutti {
 

@@ -7,7 +7,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC as XHC, section V.C, describes it, which is why it answers to
 // that name too.
 
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 #include "collectives/collectives.h"
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "collectives/collectives.h"
-#include "collectives/common/xhc_reduce.h"
+#include "collectives/common/reducing/xhc_reduce.h"
 
 namespace tutti {
 

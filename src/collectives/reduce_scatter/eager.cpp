@@ -8,7 +8,7 @@
 #include "collectives/common/eager.h"
 
 #include "collectives/collectives.h"
-#include "collectives/common/owned_range.h"
+#include "topology/owned_range.h"
 
 namespace tutti {
 

@@ -13,8 +13,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/owned_range.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
+#include "topology/owned_range.h"
 
 namespace tutti {
 

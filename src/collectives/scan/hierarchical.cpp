@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "collectives/collectives.h"
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 

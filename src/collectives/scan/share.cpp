@@ -8,7 +8,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. Ours; the shares are XBRC's (as described in XHC, section V.C).
 
 #include "collectives/collectives.h"
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 

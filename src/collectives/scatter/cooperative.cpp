@@ -13,10 +13,10 @@
 // part is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 #include "collectives/common/wish.h"
 
 namespace tutti {

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

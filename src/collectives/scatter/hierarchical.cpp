@@ -9,10 +9,10 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/branches.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/eager.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/branches.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

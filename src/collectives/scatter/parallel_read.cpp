@@ -8,9 +8,9 @@
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.1.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/letter.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

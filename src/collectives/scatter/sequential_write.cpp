@@ -6,8 +6,8 @@
 // Requires: nothing; every receiver announces the size of its buffer. CMA-aware, section IV.A.2.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "collectives/common/partition.h"
+#include "topology/partition.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 #include "reduction/copy.h"
 
 namespace tutti {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collectives/common/partition.h"
+#include "topology/partition.h"
 
 namespace tutti {
 

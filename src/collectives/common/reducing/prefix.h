@@ -1,7 +1,7 @@
 // Prefixes over the contributions of several ranks, one index range at a time: what Scan and Exscan share.
 #pragma once
 
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "collectives/arguments.h"
-#include "collectives/common/exposure.h"
-#include "collectives/common/partition.h"
+#include "collectives/common/buffers/exposure.h"
+#include "topology/partition.h"
 
 namespace tutti {
 

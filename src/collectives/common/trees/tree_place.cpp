@@ -1,4 +1,4 @@
-#include "collectives/common/tree_place.h"
+#include "collectives/common/trees/tree_place.h"
 
 namespace tutti {
 

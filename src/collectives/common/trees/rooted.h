@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "collectives/arguments.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/own_block.h"
 #include "engine/communicator.h"
 
 namespace tutti {

@@ -1,4 +1,4 @@
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 #include <algorithm>
 

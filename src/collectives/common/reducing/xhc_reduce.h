@@ -10,7 +10,7 @@
 #pragma once
 
 #include "collectives/arguments.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 #include "selection/algorithm.h"
 
 namespace tutti {

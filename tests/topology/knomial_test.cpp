@@ -1,4 +1,4 @@
-#include "collectives/common/knomial.h"
+#include "topology/knomial.h"
 
 #include <gtest/gtest.h>
 

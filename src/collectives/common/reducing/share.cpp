@@ -1,4 +1,4 @@
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 #include "base/copy.h"
 

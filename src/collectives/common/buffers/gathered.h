@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/arguments.h"
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 
 namespace tutti {
 

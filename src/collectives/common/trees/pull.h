@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/arguments.h"
-#include "collectives/common/tree_place.h"
+#include "collectives/common/trees/tree_place.h"
 
 namespace tutti {
 

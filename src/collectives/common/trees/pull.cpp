@@ -1,9 +1,9 @@
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
 
 #include <algorithm>
 
 #include "base/copy.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 

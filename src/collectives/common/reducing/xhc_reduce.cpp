@@ -1,4 +1,4 @@
-#include "collectives/common/xhc_reduce.h"
+#include "collectives/common/reducing/xhc_reduce.h"
 
 #include <algorithm>
 

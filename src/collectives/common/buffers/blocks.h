@@ -3,7 +3,7 @@
 #pragma once
 
 #include "collectives/arguments.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 

@@ -1,4 +1,4 @@
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 

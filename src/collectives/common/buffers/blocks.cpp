@@ -1,4 +1,4 @@
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 
 #include <algorithm>
 #include <cstring>

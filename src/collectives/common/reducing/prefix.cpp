@@ -1,4 +1,4 @@
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 #include <algorithm>
 
