@@ -70,13 +70,13 @@ def test_arrows_point_down():
         ("engine/node.cpp", "#  include <selection/model.h>", "selection/model.h"),
         ("preload/malloc.cpp", '#include "sync/flag.h"', "sync/flag.h"),
         ("memory/window.h", '#include "preload/shared.h"', "preload/shared.h"),
-        ("collectives/a/b.cpp", '#include "mpi/start/offer.h"', "mpi/start/offer.h"),
+        ("collectives/a/b.cpp", '#include "mpi/start/contribution.h"', "mpi/start/contribution.h"),
         ("collectives/a/b.cpp", "#include <mpi.h>", "mpi.h"),
         ("preload/find_mpi.cpp", '#include "mpi.h"', "mpi.h"),
     ],
 )
 def test_an_arrow_that_points_up_is_found(tmp_path, file, line, included):
-    headers = ["sync/flag.h", "engine/task.h", "selection/model.h", "preload/shared.h", "mpi/start/offer.h"]
+    headers = ["sync/flag.h", "engine/task.h", "selection/model.h", "preload/shared.h", "mpi/start/contribution.h"]
     files = {**dict.fromkeys(headers, ""), file: f"#pragma once\n{line}\n"}
     assert complaints(made(tmp_path, files)) == [f"{file} includes {included}"]
 

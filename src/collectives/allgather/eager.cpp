@@ -12,7 +12,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/buffers/letter.h"
+#include "collectives/common/buffers/packed_blocks.h"
 
 namespace tutti {
 

@@ -12,8 +12,8 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/letter.h"
 #include "collectives/common/buffers/own_block.h"
+#include "collectives/common/buffers/packed_blocks.h"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 
 #include "base/ticks.h"
 #include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/letter.h"
 #include "collectives/common/buffers/own_block.h"
+#include "collectives/common/buffers/packed_blocks.h"
 #include "selection/model.h"
 
 namespace tutti {

@@ -15,7 +15,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/letter.h"
+#include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/trees/rooted.h"

@@ -10,7 +10,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/letter.h"
+#include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/trees/rooted.h"
 
 namespace tutti {

@@ -5,7 +5,7 @@
 
 #include "engine/node.h"
 #include "mpi/start/arena_header.h"
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 #include "topology/machine.h"
 #include "topology/placement.h"
 

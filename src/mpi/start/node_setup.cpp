@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "mpi/start/agreed_settings.h"
+#include "mpi/start/contribution.h"
 #include "mpi/start/descriptors.h"
 #include "mpi/start/measured_model.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
-#include "mpi/start/offer.h"
 #include "mpi/start/peer_memory.h"
 #include "mpi/start/roll_call.h"
 #include "mpi/start/tables.h"

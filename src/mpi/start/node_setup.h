@@ -8,7 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "mpi/host.h"
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
 

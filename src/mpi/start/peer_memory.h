@@ -8,7 +8,7 @@
 #include "memory/arena.h"
 #include "memory/window.h"
 #include "mpi/start/descriptors.h"
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 #include "mpi/start/xpmem_setup.h"
 
 namespace tutti::mpi {

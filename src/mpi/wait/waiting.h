@@ -3,7 +3,7 @@
 
 #include "engine/node.h"
 #include "mpi/mpi_header.h"
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 
 namespace tutti::mpi {
 

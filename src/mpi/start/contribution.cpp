@@ -1,4 +1,4 @@
-#include "mpi/start/offer.h"
+#include "mpi/start/contribution.h"
 
 #include <cstring>
 

@@ -7,7 +7,7 @@
 
 #include "mpi/start/arena_header.h"
 #include "mpi/start/mechanisms.h"
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 #include "mpi/start/node_setup.h"
 #include "mpi/start/peer_memory.h"
 

@@ -1,5 +1,5 @@
 // Letters: every length around what fits into the post and the data area reaches its reader, who knows its index alone.
-#include "collectives/common/buffers/letter.h"
+#include "collectives/common/buffers/packed_blocks.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "mpi/start/neighbours.h"
+#include "mpi/start/node_ranks.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
