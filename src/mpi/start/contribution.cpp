@@ -14,72 +14,74 @@ namespace {
 /// Peers read and write this word to try cross-memory attach and xpmem.
 std::uint64_t magic = magic_value;
 
-void offer_arena(Job& job, int world_size, Offer& offer) {
+void add_arena(Job& job, int world_size, Contribution& contribution) {
   Node& node = job.node;
-  Card& card = offer.card;
-  node.arena = create_arena(offer.arena_reason);
+  Card& card = contribution.card;
+  node.arena = create_arena(contribution.arena_reason);
   if (!node.arena) return;
   if (!node.arena->allocate(header_bytes + memory::Requests::area_bytes(world_size))) {
-    offer.arena_reason = "there is no address space for it";
+    contribution.arena_reason = "there is no address space for it";
     node.arena.reset();
     return;
   }
-  offer.header = reinterpret_cast<ArenaHeader*>(node.arena->base());
-  offer.header->magic = magic_value + card.magic_address;
+  contribution.header = reinterpret_cast<ArenaHeader*>(node.arena->base());
+  contribution.header->magic = magic_value + card.magic_address;
   card.arena_descriptor = node.arena->descriptor();
   card.arena_bytes = node.arena->capacity();
   card.arena_address = reinterpret_cast<std::uintptr_t>(node.arena->base());
   card.world_offset = node.arena->allocate(shared_bytes(node.settings, world_size)).value_or(no_offset);
 }
 
-void offer_window(Offer& offer) {
-  offer.window_reason = "switched off";
-  if (!(offer.asked.allowed() & way_window)) return;
-  offer.window_reason = "no other rank is on this node";
+void add_window(Contribution& contribution) {
+  contribution.window_reason = "switched off";
+  if (!(contribution.asked.allowed() & mechanism_window)) return;
+  contribution.window_reason = "no other rank is on this node";
   if (memory::alone_on_node()) return;
-  offer.window_reason.clear();
-  memory::Window* const window = memory::start_process_window(memory::process_window_options(), offer.window_reason);
-  offer.probe = window ? window->allocate(64) : nullptr;
-  if (!offer.probe) return;
-  std::memcpy(offer.probe, &magic_value, sizeof magic_value);
-  offer.window = window;
-  offer.card.window_descriptor = window->descriptor();
-  offer.card.window_bytes = window->capacity();
-  offer.card.window_address = reinterpret_cast<std::uintptr_t>(window->base());
-  offer.card.window_probe = window->offset_of(offer.probe);
+  contribution.window_reason.clear();
+  memory::Window* const window =
+      memory::start_process_window(memory::process_window_options(), contribution.window_reason);
+  contribution.probe = window ? window->allocate(64) : nullptr;
+  if (!contribution.probe) return;
+  std::memcpy(contribution.probe, &magic_value, sizeof magic_value);
+  contribution.window = window;
+  contribution.card.window_descriptor = window->descriptor();
+  contribution.card.window_bytes = window->capacity();
+  contribution.card.window_address = reinterpret_cast<std::uintptr_t>(window->base());
+  contribution.card.window_probe = window->offset_of(contribution.probe);
 }
 
 }  // namespace
 
-Shares Offer::shares(const Job& job) const {
+OwnMemory Contribution::own_memory(const Job& job) const {
   return {window, job.xpmem, magic};
 }
 
-Offer make_offer(Job& job, int world_rank, int world_size, std::uint64_t variables) {
+Contribution make_contribution(Job& job, int world_rank, int world_size, std::uint64_t variables) {
   Node& node = job.node;
-  Offer offer;
-  Card& card = offer.card;
+  Contribution contribution;
+  Card& card = contribution.card;
   card = card_of_this_process();
   card.variables = variables;
-  if (!node.settings.enable) return offer;
+  if (!node.settings.enable) return contribution;
   magic = magic_value;
   card.magic_address = reinterpret_cast<std::uintptr_t>(&magic);
-  offer.asked = asked_ways(node.settings.mechanism, node.log);
-  offer_arena(job, world_size, offer);
-  offer_window(offer);
-  if (offer.asked.allowed() & way_xpmem) card.xpmem = offer_xpmem(node, job.xpmem, magic, offer.xpmem_reason);
+  contribution.asked = asked_mechanisms(node.settings.mechanism, node.log);
+  add_arena(job, world_size, contribution);
+  add_window(contribution);
+  if (contribution.asked.allowed() & mechanism_xpmem)
+    card.xpmem = offer_xpmem(node, job.xpmem, magic, contribution.xpmem_reason);
   if (world_rank == 0) {
-    offer.probes = probe_files(node.settings);
-    offer.tables = table_files(node.settings);
-    card.probe_files = static_cast<std::int32_t>(offer.probes.size());
-    card.table_files = static_cast<std::int32_t>(offer.tables.size());
+    contribution.probes = probe_files(node.settings);
+    contribution.tables = table_files(node.settings);
+    card.probe_files = static_cast<std::int32_t>(contribution.probes.size());
+    card.table_files = static_cast<std::int32_t>(contribution.tables.size());
   }
-  return offer;
+  return contribution;
 }
 
-void withdraw(Job& job, const Offer& offer) {
+void withdraw(Job& job, const Contribution& contribution) {
   withdraw_xpmem(job.node, job.xpmem);
-  if (offer.probe) offer.window->release(offer.probe);
+  if (contribution.probe) contribution.window->release(contribution.probe);
   job.node.arena.reset();
 }
 

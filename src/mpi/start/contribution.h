@@ -14,8 +14,8 @@
 namespace tutti::mpi {
 
 /// Made from the settings alone; what other ranks do has no part in it.
-struct Offer {
-  AskedWays asked;  ///< ways of reaching memory by TUTTI_MECHANISM
+struct Contribution {
+  AskedMechanisms asked;  ///< by TUTTI_MECHANISM
   memory::Window* window = nullptr;
   void* probe = nullptr;  ///< in the window, holds the magic value
   ArenaHeader* header = nullptr;
@@ -23,14 +23,14 @@ struct Offer {
   std::vector<std::string> probes, tables;                ///< files that rank 0 of the job has to read
   Card card;
 
-  Shares shares(const Job& job) const;
+  OwnMemory own_memory(const Job& job) const;
 };
 
 /// By job.node.settings, and for an MPI_COMM_WORLD of `world_size` ranks: the arena and what xpmem needs go into the
 /// job. Where the settings say that the library is off, only a card. variables: hash of those settings.
-Offer make_offer(Job& job, int world_rank, int world_size, std::uint64_t variables);
+Contribution make_contribution(Job& job, int world_rank, int world_size, std::uint64_t variables);
 
 /// Takes everything back; no rank may have mapped any of it.
-void withdraw(Job& job, const Offer& offer);
+void withdraw(Job& job, const Contribution& contribution);
 
 }  // namespace tutti::mpi

@@ -8,20 +8,21 @@ namespace tutti::mpi {
 
 namespace {
 
-struct NamedWay {
+struct NamedMechanism {
   const char* name;
-  unsigned way;
+  unsigned mechanism;
 };
-constexpr NamedWay names[] = {{"window", way_window}, {"xpmem", way_xpmem}, {"cma", way_cma}, {"staged", way_arena}};
+constexpr NamedMechanism names[] = {
+    {"window", mechanism_window}, {"xpmem", mechanism_xpmem}, {"cma", mechanism_cma}, {"staged", mechanism_arena}};
 
 }  // namespace
 
-unsigned AskedWays::allowed() const {
-  return ((listed ? listed : every_way) & ~forbidden) | way_arena;
+unsigned AskedMechanisms::allowed() const {
+  return ((listed ? listed : every_mechanism) & ~forbidden) | mechanism_arena;
 }
 
-AskedWays asked_ways(const std::string& text, const Log& log) {
-  AskedWays asked;
+AskedMechanisms asked_mechanisms(const std::string& text, const Log& log) {
+  AskedMechanisms asked;
   std::size_t at = 0;
   while (at < text.size()) {
     const auto end = std::min(text.find(',', at), text.size());
@@ -30,9 +31,9 @@ AskedWays asked_ways(const std::string& text, const Log& log) {
     const bool excluded = !word.empty() && word[0] == '^';
     if (excluded) word.erase(0, 1);
     const auto found =
-        std::find_if(std::begin(names), std::end(names), [&](const NamedWay& each) { return word == each.name; });
+        std::find_if(std::begin(names), std::end(names), [&](const NamedMechanism& each) { return word == each.name; });
     if (found != std::end(names)) {
-      (excluded ? asked.forbidden : asked.listed) |= found->way;
+      (excluded ? asked.forbidden : asked.listed) |= found->mechanism;
     } else if (word != "auto") {
       log.warn("TUTTI_MECHANISM: \"%s\" is not one of window, xpmem, cma, staged; it is ignored", word.c_str());
     }
@@ -40,10 +41,10 @@ AskedWays asked_ways(const std::string& text, const Log& log) {
   return asked;
 }
 
-std::vector<std::string> names_of_ways(unsigned ways) {
+std::vector<std::string> names_of_mechanisms(unsigned mechanisms) {
   std::vector<std::string> found;
-  for (const NamedWay& each : names)
-    if (ways & each.way) found.emplace_back(each.name);
+  for (const NamedMechanism& each : names)
+    if (mechanisms & each.mechanism) found.emplace_back(each.name);
   return found;
 }
 

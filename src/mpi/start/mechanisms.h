@@ -1,4 +1,4 @@
-// The ways of reaching a peer's memory, as sets, and their names in TUTTI_MECHANISM.
+// The mechanisms, by which a peer's memory is reached: as sets, and their names in TUTTI_MECHANISM.
 #pragma once
 
 #include <string>
@@ -8,24 +8,24 @@
 
 namespace tutti::mpi {
 
-/// Bits of a set of ways. The arena is what messages are staged in; nothing works without it.
-enum Way : unsigned { way_arena = 1, way_window = 2, way_cma = 4, way_xpmem = 8 };
+/// Bits of a set. The arena is what messages are staged in; nothing works without it.
+enum Mechanism : unsigned { mechanism_arena = 1, mechanism_window = 2, mechanism_cma = 4, mechanism_xpmem = 8 };
 
-/// What TUTTI_MECHANISM allows if it does not speak of single ways.
-constexpr unsigned every_way = ~0u;
+/// What TUTTI_MECHANISM allows if it does not speak of single ones.
+constexpr unsigned every_mechanism = ~0u;
 
 /// What TUTTI_MECHANISM says: "auto", a list of names, or names with ^.
-struct AskedWays {
+struct AskedMechanisms {
   unsigned listed = 0, forbidden = 0;
 
   unsigned allowed() const;
-  bool by_name(Way way) const { return (listed & ~forbidden & way) != 0; }
+  bool by_name(Mechanism mechanism) const { return (listed & ~forbidden & mechanism) != 0; }
 };
 
 /// Warns about other words.
-AskedWays asked_ways(const std::string& text, const Log& log);
+AskedMechanisms asked_mechanisms(const std::string& text, const Log& log);
 
 /// The names of those in the set.
-std::vector<std::string> names_of_ways(unsigned ways);
+std::vector<std::string> names_of_mechanisms(unsigned mechanisms);
 
 }  // namespace tutti::mpi

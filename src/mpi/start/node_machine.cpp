@@ -50,7 +50,7 @@ std::optional<topology::Machine> published_machine(const Node& node) {
   return topology::Machine::deserialise({header->machine, header->machine_bytes});
 }
 
-void set_up_placement(Node& node, const Neighbours& here) {
+void set_up_placement(Node& node, const NodeRanks& here) {
   const std::optional<topology::Machine> machine = published_machine(node);
   std::vector<topology::CpuSet> affinities;
   for (const Card& card : here.cards)

@@ -22,7 +22,7 @@ void publish_machine(const Node& node, ArenaHeader* header);
 std::optional<topology::Machine> published_machine(const Node& node);
 
 /// Where the ranks sit, and what the machine's caches hold: both go into the node.
-void set_up_placement(Node& node, const Neighbours& here);
+void set_up_placement(Node& node, const NodeRanks& here);
 
 /// Warnings about values that only the layers above the settings can judge; after set_up_placement().
 void check_hierarchy(const Node& node);

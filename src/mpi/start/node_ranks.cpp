@@ -68,8 +68,8 @@ Card card_of_this_process() {
   return card;
 }
 
-Neighbours neighbours_of(int world_rank, const std::vector<Card>& all) {
-  Neighbours here;
+NodeRanks node_ranks_of(int world_rank, const std::vector<Card>& all) {
+  NodeRanks here;
   const Card& mine = all[static_cast<std::size_t>(world_rank)];
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].host != mine.host || all[i].user != mine.user) continue;

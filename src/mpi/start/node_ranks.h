@@ -56,7 +56,7 @@ struct Entry {
 };
 
 /// The ranks of this node and what each said.
-struct Neighbours {
+struct NodeRanks {
   std::vector<int> world_ranks;
   std::vector<Card> cards;
   int self = 0;
@@ -66,7 +66,7 @@ struct Neighbours {
 Card card_of_this_process();
 
 /// all: the cards by rank in MPI_COMM_WORLD.
-Neighbours neighbours_of(int world_rank, const std::vector<Card>& all);
+NodeRanks node_ranks_of(int world_rank, const std::vector<Card>& all);
 
 /// Whether there is a node with more than one rank.
 bool any_share_a_node(const std::vector<Card>& all);

@@ -59,49 +59,50 @@ Settings settings_of_this_process() {
   return settings_from(own_variables(silent), silent);
 }
 
-/// What this rank offers, by settings that are the same on all ranks, and the cards of all.
+/// What this rank contributes, by settings that are the same on all ranks, and the cards of all.
 struct Exchange {
-  Offer offer;
+  Contribution contribution;
   std::vector<Card> all;  ///< by rank of MPI_COMM_WORLD
 };
 
 /// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread,
-/// and who has others makes its offer anew.
+/// and who has others makes its contribution anew.
 Exchange exchange_cards(Job& job, int world_rank, int world_size) {
   Node& node = job.node;
   Exchange result;
   result.all.resize(static_cast<std::size_t>(world_size));
-  const auto offer_by = [&](const std::string& variables) {
+  const auto contribute_by = [&](const std::string& variables) {
     node.settings = settings_from(variables, node.log);
     node.log.set_verbose(node.settings.verbose && world_rank == 0);
-    result.offer = make_offer(job, world_rank, world_size, hash_of(variables));
+    result.contribution = make_contribution(job, world_rank, world_size, hash_of(variables));
   };
   const auto tell_all = [&] {
-    const Card& own = result.offer.card;
+    const Card& own = result.contribution.card;
     host.Allgather(&own, sizeof own, MPI_BYTE, result.all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
   };
   const std::string variables = own_variables(node.log);
-  offer_by(variables);
+  contribute_by(variables);
   tell_all();
   const std::uint64_t wanted = result.all.front().variables;
   if (std::all_of(result.all.begin(), result.all.end(), [&](const Card& each) { return each.variables == wanted; }))
     return result;
   const std::string agreed = variables_of_first_rank(variables, world_rank);
-  if (result.offer.card.variables != wanted) {
-    withdraw(job, result.offer);
-    offer_by(agreed);
+  if (result.contribution.card.variables != wanted) {
+    withdraw(job, result.contribution);
+    contribute_by(agreed);
   }
   tell_all();
   return result;
 }
 
-/// That a way cannot be used: a warning if the user has asked for it by name.
-void say_if_missing(const Log& log, const AskedWays& asked, unsigned agreed, Way way, const std::string& reason) {
-  if (!(asked.allowed() & way) || (agreed & way)) return;
-  const std::string missing = "no " + names_of_ways(way).front() + ": " + reason;
-  if (!asked.by_name(way)) return log.note("%s", missing.c_str());
+/// That a mechanism cannot be used: a warning if the user has asked for it by name.
+void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agreed, Mechanism mechanism,
+                    const std::string& reason) {
+  if (!(asked.allowed() & mechanism) || (agreed & mechanism)) return;
+  const std::string missing = "no " + names_of_mechanisms(mechanism).front() + ": " + reason;
+  if (!asked.by_name(mechanism)) return log.note("%s", missing.c_str());
   std::string used;
-  for (const std::string& name : names_of_ways(agreed)) used += (used.empty() ? "" : ", ") + name;
+  for (const std::string& name : names_of_mechanisms(agreed)) used += (used.empty() ? "" : ", ") + name;
   log.warn("TUTTI_MECHANISM: %s; used instead: %s", missing.c_str(), used.c_str());
 }
 
@@ -117,60 +118,62 @@ void set_up_requests(Node& node) {
   }
 }
 
-/// Maps what the peers offer; empty, or why the host has to do everything.
-std::string share_memory(Job& job, const Neighbours& here, Offer& offer, DescriptorSocket& socket) {
+/// Maps what the peers contribute; empty, or why the host has to do everything.
+std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribution, DescriptorSocket& socket) {
   Node& node = job.node;
   node.rank = here.self;
   node.size = static_cast<int>(here.cards.size());
   node.peers.resize(here.cards.size());
   node.attachments.resize(here.cards.size());
-  if (here.self == 0 && offer.header) publish_machine(node, offer.header);
+  if (here.self == 0 && contribution.header) publish_machine(node, contribution.header);
   std::string cma_reason = "a peer cannot use it";
-  unsigned allowed = offer.asked.allowed();
+  unsigned allowed = contribution.asked.allowed();
   if (memory::watcher_of_allocations().by == memory::Watcher::emulator) {
     // It sees only what this process itself writes to the program's buffers.
-    allowed &= way_arena;
+    allowed &= mechanism_arena;
     cma_reason = "an emulator watches a rank's memory";
   }
-  const unsigned agreed = agree_on_ways(node, here, socket, offer.shares(job), allowed, cma_reason);
-  if (offer.probe) offer.window->release(offer.probe);
+  const unsigned agreed = agree_on_mechanisms(node, here, socket, contribution.own_memory(job), allowed, cma_reason);
+  if (contribution.probe) contribution.window->release(contribution.probe);
 
-  if ((agreed & (way_arena | way_xpmem)) != (way_arena | way_xpmem)) {
-    if (job.xpmem.segment >= 0) offer.xpmem_reason = "a peer cannot attach";
+  if ((agreed & (mechanism_arena | mechanism_xpmem)) != (mechanism_arena | mechanism_xpmem)) {
+    if (job.xpmem.segment >= 0) contribution.xpmem_reason = "a peer cannot attach";
     withdraw_xpmem(node, job.xpmem);
   }
   unmap_unused(node, agreed);
-  if (!(agreed & way_arena))
-    return "the ranks cannot share memory" + (offer.arena_reason.empty() ? "" : " (" + offer.arena_reason + ")");
+  if (!(agreed & mechanism_arena))
+    return "the ranks cannot share memory" +
+           (contribution.arena_reason.empty() ? "" : " (" + contribution.arena_reason + ")");
   job.mechanisms = agreed;
   node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
-  node.window_shared = (agreed & way_window) != 0;
-  node.cma = (agreed & way_cma) != 0;
+  node.window_shared = (agreed & mechanism_window) != 0;
+  node.cma = (agreed & mechanism_cma) != 0;
   for (memory::Peer& peer : node.peers) peer.copies = node.cma;
-  if (node.window_shared && offer.window) {
-    node.foreign = &offer.window->foreign();
-    node.window_base = offer.window->base();
-    node.window_extent = &offer.window->extent();
+  if (node.window_shared && contribution.window) {
+    node.foreign = &contribution.window->foreign();
+    node.window_base = contribution.window->base();
+    node.window_extent = &contribution.window->extent();
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
   set_up_requests(node);
-  say_if_missing(node.log, offer.asked, agreed, way_window,
-                 offer.window ? "a peer cannot map it" : offer.window_reason);
-  say_if_missing(node.log, offer.asked, agreed, way_xpmem, offer.xpmem_reason);
-  say_if_missing(node.log, offer.asked, agreed, way_cma, cma_reason);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_window,
+                 contribution.window ? "a peer cannot map it" : contribution.window_reason);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_xpmem, contribution.xpmem_reason);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_cma, cma_reason);
   return "";
 }
 
 /// What the choice of algorithms is made by: the user's words, measured parameters, a table.
-void gather_knowledge(Job& job, const std::vector<Card>& all, const Offer& offer) {
+void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
   const Node& node = job.node;
   const auto known = known_algorithms();
   job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
-  if (const int count = all.front().probe_files; count > 0) take_measured_model(job, offer.probes, count);
+  if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
   job.origin = table_origin(published_machine(node));
   const int count = all.front().table_files;
   if (count == 0) return;
-  AgreedTable agreed = agreed_table(offer.tables, count, node.settings.decision_table, job.origin, known, node.log);
+  AgreedTable agreed =
+      agreed_table(contribution.tables, count, node.settings.decision_table, job.origin, known, node.log);
   job.knowledge.table = std::move(agreed.table);
   job.table_source = std::move(agreed.source);
 }
@@ -213,7 +216,7 @@ std::unique_ptr<Job> start_job() {
       watch.emplace(seconds, node.log);
   }
   DescriptorSocket socket;
-  auto [offer, all] = exchange_cards(*job, world_rank, world_size);
+  auto [contribution, all] = exchange_cards(*job, world_rank, world_size);
   roll_call().close_all();
   watch.reset();
   if (!node.settings.enable) {
@@ -222,23 +225,23 @@ std::unique_ptr<Job> start_job() {
   }
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
-    withdraw(*job, offer);
+    withdraw(*job, contribution);
     return job;
   }
   if (!any_share_a_node(all)) {
     job->why_inactive = "no two ranks share a node";
-    withdraw(*job, offer);
+    withdraw(*job, contribution);
     return job;
   }
   if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.values_watched != 0; })) {
     job->why_inactive =
         "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
     node.log.note("%s; every collective stays with the host MPI", job->why_inactive.c_str());
-    withdraw(*job, offer);
+    withdraw(*job, contribution);
     return job;
   }
-  const Neighbours here = neighbours_of(world_rank, all);
-  job->why_inactive = share_memory(*job, here, offer, socket);
+  const NodeRanks here = node_ranks_of(world_rank, all);
+  job->why_inactive = share_memory(*job, here, contribution, socket);
   if (!job->why_inactive.empty()) {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     return job;
@@ -247,7 +250,7 @@ std::unique_ptr<Job> start_job() {
   job->host_turn = start_host_turn();
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
-  gather_knowledge(*job, all, offer);
+  gather_knowledge(*job, all, contribution);
   job->world = world_entries(all);
   job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
   job->active = true;
@@ -260,18 +263,18 @@ std::unique_ptr<Job> start_job() {
 }
 
 bool restrict_mechanisms(Job& job, const std::string& text) {
-  const unsigned allowed = asked_ways(text, job.node.log).allowed();
-  const bool any = allowed == every_way;
+  const unsigned allowed = asked_mechanisms(text, job.node.log).allowed();
+  const bool any = allowed == every_mechanism;
   const unsigned usable = allowed & job.mechanisms;
-  if (job.node.exposures && !(usable & way_xpmem)) return false;  // what is attached stays so: a run of its own
-  if (usable == way_arena && allowed != way_arena && !any) return false;
-  job.node.window_shared = (usable & way_window) != 0;
-  job.node.cma = (usable & way_cma) != 0;
+  if (job.node.exposures && !(usable & mechanism_xpmem)) return false;  // what is attached stays so: a run of its own
+  if (usable == mechanism_arena && allowed != mechanism_arena && !any) return false;
+  job.node.window_shared = (usable & mechanism_window) != 0;
+  job.node.cma = (usable & mechanism_cma) != 0;
   return true;
 }
 
 std::vector<std::string> names_of_mechanisms(const Job& job) {
-  return names_of_ways(job.mechanisms);
+  return names_of_mechanisms(job.mechanisms);
 }
 
 }  // namespace tutti::mpi

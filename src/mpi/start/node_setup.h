@@ -1,4 +1,4 @@
-// Start-up: which ranks share the node, their memory mapped, each way of reaching it tried, the outcome agreed.
+// Start-up: which ranks share the node, their memory mapped, each mechanism tried, the outcome agreed.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Job {
   MPI_Request host_turn = MPI_REQUEST_NULL;
   bool active = false;  ///< false: every call goes to the host
   std::string why_inactive;
-  unsigned mechanisms = 0;  ///< ways of reaching memory that work between all ranks
+  unsigned mechanisms = 0;  ///< that work between all ranks
 };
 
 /// Uses of the mechanisms that work only those that `text` allows, in the words of TUTTI_MECHANISM. False, with nothing

@@ -58,7 +58,7 @@ struct Opened {
 };
 
 /// Those of every peer of the node, from /proc. False if one that a peer has cannot be had.
-bool open_from_proc(const Neighbours& here, std::vector<Opened>& opened) {
+bool open_from_proc(const NodeRanks& here, std::vector<Opened>& opened) {
   bool all = true;
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
@@ -72,8 +72,8 @@ bool open_from_proc(const Neighbours& here, std::vector<Opened>& opened) {
 }
 
 /// Adds those that are missing, over the sockets. To be called by all ranks of the node.
-void receive_from_peers(const Node& node, const Neighbours& here, DescriptorSocket& socket,
-                        const memory::Window* window, std::vector<Opened>& opened) {
+void receive_from_peers(const Node& node, const NodeRanks& here, DescriptorSocket& socket, const memory::Window* window,
+                        std::vector<Opened>& opened) {
   if (!socket.usable() || !node.arena) return;
   std::vector<pid_t> others;
   for (std::size_t i = 0; i < here.cards.size(); ++i)
@@ -135,11 +135,12 @@ bool shows_window(const memory::Peer& peer, const Card& card) {
   return std::memcmp(peer.window + card.window_probe, &magic_value, sizeof magic_value) == 0;
 }
 
-/// Maps what was opened. The ways that work with every peer. Takes the descriptors.
-unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Opened>& opened, const Shares& own,
+/// Maps what was opened. The mechanisms that work with every peer. Takes the descriptors.
+unsigned map_and_probe(Node& node, const NodeRanks& here, const std::vector<Opened>& opened, const OwnMemory& own,
                        std::string& cma_reason) {
   const bool alone = here.cards.size() == 1;
-  unsigned ways = way_arena | way_cma | (own.window || alone ? way_window : 0u) | (node.exposures ? way_xpmem : 0u);
+  unsigned mechanisms = mechanism_arena | mechanism_cma | (own.window || alone ? mechanism_window : 0u) |
+                        (node.exposures ? mechanism_xpmem : 0u);
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     const Card& card = here.cards[i];
     const bool self = static_cast<int>(i) == here.self;
@@ -152,12 +153,14 @@ unsigned map_and_probe(Node& node, const Neighbours& here, const std::vector<Ope
       see_through_views(node, peer, card, opened[i]);
       peer.views = 2 * (here.cards.size() - 1);
     }
-    if (!shows_arena(node, peer, card)) ways &= ~way_arena;
-    if (!alone && !shows_window(peer, card)) ways &= ~way_window;
-    if ((ways & way_cma) && !self && !probe_cma(peer, card.magic_address, own.word, cma_reason)) ways &= ~way_cma;
-    if ((ways & way_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word)) ways &= ~way_xpmem;
+    if (!shows_arena(node, peer, card)) mechanisms &= ~mechanism_arena;
+    if (!alone && !shows_window(peer, card)) mechanisms &= ~mechanism_window;
+    if ((mechanisms & mechanism_cma) && !self && !probe_cma(peer, card.magic_address, own.word, cma_reason))
+      mechanisms &= ~mechanism_cma;
+    if ((mechanisms & mechanism_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word))
+      mechanisms &= ~mechanism_xpmem;
   }
-  return ways;
+  return mechanisms;
 }
 
 /// The bits that are set on all ranks of MPI_COMM_WORLD.
@@ -174,29 +177,30 @@ std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
   return arena ? std::move(arena) : memory::Arena::create(least_arena_bytes, reason);
 }
 
-unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
-                       unsigned allowed, std::string& cma_reason) {
-  constexpr unsigned has_all = 1u << 31;  // beside the ways: /proc was open
+unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket& socket, const OwnMemory& own,
+                             unsigned allowed, std::string& cma_reason) {
+  constexpr unsigned has_all = 1u << 31;  // beside the mechanisms: /proc was open
   std::vector<Opened> opened(here.cards.size());
-  unsigned ways = 0;
-  if (open_from_proc(here, opened)) ways = has_all | (map_and_probe(node, here, opened, own, cma_reason) & allowed);
-  const unsigned agreed = common(ways);
+  unsigned mechanisms = 0;
+  if (open_from_proc(here, opened))
+    mechanisms = has_all | (map_and_probe(node, here, opened, own, cma_reason) & allowed);
+  const unsigned agreed = common(mechanisms);
   if (agreed & has_all) return agreed & ~has_all;
   // Whether /proc is open to one rank says nothing about the others: all send if anybody needs it.
   receive_from_peers(node, here, socket, own.window, opened);
-  if (!(ways & has_all)) ways = map_and_probe(node, here, opened, own, cma_reason) & allowed;
-  return common(ways & ~has_all);
+  if (!(mechanisms & has_all)) mechanisms = map_and_probe(node, here, opened, own, cma_reason) & allowed;
+  return common(mechanisms & ~has_all);
 }
 
-void unmap_unused(Node& node, unsigned ways) {
+void unmap_unused(Node& node, unsigned mechanisms) {
   std::vector<const memory::View*> used;
   for (memory::Peer& peer : node.peers) {
     if (!peer.arena_view && !peer.window_view) continue;
-    if (!(ways & way_window)) {
+    if (!(mechanisms & mechanism_window)) {
       peer.window = nullptr;
       peer.window_view = nullptr;
     }
-    if (!(ways & way_arena)) {
+    if (!(mechanisms & mechanism_arena)) {
       peer.arena = nullptr;
       peer.arena_view = nullptr;
     }

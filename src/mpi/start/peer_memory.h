@@ -1,4 +1,4 @@
-// What the ranks of a node map of each other, and which ways of reaching memory work between them.
+// What the ranks of a node map of each other, and which mechanisms work between them.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace tutti::mpi {
 std::unique_ptr<memory::Arena> create_arena(std::string& reason);
 
 /// What this rank shares.
-struct Shares {
+struct OwnMemory {
   const memory::Window* window = nullptr;  ///< null if there is none
   const XpmemShare& xpmem;
   const std::uint64_t& word;  ///< the magic value, which peers read and write to try cross-memory attach and xpmem
 };
 
-/// Maps what peers share, and tries every way of reaching it by a real transfer. Returns those of `allowed` that work
+/// Maps what peers share, and tries every mechanism by a real transfer. Returns those of `allowed` that work
 /// between all ranks, the same on all. Collective over MPI_COMM_WORLD.
 /// cma_reason: why this rank cannot use cross-memory attach, unchanged if it can.
-unsigned agree_on_ways(Node& node, const Neighbours& here, DescriptorSocket& socket, const Shares& own,
-                       unsigned allowed, std::string& cma_reason);
+unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket& socket, const OwnMemory& own,
+                             unsigned allowed, std::string& cma_reason);
 
 /// Of what was mapped of the peers, the program gets back the address space of what is not used.
-void unmap_unused(Node& node, unsigned ways);
+void unmap_unused(Node& node, unsigned mechanisms);
 
 }  // namespace tutti::mpi

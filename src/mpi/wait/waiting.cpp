@@ -45,7 +45,7 @@ void end_host_turn(MPI_Request& host_turn) {
   host.Wait(&host_turn, MPI_STATUS_IGNORE);
 }
 
-void set_up_waiting(Node& node, const Neighbours& here, MPI_Request host_turn) {
+void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
   sync::WaitOptions options;
   using Mode = sync::WaitOptions::Mode;
   const std::string& wait = node.settings.wait;

@@ -13,6 +13,6 @@ void end_host_turn(MPI_Request& host_turn);
 
 /// Makes node.waiter, which gives the host its turn, reports long waits (TUTTI_TIMEOUT) and ends the job when a peer
 /// has died; begins to watch for that. The peers' arenas are mapped. The node lives until the process ends.
-void set_up_waiting(Node& node, const Neighbours& here, MPI_Request host_turn);
+void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn);
 
 }  // namespace tutti::mpi
