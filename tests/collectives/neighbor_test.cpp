@@ -329,8 +329,8 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
   }
 }
 
-TEST(NeighborLetters, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
-  // Both a letter, where ranks share cores, and long enough to be stored.
+TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
+  // Both packed, where ranks share cores, and long enough to be stored.
   constexpr std::size_t bytes = selection::streamed_to_peers_min;
   Edges edges(3);
   edges.destinations[0] = {1, 2};
@@ -351,7 +351,7 @@ TEST(NeighborLetters, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
     arguments.send = Blocks::regular(send.data(), bytes);
     arguments.send.stride = 0;
     arguments.receive = Blocks::regular(receive.data(), bytes);
-    // Rank 0 asks it first; rank 2 has its letter by then.
+    // Rank 0 asks it first; rank 2 has its block by then.
     if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     ASSERT_TRUE(collectives.neighbor(arguments));
     if (rank != 0) {

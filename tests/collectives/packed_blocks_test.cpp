@@ -1,4 +1,5 @@
-// Letters: every length around what fits into the post and the data area reaches its reader, who knows its index alone.
+// Packed blocks: every length around what fits into the post and the data area reaches its reader, who knows its index
+// alone.
 #include "collectives/common/buffers/packed_blocks.h"
 
 #include <algorithm>
@@ -12,11 +13,11 @@
 namespace tutti::test {
 namespace {
 
-using Form = Letters::Form;
-using Place = Letters::Place;
-using Sizes = Letters::Sizes;
+using Form = PackedBlocks::Form;
+using Place = PackedBlocks::Place;
+using Sizes = PackedBlocks::Sizes;
 
-TEST(LetterForm, IsTheSameAfterItHasTravelledInTheFlag) {
+TEST(PackedForm, IsTheSameAfterItHasTravelledInTheFlag) {
   for (const Place place : {Place::none, Place::post, Place::area, Place::delivered})
     for (const Sizes sizes : {Sizes::told, Sizes::even, Sizes::same})
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{112}, Form::bytes_max}) {
@@ -28,14 +29,14 @@ TEST(LetterForm, IsTheSameAfterItHasTravelledInTheFlag) {
       }
 }
 
-/// Lengths of `count` letters, the last one `longest`; uneven: the others are shorter, some of them nothing.
+/// Lengths of `count` blocks, the last one `longest`; uneven: the others are shorter, some of them nothing.
 std::vector<std::size_t> lengths_of(std::size_t count, std::size_t longest, bool uneven) {
   std::vector<std::size_t> lengths(count, longest);
   for (std::size_t i = 0; uneven && i + 1 < count; ++i) lengths[i] = i % 3 == 0 ? 0 : longest - longest / (i + 1);
   return lengths;
 }
 
-/// Whether letters may take as much of the post or area as they say, and are in the post whenever they fit there.
+/// Whether packed blocks may take as much of the post or area as they say, and are in the post whenever they fit there.
 void check_form(const Form& form, std::size_t count, const std::vector<std::size_t>& lengths, std::size_t area_bytes) {
   const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
   const bool even = *std::min_element(lengths.begin(), lengths.end()) == longest;
@@ -44,32 +45,32 @@ void check_form(const Form& form, std::size_t count, const std::vector<std::size
   EXPECT_LE(count * form.distance(), form.place == Place::post ? Post::inline_bytes : area_bytes);
 }
 
-/// One operation: rank 0 sends, the others open every letter, with as much room as it needs, less, and more.
+/// One operation: rank 0 sends, the others open every block, with as much room as it needs, less, and more.
 void send_and_open(Communicator& communicator, const std::vector<std::size_t>& lengths, int call) {
   const std::size_t count = lengths.size();
   BlockBuffer sent(lengths, 3);
-  Letters::Lengths of;
+  PackedBlocks::Lengths of;
   for (std::size_t i = 0; i < count; ++i) {
     fill_block(sent.block(i), lengths[i], 0, static_cast<int>(i), call);
     of.add(i, lengths[i], sent.block(i));
   }
-  Letters letters(communicator);
-  const Form form = letters.form_for(of);
+  PackedBlocks packed(communicator);
+  const Form form = packed.form_for(of);
   check_form(form, count, lengths, communicator.slot_bytes());
   if (form.place == Place::none) return;
-  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
+  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
   if (communicator.rank() == 0) {
-    for (std::size_t i = 0; i < count; ++i) letters.write(sequence, form, i, sent.block(i), lengths[i]);
-    letters.send(sequence, form, count);
+    for (std::size_t i = 0; i < count; ++i) packed.write(sequence, form, i, sent.block(i), lengths[i]);
+    packed.send(sequence, form, count);
     sent.bytes.assign(sent.bytes.size(), std::byte{0xee});
   } else {
-    wait_for_post(communicator, sequence, 0, "Letters");
+    wait_for_post(communicator, sequence, 0, "Packed blocks");
     for (std::size_t i = 0; i < count; ++i)
       for (const std::size_t room : {lengths[i], lengths[i] / 2, lengths[i] + 5}) {
         std::vector<std::byte> got(lengths[i] + 6, guard), expected = got;
         std::copy_n(sent.block(i), std::min(room, lengths[i]), expected.begin());
-        ASSERT_TRUE(letters.open(sequence, 0, i, got.data(), room));
-        ASSERT_EQ(got, expected) << count << " letters, " << i << " of " << lengths[i] << " bytes, room " << room;
+        ASSERT_TRUE(packed.open(sequence, 0, i, got.data(), room));
+        ASSERT_EQ(got, expected) << count << " blocks, " << i << " of " << lengths[i] << " bytes, room " << room;
         ASSERT_EQ(communicator.truncated, room < lengths[i]);
         communicator.truncated = false;
       }
@@ -77,9 +78,9 @@ void send_and_open(Communicator& communicator, const std::vector<std::size_t>& l
   communicator.complete(sequence);
 }
 
-class LetterReach : public testing::TestWithParam<Reach> {};
+class PackedReach : public testing::TestWithParam<Reach> {};
 
-TEST_P(LetterReach, EveryLengthArrivesAndWhatDoesNotFitIsNoted) {
+TEST_P(PackedReach, EveryLengthArrivesAndWhatDoesNotFitIsNoted) {
   World world;
   world.ranks = 3;
   world.reach = GetParam();
@@ -99,7 +100,7 @@ TEST_P(LetterReach, EveryLengthArrivesAndWhatDoesNotFitIsNoted) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Reaches, LetterReach, testing::Values(Reach::direct, Reach::staged),
+INSTANTIATE_TEST_SUITE_P(Reaches, PackedReach, testing::Values(Reach::direct, Reach::staged),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 /// Rank 0 sends to rank 1, which does not even come before rank 0 has left all calls that the ring has room for.
@@ -117,7 +118,7 @@ void expect_nobody_waits(const std::string& algorithm, const Call& call) {
   }
 }
 
-TEST(LetterSenders, DoNotWaitForTheirNeighbors) {
+TEST(PackedSenders, DoNotWaitForTheirNeighbors) {
   expect_nobody_waits("neighborv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
     const int other = 1 - rank;
     const std::size_t sizes[] = {bytes, bytes / 2};
@@ -136,7 +137,7 @@ TEST(LetterSenders, DoNotWaitForTheirNeighbors) {
   });
 }
 
-TEST(LetterSenders, OfAlltoallvDoNotWaitForTheirReaders) {
+TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
   const auto call = [](int rank, Collectives& collectives, std::size_t bytes) {
     const std::size_t out[] = {0, rank == 0 ? bytes : 0}, in[] = {rank == 1 ? bytes : 0, 0};
     const std::ptrdiff_t offsets[] = {0, 0};

@@ -2,7 +2,7 @@
 //
 // Phase 1: every rank copies its block into its slot (the smallest into the flag's own line). Phase 2: everybody copies
 // the blocks of all others out, beginning with the next rank's. No acknowledgement: the ring of slots lets a rank go
-// on. Blocks of Allgatherv travel as letters, which say how long they are: a reader may have less room.
+// on. Blocks of Allgatherv travel packed, which says how long they are: a reader may have less room.
 // Cost: one flag hop, n bytes copied in, (p - 1) n out; each rank's lines are read by p - 1.
 // Requires: blocks of at most TUTTI_EAGER_MAX bytes, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
@@ -65,17 +65,17 @@ void run_varying(Communicator& communicator, const AllgatherArguments& arguments
   std::byte* const own = receive.at(self);
   const std::byte* const source = arguments.send ? arguments.send : own;
   const std::size_t bytes = std::min(arguments.bytes, receive.size(self));
-  Letters letters(communicator);
-  const Letters::Form form{bytes <= Post::inline_bytes ? Letters::Place::post : Letters::Place::area,
-                           Letters::Sizes::same, bytes};
-  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
-  letters.write(sequence, form, 0, source, bytes);
-  letters.send(sequence, form, 1);
+  PackedBlocks packed(communicator);
+  const PackedBlocks::Form form{bytes <= Post::inline_bytes ? PackedBlocks::Place::post : PackedBlocks::Place::area,
+                                PackedBlocks::Sizes::same, bytes};
+  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
+  packed.write(sequence, form, 0, source, bytes);
+  packed.send(sequence, form, 1);
   if (source != own) reduction::copy(own, source, bytes);
   for_each_other(communicator, sequence, receive, [&](int rank) {
     const auto i = static_cast<std::size_t>(rank);
     wait_for_post(communicator, sequence, rank, "Allgather");
-    letters.open(sequence, rank, 0, receive.at(i), receive.size(i));
+    packed.open(sequence, rank, 0, receive.at(i), receive.size(i));
   });
 }
 

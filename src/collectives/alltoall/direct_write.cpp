@@ -70,7 +70,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not sent as letters here as in `direct`: not to be preferred to that.
+      // Of irregular blocks many are small, and not packed here as in `direct`: not to be preferred to that.
       const double stored = shape.regular ? others * bytes : 0;
       return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
                              .rounds = 4,

@@ -63,7 +63,7 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not sent as letters here as by `parallel-read`: not to be preferred.
+      // Of irregular blocks many are small, and not packed here as by `parallel-read`: not to be preferred.
       const double stored = shape.regular ? bytes * others : 0;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // It waits for everybody's post, and everybody for it: no rank does both in one turn.

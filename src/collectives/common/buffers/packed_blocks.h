@@ -1,8 +1,8 @@
-// Small blocks whose sizes their readers need not know beforehand: each travels as a letter, through its sender's post
-// or, if longer, its data area. The ring frees the sender at once. For irregular collectives and neighbourhoods.
+// Small blocks whose sizes their readers need not know beforehand: each travels packed, through its sender's post or,
+// if longer, its data area. The ring frees the sender at once. For irregular collectives and neighbourhoods.
 //
-// Where a letter lies follows from the flag of the post and from which of them it is. A reader that knows no more than
-// that (how many its sender has written, and how long the others are, it does not) needs nothing else: a size or a
+// Where a packed block lies follows from the flag of the post and from which of them it is. A reader that knows no more
+// than that (how many its sender has written, and how long the others are, it does not) needs nothing else: a size or a
 // distance that had to be looked up first would cost one more transfer of a cache line.
 #pragma once
 
@@ -26,8 +26,8 @@ inline void wait_for_post(Communicator& communicator, std::uint64_t sequence, in
   communicator.check(rank, sequence);
 }
 
-/// What a rank sends in one operation: letters, counted from 0, all of them in the post or all in the data area.
-class Letters {
+/// What a rank sends in one operation: packed blocks, counted from 0, all of them in the post or all in the data area.
+class PackedBlocks {
  public:
   /// Where they are. none: the post says where the blocks are (blocks.h). delivered: the sender has put its bytes where
   /// they belong; how many there were is in the post, as the size of a block.
@@ -41,7 +41,7 @@ class Letters {
   struct Form {
     Place place = Place::none;
     Sizes sizes = Sizes::told;
-    std::size_t bytes = 0;  ///< of each letter, its size included if told; then that of the longest
+    std::size_t bytes = 0;  ///< of each block, its size included if told; then that of the longest
 
     static constexpr int bytes_shift = 4;
     static constexpr std::size_t bytes_max = sync::progress_max >> bytes_shift;
@@ -52,14 +52,14 @@ class Letters {
     static constexpr Form of(std::uint64_t progress) {
       return {static_cast<Place>(progress & 3), static_cast<Sizes>(progress >> 2 & 3), progress >> bytes_shift};
     }
-    /// From one letter to the next.
+    /// From one block to the next.
     constexpr std::size_t distance() const {
       if (sizes == Sizes::same) return 0;
       return place == Place::area ? (bytes + 15) & ~std::size_t{15} : bytes;
     }
   };
 
-  /// What has to be known of the letters of a sender before their form is chosen.
+  /// What has to be known of the blocks of a sender before their form is chosen.
   struct Lengths {
     std::size_t count = 0;  ///< one more than the highest index
     std::size_t longest = 0;
@@ -76,14 +76,14 @@ class Letters {
     bool even() const { return shortest >= longest; }
   };
 
-  explicit Letters(Communicator& communicator) : communicator_(communicator) {}
+  explicit PackedBlocks(Communicator& communicator) : communicator_(communicator) {}
 
-  /// The letter of `rank` among those of a sender that has one for every other rank.
+  /// The block of `rank` among those of a sender that has one for every other rank.
   static std::size_t index_of(int rank, int sender) {
     return static_cast<std::size_t>(rank < sender ? rank : rank - 1);
   }
 
-  /// Place::none if they should not be letters.
+  /// Place::none if they should not be packed.
   Form form_for(const Lengths& of) const {
     const bool even = of.even();
     const Sizes sizes = even ? Sizes::even : Sizes::told;
@@ -103,18 +103,18 @@ class Letters {
            !memory::always_mapped(node.reach(of.source, of.longest));
   }
 
-  /// How many operations may be in flight where this rank uses its data area for nothing but letters
+  /// How many operations may be in flight where this rank uses its data area for nothing but packed blocks
   /// (Communicator::begin).
   static std::uint64_t in_flight(const Form& form) { return form.place == Place::post ? ring_slots : data_areas; }
 
-  /// Writes letter `i`, for send().
+  /// Writes block `i`, for send().
   void write(std::uint64_t sequence, const Form& form, std::size_t i, const std::byte* source, std::size_t bytes) {
-    std::byte* letter = place(communicator_.rank(), sequence, form.place) + i * form.distance();
+    std::byte* packed = place(communicator_.rank(), sequence, form.place) + i * form.distance();
     if (form.sizes == Sizes::told)
-      letter = form.place == Place::post ? tell<PostSize>(letter, bytes) : tell<AreaSize>(letter, bytes);
-    reduction::copy(letter, source, bytes);
+      packed = form.place == Place::post ? tell<PostSize>(packed, bytes) : tell<AreaSize>(packed, bytes);
+    reduction::copy(packed, source, bytes);
   }
-  /// All letters are written, `count` of them.
+  /// All blocks are written, `count` of them.
   void send(std::uint64_t sequence, const Form& form, std::size_t count) {
     communicator_.slot(communicator_.rank(), sequence).post.flag.set(sync::stamp(sequence, form.progress()));
     communicator_.published();
@@ -122,7 +122,7 @@ class Letters {
       communicator_.expect_data(sequence, form.sizes == Sizes::same ? form.bytes : count * form.distance());
   }
 
-  /// A whole operation: one letter, or false and nothing has begun.
+  /// A whole operation: one block, or false and nothing has begun.
   bool send_alone(const std::byte* source, std::size_t bytes) {
     const Form form = form_for({1, bytes, bytes, source});
     if (form.place == Place::none) return false;
@@ -133,18 +133,18 @@ class Letters {
     return true;
   }
 
-  /// Copies letter `i` of `rank`, at most `room` bytes, after its post was seen. False if the post has no letters.
+  /// Copies block `i` of `rank`, at most `room` bytes, after its post was seen. False if the post has no packed blocks.
   bool open(std::uint64_t sequence, int rank, std::size_t i, std::byte* destination, std::size_t room) {
     const Form form = Form::of(communicator_.slot(rank, sequence).post.flag.get() & sync::progress_max);
     if (form.place == Place::none || form.place == Place::delivered) return false;
-    const std::byte* letter = place(rank, sequence, form.place) + i * form.distance();
+    const std::byte* packed = place(rank, sequence, form.place) + i * form.distance();
     std::size_t size = form.bytes;
     if (form.sizes == Sizes::told)
-      letter = form.place == Place::post ? told<PostSize>(letter, size) : told<AreaSize>(letter, size);
+      packed = form.place == Place::post ? told<PostSize>(packed, size) : told<AreaSize>(packed, size);
     if (size == room) [[likely]]  // a branch: the processor copies before it knows the size
-      reduction::copy(destination, letter, room);
+      reduction::copy(destination, packed, room);
     else
-      reduction::copy(destination, letter, fitting(communicator_, size, room));
+      reduction::copy(destination, packed, fitting(communicator_, size, room));
     return true;
   }
 
@@ -161,19 +161,19 @@ class Letters {
     return place == Place::post ? communicator_.slot(rank, sequence).post.payload
                                 : communicator_.slot_data(rank, sequence);
   }
-  /// Writes and reads the size that a letter begins with; what follows it.
+  /// Writes and reads the size that a packed block begins with; what follows it.
   template <class Size>
-  static std::byte* tell(std::byte* letter, std::size_t bytes) {
+  static std::byte* tell(std::byte* packed, std::size_t bytes) {
     const auto size = static_cast<Size>(bytes);
-    std::memcpy(letter, &size, sizeof size);
-    return letter + sizeof size;
+    std::memcpy(packed, &size, sizeof size);
+    return packed + sizeof size;
   }
   template <class Size>
-  static const std::byte* told(const std::byte* letter, std::size_t& bytes) {
+  static const std::byte* told(const std::byte* packed, std::size_t& bytes) {
     Size size = 0;
-    std::memcpy(&size, letter, sizeof size);
+    std::memcpy(&size, packed, sizeof size);
     bytes = size;
-    return letter + sizeof size;
+    return packed + sizeof size;
   }
 
   Communicator& communicator_;
