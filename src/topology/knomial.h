@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace tutti {
+namespace tutti::topology {
 
 class Knomial {
  public:
@@ -57,4 +57,4 @@ class Knomial {
   std::int64_t base_;
 };
 
-}  // namespace tutti
+}  // namespace tutti::topology

@@ -5,7 +5,7 @@
 
 #include "topology/partition.h"
 
-namespace tutti {
+namespace tutti::topology {
 
 /// The elements that `rank` gets: counts[rank] of them, behind those of the ranks before it.
 inline Range owned_range(const std::size_t* counts, int rank) {
@@ -19,4 +19,4 @@ constexpr Range overlap(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-}  // namespace tutti
+}  // namespace tutti::topology

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace tutti {
+namespace tutti::topology {
 
 struct Range {
   std::size_t begin = 0, end = 0;
@@ -33,4 +33,4 @@ constexpr Range elements_in_bytes(std::size_t begin, std::size_t end, std::size_
   return {(begin + element_bytes - 1) / element_bytes, (end + element_bytes - 1) / element_bytes};
 }
 
-}  // namespace tutti
+}  // namespace tutti::topology

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-namespace tutti {
+namespace tutti::topology {
 namespace {
 
 class KnomialTree : public testing::TestWithParam<int> {};
@@ -63,4 +63,4 @@ TEST(Knomial, IsTheBinomialTreeWithOneReaderAndFlatWithAll) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::topology

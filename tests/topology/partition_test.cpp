@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tutti {
+namespace tutti::topology {
 namespace {
 
 TEST(Partition, SharesAreDisjointAndCoverTheWhole) {
@@ -42,4 +42,4 @@ TEST(Partition, ALineHoldsWholeElementsOrWorkIsDividedByElement) {
 }
 
 }  // namespace
-}  // namespace tutti
+}  // namespace tutti::topology

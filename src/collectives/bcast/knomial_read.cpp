@@ -21,7 +21,7 @@ namespace {
 void run(Communicator& communicator, const BcastArguments& arguments) {
   Operation operation(communicator, "Bcast");
   const int ranks = communicator.size();
-  const Knomial tree(ranks, arguments.parameter);
+  const topology::Knomial tree(ranks, arguments.parameter);
   // The tree counts from the root.
   const int self = (communicator.rank() - arguments.root + ranks) % ranks;
   const auto rank_of = [&](int position) { return position < 0 ? -1 : (position + arguments.root) % ranks; };
@@ -50,7 +50,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
     [](const selection::Shape&) { return true; },
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const double depth = Knomial(shape.ranks, shape.parameter).depth();
+      const double depth = topology::Knomial(shape.ranks, shape.parameter).depth();
       return selection::Cost{.hops = (2.0 + 0.2 * shape.parameter) * depth,
                              // Down level by level; a rank waits only for its own children to have read.
                              .rounds = depth + 1,

@@ -71,7 +71,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const auto elements_of = [element](std::size_t bytes) { return (bytes + element - 1) / element; };
   const std::size_t count = std::min(buffers.count, elements_of(theirs));
   const auto reduce = [&](std::size_t begin, std::size_t end) {
-    const Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
+    const topology::Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
     reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, store);
   };
   // By the root's bytes on both ranks.

@@ -19,7 +19,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
   const std::size_t bytes = arguments.bytes();
   const std::uint64_t sequence = eager::begin(communicator, bytes);
   eager::send(communicator, sequence, arguments.send, bytes);
-  const Range mine = owned_range(arguments.counts, communicator.rank());
+  const topology::Range mine = topology::owned_range(arguments.counts, communicator.rank());
   if (!mine.empty()) {
     // In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
     const int self = communicator.rank();

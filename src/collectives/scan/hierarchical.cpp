@@ -52,8 +52,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     sources[rank - first] = {rank, posted_source(operation, rank, buffers.source)};
     destinations[rank - first] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self - first), members,
-                               elements_in_line(combiner.element_bytes));
+  const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self - first),
+                                                   members, topology::elements_in_line(combiner.element_bytes));
   prefix_range(communicator, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
                memory::Store::cached);
   operation.publish(operation.own().reduced.flag[0]);

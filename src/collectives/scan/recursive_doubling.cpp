@@ -58,7 +58,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
   const std::size_t element = arguments.combiner->element_bytes;
   const std::size_t length = std::max<std::size_t>(1, communicator.chunk_bytes(0) / element);
   for (std::size_t at = 0; at < arguments.count; at += length) {
-    const Range chunk{at, std::min(at + length, arguments.count)};
+    const topology::Range chunk{at, std::min(at + length, arguments.count)};
     RemoteBuffer operands[2];
     operands[1] = {self, own_memory(arguments.send)};
     if (place != self) {

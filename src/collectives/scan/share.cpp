@@ -30,8 +30,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   for (int rank = 0; rank < communicator.size(); ++rank)
     destinations[rank] = {rank, posted_destination(operation, rank, buffers.destination)};
 
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
-                               elements_in_line(arguments.combiner->element_bytes));
+  const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
+                                                   topology::elements_in_line(arguments.combiner->element_bytes));
   prefix_range(communicator, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
                arguments.store);
   operation.publish(operation.own().done.flag[0]);

@@ -8,7 +8,7 @@ namespace {
 
 /// Elements of a block: a multiple of what fills a cache line.
 std::size_t block_elements(Communicator& communicator, std::size_t element) {
-  const std::size_t line = elements_in_line(element);
+  const std::size_t line = topology::elements_in_line(element);
   const std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
   return (block + line - 1) / line * line;
 }
@@ -46,8 +46,8 @@ bool same_memory(const RemoteBuffer& a, const RemoteBuffer& b) {
 
 }  // namespace
 
-void prefix_range(Communicator& communicator, const Combiner& combiner, Range range, const PrefixBuffers& buffers,
-                  memory::Store store) {
+void prefix_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const PrefixBuffers& buffers, memory::Store store) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
   // A copied source, and two results in turn: the next one is made while the last one is still needed.
@@ -82,9 +82,9 @@ void prefix_range(Communicator& communicator, const Combiner& combiner, Range ra
   }
 }
 
-void carry_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* carries,
-                 std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                 bool first_is_empty) {
+void carry_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                 const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
+                 std::size_t destination_count, bool first_is_empty) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
   std::byte* const carry = communicator.scratch((2 + carry_count) * block * element);

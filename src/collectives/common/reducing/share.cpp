@@ -37,11 +37,11 @@ void collect_result(const ReductionBuffers& buffers) {
     copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
-void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                  memory::Store store) {
+void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                  std::size_t destination_count, memory::Store store) {
   const std::size_t element = combiner.element_bytes;
-  const std::size_t line = elements_in_line(element);
+  const std::size_t line = topology::elements_in_line(element);
   std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
   block = (block + line - 1) / line * line;
   // Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.

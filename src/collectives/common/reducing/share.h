@@ -42,9 +42,10 @@ inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuff
 }
 
 /// The elements that `rank` reduces.
-inline Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
-  return share_of({0, buffers.count}, static_cast<std::size_t>(rank), static_cast<std::size_t>(communicator.size()),
-                  elements_in_line(buffers.combiner->element_bytes));
+inline topology::Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
+  return topology::share_of({0, buffers.count}, static_cast<std::size_t>(rank),
+                            static_cast<std::size_t>(communicator.size()),
+                            topology::elements_in_line(buffers.combiner->element_bytes));
 }
 
 /// How to store into `buffer`, its owner's caches considered.
@@ -62,8 +63,8 @@ void collect_result(const ReductionBuffers& buffers);
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
-void reduce_range(Communicator& communicator, const Combiner& combiner, Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                  memory::Store store);
+void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                  std::size_t destination_count, memory::Store store);
 
 }  // namespace tutti

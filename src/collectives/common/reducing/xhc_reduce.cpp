@@ -104,8 +104,9 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
       }
       const RemoteBuffer destination{last.leader,
                                      posted_destination(operation, last.leader, reduction.buffers.destination)};
-      const Range whole = elements_in_bytes(at, end, combiner.element_bytes);
-      const Range share = share_of(whole, workers.index, workers.count, elements_in_line(combiner.element_bytes));
+      const topology::Range whole = topology::elements_in_bytes(at, end, combiner.element_bytes);
+      const topology::Range share =
+          topology::share_of(whole, workers.index, workers.count, topology::elements_in_line(combiner.element_bytes));
       reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);
       operation.publish(operation.own().reduced.flag[last.level], grains_complete(end, reduction.bytes));
     }
