@@ -53,7 +53,7 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
       for (const auto* algorithm : algorithms_of<Arguments>()) {
         const selection::Parameter& parameter = algorithm->parameter;
         CatalogueEntry entry{
-            collective, algorithm->name, algorithm->requirements, parameter.name ? parameter.name : "", {}};
+            collective, algorithm->name, algorithm->requirement.words, parameter.name ? parameter.name : "", {}};
         for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
           entry.candidates.push_back(value);
         entries.push_back(std::move(entry));

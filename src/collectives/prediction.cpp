@@ -14,7 +14,7 @@ Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selec
                          const selection::Model& model) {
   Prediction prediction;
   prediction.algorithm = algorithm.name;
-  prediction.requirements = algorithm.requirements;
+  prediction.requirements = algorithm.requirement.words;
   prediction.parameter = shape.parameter;
   prediction.allowed = allowed;
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;

@@ -45,7 +45,7 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
 const selection::Algorithm<AllgatherArguments> allgather_bruck{
-    "bruck", "nothing", [](const selection::Shape&) { return true; },
+    "bruck", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

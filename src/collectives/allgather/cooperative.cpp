@@ -62,7 +62,9 @@ selection::Cost cost(const selection::Shape& shape) {
 static_assert(exchanged_with_all_max == 13, "said below");
 extern const selection::Algorithm<AllgatherArguments> allgather_cooperative;
 const selection::Algorithm<AllgatherArguments> allgather_cooperative{
-    "cooperative", "at most 13 ranks",
-    [](const selection::Shape& shape) { return shape.ranks <= exchanged_with_all_max; }, cost, run};
+    "cooperative",
+    {"at most 13 ranks", [](const selection::Shape& shape) { return shape.ranks <= exchanged_with_all_max; }},
+    cost,
+    run};
 
 }  // namespace tutti

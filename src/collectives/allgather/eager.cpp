@@ -87,11 +87,11 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_eager;
 const selection::Algorithm<AllgatherArguments> allgather_eager{
-    "eager", "blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) {
-      return shape.bytes <= std::min(shape.eager_max, Letters::Form::bytes_max) &&
-             static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    "eager",
+    {"blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) {
+       return shape.bytes <= std::min(shape.eager_max, PackedBlocks::Form::bytes_max) && shape.few_ranks();
+     }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,

@@ -57,7 +57,7 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_read;
 const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
-    "ring-source-read", "nothing", [](const selection::Shape&) { return true; },
+    "ring-source-read", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

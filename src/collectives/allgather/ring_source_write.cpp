@@ -84,7 +84,7 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 
 extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_write;
 const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
-    "ring-source-write", "nothing", [](const selection::Shape&) { return true; },
+    "ring-source-write", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -84,7 +84,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_cooperative;
 const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
-    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    "cooperative",
+    {"two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 3.75,

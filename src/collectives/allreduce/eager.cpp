@@ -24,21 +24,18 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 }  // namespace
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_eager;
-const selection::Algorithm<AllreduceArguments> allreduce_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 2,  // all wait for all
-                             .remote_bytes = (shape.ranks - 1) * bytes,
-                             .slot_bytes = bytes,
-                             .reduced_bytes = shape.ranks * bytes,
-                             .common = true,
-                             .across = selection::Across::all};
-    },
-    run};
+const selection::Algorithm<AllreduceArguments> allreduce_eager{"eager", selection::requires_few_bytes_and_ranks,
+                                                               [](const selection::Shape& shape) {
+                                                                 const auto bytes = static_cast<double>(shape.bytes);
+                                                                 return selection::Cost{
+                                                                     .hops = 1.0 + 0.1 * shape.ranks,
+                                                                     .rounds = 2,  // all wait for all
+                                                                     .remote_bytes = (shape.ranks - 1) * bytes,
+                                                                     .slot_bytes = bytes,
+                                                                     .reduced_bytes = shape.ranks * bytes,
+                                                                     .common = true,
+                                                                     .across = selection::Across::all};
+                                                               },
+                                                               run};
 
 }  // namespace tutti

@@ -96,8 +96,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_bruck;
 const selection::Algorithm<AlltoallArguments> alltoall_bruck{
-    "bruck", "equal blocks of at most TUTTI_EAGER_MAX bytes",
-    [](const selection::Shape& shape) { return shape.regular && shape.bytes <= shape.eager_max; },
+    "bruck",
+    {"equal blocks of at most TUTTI_EAGER_MAX bytes", [](const selection::Shape& shape) { return shape.small(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));

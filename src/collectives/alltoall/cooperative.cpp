@@ -134,7 +134,7 @@ selection::Cost cost(const selection::Shape& shape) {
 }  // namespace
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_cooperative;
-const selection::Algorithm<AlltoallArguments> alltoall_cooperative{
-    "cooperative", "nothing", [](const selection::Shape&) { return true; }, cost, run};
+const selection::Algorithm<AlltoallArguments> alltoall_cooperative{"cooperative", selection::requires_nothing, cost,
+                                                                   run};
 
 }  // namespace tutti

@@ -113,7 +113,7 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct;
 const selection::Algorithm<AlltoallArguments> alltoall_direct{
-    "direct", "nothing", [](const selection::Shape&) { return true; },
+    "direct", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

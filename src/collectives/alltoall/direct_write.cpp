@@ -66,7 +66,7 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct_write;
 const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
-    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    "direct-write", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -71,7 +71,7 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_pairwise;
 const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
-    "pairwise", "nothing", [](const selection::Shape&) { return true; },
+    "pairwise", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = shape.ranks - 1;

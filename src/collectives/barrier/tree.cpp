@@ -29,12 +29,12 @@ void run(Communicator& communicator, const BarrierArguments&) {
 }  // namespace
 
 extern const selection::Algorithm<BarrierArguments> barrier_tree;
-const selection::Algorithm<BarrierArguments> barrier_tree{
-    "tree", "nothing", [](const selection::Shape&) { return true; },
-    [](const selection::Shape& shape) {
-      return selection::Cost{
-          .hops = 2.0 * shape.levels, .rounds = 2.0 * shape.levels, .across = selection::Across::levels};
-    },
-    run};
+const selection::Algorithm<BarrierArguments> barrier_tree{"tree", selection::requires_nothing,
+                                                          [](const selection::Shape& shape) {
+                                                            return selection::Cost{.hops = 2.0 * shape.levels,
+                                                                                   .rounds = 2.0 * shape.levels,
+                                                                                   .across = selection::Across::levels};
+                                                          },
+                                                          run};
 
 }  // namespace tutti

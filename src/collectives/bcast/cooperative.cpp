@@ -132,8 +132,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_cooperative;
 const selection::Algorithm<BcastArguments> bcast_cooperative{
-    "cooperative", "at most TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    "cooperative", selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);

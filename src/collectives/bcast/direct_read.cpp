@@ -23,8 +23,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_direct_read;
 const selection::Algorithm<BcastArguments> bcast_direct_read{
-    "direct-read", "at most TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    "direct-read", selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,

@@ -35,21 +35,17 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 }  // namespace
 
 extern const selection::Algorithm<BcastArguments> bcast_eager;
-const selection::Algorithm<BcastArguments> bcast_eager{
-    "eager", "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks,
-                             .rounds = 1,
-                             .remote_bytes = bytes,
-                             .slot_bytes = bytes,
-                             // In all the message is copied p times.
-                             .workers = shape.ranks / 2.0,
-                             .common = true};
-    },
-    run};
+const selection::Algorithm<BcastArguments> bcast_eager{"eager", selection::requires_few_bytes_and_ranks,
+                                                       [](const selection::Shape& shape) {
+                                                         const auto bytes = static_cast<double>(shape.bytes);
+                                                         return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks,
+                                                                                .rounds = 1,
+                                                                                .remote_bytes = bytes,
+                                                                                .slot_bytes = bytes,
+                                                                                // In all the message is copied p times.
+                                                                                .workers = shape.ranks / 2.0,
+                                                                                .common = true};
+                                                       },
+                                                       run};
 
 }  // namespace tutti

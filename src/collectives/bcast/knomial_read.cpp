@@ -46,8 +46,7 @@ int candidate(const selection::Shape& shape, int index) {
 extern const selection::Algorithm<BcastArguments> bcast_knomial_read;
 const selection::Algorithm<BcastArguments> bcast_knomial_read{
     "knomial-read",
-    "nothing",
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double depth = topology::Knomial(shape.ranks, shape.parameter).depth();

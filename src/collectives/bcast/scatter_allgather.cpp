@@ -91,7 +91,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_scatter_allgather;
 const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
-    "scatter-allgather", "nothing", [](const selection::Shape&) { return true; },
+    "scatter-allgather", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double ranks = shape.ranks;

@@ -46,7 +46,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 
 extern const selection::Algorithm<BcastArguments> bcast_xhc;
 const selection::Algorithm<BcastArguments> bcast_xhc{
-    "xhc", "nothing", [](const selection::Shape&) { return true; },
+    "xhc", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool eager = shape.bytes <= shape.eager_max;

@@ -234,10 +234,9 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_cooperative;
 const selection::Algorithm<GatherArguments> gather_cooperative{
-    "cooperative", "equal blocks or two ranks, at most TUTTI_FLAT_MAX",
-    [](const selection::Shape& shape) {
-      return (shape.regular || shape.ranks == 2) && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    "cooperative",
+    {"equal blocks or two ranks, at most TUTTI_FLAT_MAX",
+     [](const selection::Shape& shape) { return (shape.regular || shape.ranks == 2) && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

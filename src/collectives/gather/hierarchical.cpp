@@ -91,7 +91,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_hierarchical;
 const selection::Algorithm<GatherArguments> gather_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    "hierarchical", selection::requires_equal_blocks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool in_slot = shape.bytes <= shape.slot_bytes;

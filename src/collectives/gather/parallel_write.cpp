@@ -67,7 +67,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_parallel_write;
 const selection::Algorithm<GatherArguments> gather_parallel_write{
-    "parallel-write", "nothing", [](const selection::Shape&) { return true; },
+    "parallel-write", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

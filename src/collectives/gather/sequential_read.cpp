@@ -65,7 +65,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 
 extern const selection::Algorithm<GatherArguments> gather_sequential_read;
 const selection::Algorithm<GatherArguments> gather_sequential_read{
-    "sequential-read", "nothing", [](const selection::Shape&) { return true; },
+    "sequential-read", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

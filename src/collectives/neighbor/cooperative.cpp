@@ -11,7 +11,7 @@ namespace tutti {
 
 extern const selection::Algorithm<NeighborArguments> neighbor_cooperative;
 const selection::Algorithm<NeighborArguments> neighbor_cooperative{
-    "cooperative", "nothing", [](const selection::Shape&) { return true; },
+    "cooperative", selection::requires_nothing,
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       if (cost.startups > 0) cost.either_bytes = cost.remote_bytes;

@@ -10,7 +10,7 @@ namespace tutti {
 
 extern const selection::Algorithm<NeighborArguments> neighbor_direct;
 const selection::Algorithm<NeighborArguments> neighbor_direct{
-    "direct", "nothing", [](const selection::Shape&) { return true; }, neighbor_cost,
+    "direct", selection::requires_nothing, neighbor_cost,
     [](Communicator& communicator, const NeighborArguments& arguments) {
       exchange_with_neighbors(communicator, arguments, Taken::read);
     }};

@@ -11,7 +11,7 @@ namespace tutti {
 
 extern const selection::Algorithm<NeighborArguments> neighbor_direct_write;
 const selection::Algorithm<NeighborArguments> neighbor_direct_write{
-    "direct-write", "nothing", [](const selection::Shape&) { return true; },
+    "direct-write", selection::requires_nothing,
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       cost.hops += 0.25;

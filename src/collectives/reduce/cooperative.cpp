@@ -131,7 +131,8 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 
 extern const selection::Algorithm<ReduceArguments> reduce_cooperative;
 const selection::Algorithm<ReduceArguments> reduce_cooperative{
-    "cooperative", "two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; },
+    "cooperative",
+    {"two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double staged = shape.reach == selection::Reach::staged ? bytes : 0.0;

@@ -15,35 +15,29 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
-  const TreePlace place = place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket));
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
-                                                operation.communicator().chunk_bytes(0));
-  return smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
-}
-
 void run(Communicator& communicator, const ReduceArguments& arguments) {
   Operation operation(communicator, "Reduce");
-  operation.run(body(operation, arguments));
+  operation.run(
+      smhc::reduce(operation, place_in(operation, communicator.plan(arguments.root, Grouping::by_socket)), arguments));
 }
 
 }  // namespace
 
 extern const selection::Algorithm<ReduceArguments> reduce_smhc_socket;
-const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
-    "smhc-socket", "an operator that commutes", [](const selection::Shape& shape) { return shape.commutative; },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
-      // lines at least: post, flag and piece.
-      const double combined = shape.ranks / 2.0 + 2;
-      return selection::Cost{.hops = 6.0 + 0.15 * shape.ranks,
-                             .rounds = 6,
-                             .remote_bytes = combined * bytes,
-                             .slot_bytes = 2 * bytes,
-                             .reduced_bytes = combined * bytes,
-                             .exposures = 2};
-    },
-    run};
+const selection::Algorithm<ReduceArguments> reduce_smhc_socket{"smhc-socket", selection::requires_commuting,
+                                                               [](const selection::Shape& shape) {
+                                                                 const auto bytes = static_cast<double>(shape.bytes);
+                                                                 // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
+                                                                 // lines at least: post, flag and piece.
+                                                                 const double combined = shape.ranks / 2.0 + 2;
+                                                                 return selection::Cost{
+                                                                     .hops = 6.0 + 0.15 * shape.ranks,
+                                                                     .rounds = 6,
+                                                                     .remote_bytes = combined * bytes,
+                                                                     .slot_bytes = 2 * bytes,
+                                                                     .reduced_bytes = combined * bytes,
+                                                                     .exposures = 2};
+                                                               },
+                                                               run};
 
 }  // namespace tutti

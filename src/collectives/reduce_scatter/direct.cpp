@@ -126,8 +126,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
-    "direct", "at most TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    "direct", selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -98,7 +98,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
-    "hierarchical", "nothing", [](const selection::Shape&) { return true; },
+    "hierarchical", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double blocks = std::sqrt(static_cast<double>(shape.ranks));

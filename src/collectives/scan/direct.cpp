@@ -57,8 +57,7 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_direct;
 const selection::Algorithm<ScanArguments> scan_direct{
-    "direct", "at most TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    "direct", selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);

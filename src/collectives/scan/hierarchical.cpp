@@ -84,7 +84,7 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_hierarchical;
 const selection::Algorithm<ScanArguments> scan_hierarchical{
-    "hierarchical", "nothing", [](const selection::Shape&) { return true; },
+    "hierarchical", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Blocks and their members, about equal in number.

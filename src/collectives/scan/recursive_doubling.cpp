@@ -125,8 +125,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 
 extern const selection::Algorithm<ScanArguments> scan_recursive_doubling;
 const selection::Algorithm<ScanArguments> scan_recursive_doubling{
-    "recursive-doubling", "at most 8192 ranks",
-    [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); },
+    "recursive-doubling",
+    {"at most 8192 ranks", [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));

@@ -122,10 +122,9 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_cooperative;
 const selection::Algorithm<ScatterArguments> scatter_cooperative{
-    "cooperative", "equal blocks, at most TUTTI_FLAT_MAX ranks",
-    [](const selection::Shape& shape) {
-      return shape.regular && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    "cooperative",
+    {"equal blocks, at most TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) { return shape.regular && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

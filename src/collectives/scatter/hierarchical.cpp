@@ -100,7 +100,7 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
 const selection::Algorithm<ScatterArguments> scatter_hierarchical{
-    "hierarchical", "equal blocks", [](const selection::Shape& shape) { return shape.regular; },
+    "hierarchical", selection::requires_equal_blocks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double all = bytes * shape.ranks;

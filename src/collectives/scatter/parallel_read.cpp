@@ -94,7 +94,7 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_parallel_read;
 const selection::Algorithm<ScatterArguments> scatter_parallel_read{
-    "parallel-read", "nothing", [](const selection::Shape&) { return true; },
+    "parallel-read", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -59,7 +59,7 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 
 extern const selection::Algorithm<ScatterArguments> scatter_sequential_write;
 const selection::Algorithm<ScatterArguments> scatter_sequential_write{
-    "sequential-write", "nothing", [](const selection::Shape&) { return true; },
+    "sequential-write", selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

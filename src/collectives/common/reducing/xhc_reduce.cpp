@@ -1,6 +1,7 @@
 #include "collectives/common/reducing/xhc_reduce.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tutti {
 
@@ -125,6 +126,25 @@ Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction) {
     if (member == plan.rank || (member == last.leader && !leader_works(plan, last))) continue;
     co_await operation.has(operation.slot(member).reduced.flag[last.level], all, member);
   }
+}
+
+selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  const double levels = shape.levels;
+  const bool eager = shape.bytes <= shape.eager_max;
+  const double members = std::pow(shape.ranks, 1 / levels);
+  const double down = result == XhcResult::all ? 1 : 0;
+  return {.hops = (2.0 + down) * levels + 0.1 * shape.ranks / levels,
+          .rounds = 1 + down + (2 + down) * levels,
+          .remote_bytes = (1.2 + down) * bytes,
+          .slot_bytes = eager                                     ? (1 + down) * bytes
+                        : shape.reach == selection::Reach::staged ? 2 * bytes
+                                                                  : 0.0,
+          .reduced_bytes = 1.2 * bytes,
+          .exposures = 2,
+          .startups = eager ? 0.0 : levels * members + (1.2 + down) * bytes / usual_block_bytes,
+          .concurrency = members,
+          .across = selection::Across::levels};
 }
 
 }  // namespace tutti

@@ -11,6 +11,7 @@
 
 #include "collectives/arguments.h"
 #include "collectives/common/reducing/share.h"
+#include "selection/model.h"
 
 namespace tutti {
 
@@ -29,5 +30,9 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
 
 /// Waits until the group in which this rank is a mere member has read all of its data.
 Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction);
+
+/// Who has the result at the end: the root (Reduce), or all, to whom it is handed down meanwhile (Allreduce).
+enum class XhcResult { root, all };
+selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result);
 
 }  // namespace tutti

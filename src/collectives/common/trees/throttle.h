@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/trees/rooted.h"
 #include "selection/algorithm.h"
 
 namespace tutti {
@@ -11,6 +13,41 @@ namespace tutti {
 /// Distance from the root of the first of the last k ranks. These end the chains: each has waited for all before it.
 constexpr int last_of_chains(int ranks, int k) {
   return std::max(1, ranks - k);
+}
+
+/// The root's part: exposes `blocks` for `side`, copies its own one and waits for the last of each chain. Then it calls
+/// finish(mine), mine being what it has exposed; not if nobody need wait until all have read.
+template <class Arguments, class Finish>
+Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks& blocks, Side side, Finish finish) {
+  Communicator& communicator = operation.communicator();
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const ExposedBlocks mine = post_blocks(operation, blocks, ranks, side, false, arguments.root);
+  keep_own_block(communicator, arguments);
+  if (side == Side::source && mine.exposure.in_the_ring) co_return;
+  for (int i = last_of_chains(communicator.size(), arguments.parameter); i < communicator.size(); ++i) {
+    const int rank = rank_at(arguments.root, i, communicator.size());
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  }
+  communicator.seen_all(operation.sequence());
+  finish(mine);
+}
+
+/// The part of the others: when the rank before in the chain has finished, copy(block), block being this rank's in the
+/// root's buffer.
+template <class Arguments, class Copy>
+Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, Copy copy) {
+  Communicator& communicator = operation.communicator();
+  const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
+  // One without a block waits too: it stands for all before it in its chain.
+  if (distance > arguments.parameter) {
+    const int before = rank_at(arguments.root, distance - arguments.parameter, communicator.size());
+    co_await operation.has(operation.slot(before).done.flag[0], 0, before);
+  }
+  if (arguments.bytes > 0) {
+    co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+    copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
+  }
+  operation.publish(operation.own().done.flag[0]);
 }
 
 /// Powers of two below the number of ranks that copy.
