@@ -260,7 +260,7 @@ TEST_P(Neighbors, RanksThatAreNotConnectedMayHaveOtherSizes) {
       for (int call = 0; call < 4; ++call) {
         const std::size_t bytes = (rank < 2) == (call % 2 == 0) ? 100'001 : 8;
         exchange(pairs, collectives, rank, Form::blocks, bytes, call);
-        ASSERT_TRUE(collectives.barrier());
+        ASSERT_TRUE(collectives.barrier({}));
       }
     });
   }
@@ -358,7 +358,7 @@ TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
       EXPECT_EQ(receive, send);
     }
     receive.assign(bytes, guard);
-    ASSERT_TRUE(collectives.barrier());
+    ASSERT_TRUE(collectives.barrier({}));
     EXPECT_EQ(receive, std::vector<std::byte>(bytes, guard));
   });
 }

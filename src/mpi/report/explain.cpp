@@ -200,7 +200,7 @@ void wait_for_everybody() {
   Collectives* collectives = collectives_of(MPI_COMM_WORLD);
   if (!collectives) return;
   try {
-    collectives->barrier();
+    collectives->barrier({});
   } catch (const Disagreement&) {
   }
 }
