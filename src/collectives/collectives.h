@@ -39,31 +39,17 @@ class Collectives {
  public:
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
-  // bool bcast(const BcastArguments& arguments), and so on.
-  // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
-#define TUTTI_METHOD(Kind, name) bool name(const Kind##Arguments& arguments);
-#define TUTTI_NO_METHOD(Kind, name)
-  TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
-#undef TUTTI_METHOD
-#undef TUTTI_NO_METHOD
-
   /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
 
-  Communicator& communicator() {
-    return communicator_;
-  }
-  const selection::Knowledge& knowledge() const {
-    return knowledge_;
-  }
+  Communicator& communicator() { return communicator_; }
+  const selection::Knowledge& knowledge() const { return knowledge_; }
   /// What choices for messages of these bytes are made from, sizes rounded up to their class. collective: as in
   /// TUTTI_ALGORITHM.
   selection::Shape shape_of(std::string_view collective, std::size_t bytes) const;
   /// Name of the algorithm that ran last; "host" if none of ours.
-  const char* last_algorithm() const {
-    return last_->name;
-  }
+  const char* last_algorithm() const { return last_->name; }
 
   /// Where the call that ran last is to be counted, once: null if it did not come as far as a choice, or without
   /// TUTTI_EXPLAIN.
@@ -73,17 +59,19 @@ class Collectives {
     return record;
   }
   /// What that call was chosen by.
-  std::size_t last_bytes() const {
-    return last_bytes_;
-  }
+  std::size_t last_bytes() const { return last_bytes_; }
   /// With TUTTI_EXPLAIN: of every choice made so far, in the order in which they were made.
-  const std::deque<CallRecord>& records() const {
-    return records_;
-  }
+  const std::deque<CallRecord>& records() const { return records_; }
   /// What all calls have in common: ranks, levels, ranks per core.
-  const selection::Shape& shape() const {
-    return shape_;
-  }
+  const selection::Shape& shape() const { return shape_; }
+
+  // bool bcast(const BcastArguments& arguments), and so on.
+  // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
+#define TUTTI_METHOD(Kind, name) bool name(const Kind##Arguments& arguments);
+#define TUTTI_NO_METHOD(Kind, name)
+  TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
+#undef TUTTI_METHOD
+#undef TUTTI_NO_METHOD
 
  private:
   static constexpr int size_classes = 66;  // by the width of the size
