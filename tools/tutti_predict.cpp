@@ -19,7 +19,7 @@
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
-#include "mpi/mechanisms.h"
+#include "mpi/start/mechanisms.h"
 #include "predict_sources.h"
 #include "selection/machine.h"
 #include "selection/table.h"
@@ -89,9 +89,9 @@ class TakenSettings {
 
 /// Those of --usable that the settings allow.
 std::string allowed_of(const std::string& usable, const Settings& settings) {
-  const unsigned allowed = mpi::asked_ways(settings.mechanism, Log()).allowed();
+  const unsigned allowed = mpi::asked_mechanisms(settings.mechanism, Log()).allowed();
   std::string list;
-  for (const std::string& name : mpi::names_of_ways(allowed)) {
+  for (const std::string& name : mpi::names_of_mechanisms(allowed)) {
     if (name == "window" && settings.window_size == 1) continue;
     if (("," + usable + ",").find("," + name + ",") == std::string::npos) continue;
     list.append(list.empty() ? "" : ",").append(name);

@@ -1,6 +1,6 @@
 // What the engine does around a copy of a large buffer, on a communicator of one rank: exposing and posting it, looking
 // up a region, ending. What an operation costs without that is taken away.
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 #include <memory>
 #include <stdexcept>

@@ -29,16 +29,14 @@ std::size_t total_bytes(const Blocks& blocks, int count) {
 
 std::vector<selection::UserChoice::Known> known_algorithms() {
   std::vector<selection::UserChoice::Known> known;
-  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> collectives) {
-    for (const char* collective : collectives) {
-      selection::UserChoice::Known entry{collective, {}, {}, {}};
-      for (const auto* algorithm : algorithms_of<Arguments>()) {
-        entry.algorithms.emplace_back(algorithm->name);
-        entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
-        entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
-      }
-      known.push_back(std::move(entry));
+  for_each_collective([&]<class Arguments>(const char* collective) {
+    selection::UserChoice::Known entry{collective, {}, {}, {}};
+    for (const auto* algorithm : algorithms_of<Arguments>()) {
+      entry.algorithms.emplace_back(algorithm->name);
+      entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
+      entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
     }
+    known.push_back(std::move(entry));
   });
   return known;
 }
@@ -48,21 +46,19 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
   shape.ranks = ranks;
   shape.bytes = irregular_block_bytes;
   std::vector<CatalogueEntry> entries;
-  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> collectives) {
-    for (const char* collective : collectives) {
-      for (const auto* algorithm : algorithms_of<Arguments>()) {
-        const selection::Parameter& parameter = algorithm->parameter;
-        CatalogueEntry entry{collective,
-                             algorithm->name,
-                             algorithm->requirements,
-                             parameter.name ? parameter.name : "",
-                             {},
-                             algorithm->alias ? algorithm->alias : "",
-                             algorithm->summary};
-        for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
-          entry.candidates.push_back(value);
-        entries.push_back(std::move(entry));
-      }
+  for_each_collective([&]<class Arguments>(const char* collective) {
+    for (const auto* algorithm : algorithms_of<Arguments>()) {
+      const selection::Parameter& parameter = algorithm->parameter;
+      CatalogueEntry entry{collective,
+                           algorithm->name,
+                           algorithm->requirement.words,
+                           parameter.name ? parameter.name : "",
+                           {},
+                           algorithm->alias ? algorithm->alias : "",
+                           algorithm->summary};
+      for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
+        entry.candidates.push_back(value);
+      entries.push_back(std::move(entry));
     }
   });
   return entries;
@@ -91,8 +87,8 @@ selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool com
 selection::Shape Collectives::shape_of(std::string_view collective, std::size_t bytes) const {
   const bool irregular = is_irregular(collective);
   selection::Shape shape = shape_of(irregular ? irregular_block_bytes : bytes, !irregular, true);
-  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
-    if (std::find(names.begin(), names.end(), collective) != names.end()) add_collective<Arguments>(shape, collective);
+  for_each_collective([&]<class Arguments>(std::string_view name) {
+    if (name == collective) add_collective<Arguments>(shape, collective);
   });
   return shape;
 }
@@ -128,11 +124,9 @@ bool Collectives::should_warn(const char* collective, Asked by) {
   if (quiet_ || communicator_.rank() != 0) return false;
   int bit = by == Asked::by_user ? 0 : 32;
   bool found = false;
-  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
-    for (const std::string_view name : names) {
-      found = found || name == collective;
-      if (!found) ++bit;
-    }
+  for_each_collective([&]<class Arguments>(std::string_view name) {
+    found = found || name == collective;
+    if (!found) ++bit;
   });
   return communicator_.node().is_first_to_warn(bit);
 }
@@ -178,15 +172,15 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   knowledge_.user = user;
   quiet_ = true;
   last_ = &no_choice;
-  const auto forget = [](auto&... choices) { (choices.of.clear(), ...); };
-  forget(barrier_, bcast_, reduce_, allreduce_, scatter_, scatterv_, gather_, gatherv_, allgather_, allgatherv_,
-         alltoall_, alltoallv_, reduce_scatter_, scan_, exscan_, neighbor_, neighborv_);
+#define TUTTI_FORGET(Kind, name) name##_.of.clear();
+  TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
+#undef TUTTI_FORGET
 }
 
-bool Collectives::barrier() {
+bool Collectives::barrier(const BarrierArguments& arguments) {
   const auto* algorithm = choice(barrier_, 0).algorithm;
   if (!algorithm) return false;
-  algorithm->run(communicator_, {});
+  algorithm->run(communicator_, arguments);
   return true;
 }
 

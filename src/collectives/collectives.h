@@ -41,19 +41,6 @@ class Collectives {
  public:
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
-  /// Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
-  bool barrier();
-  bool bcast(const BcastArguments& arguments);
-  bool reduce(const ReduceArguments& arguments);
-  bool allreduce(const AllreduceArguments& arguments);
-  bool scatter(const ScatterArguments& arguments);
-  bool gather(const GatherArguments& arguments);
-  bool allgather(const AllgatherArguments& arguments);
-  bool alltoall(const AlltoallArguments& arguments);
-  bool reduce_scatter(const ReduceScatterArguments& arguments);
-  bool scan(const ScanArguments& arguments);
-  bool neighbor(const NeighborArguments& arguments);
-
   /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
@@ -79,6 +66,14 @@ class Collectives {
   const std::deque<CallRecord>& records() const { return records_; }
   /// What all calls have in common: ranks, levels, ranks per core.
   const selection::Shape& shape() const { return shape_; }
+
+  // bool bcast(const BcastArguments& arguments), and so on.
+  // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
+#define TUTTI_METHOD(Kind, name) bool name(const Kind##Arguments& arguments);
+#define TUTTI_NO_METHOD(Kind, name)
+  TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
+#undef TUTTI_METHOD
+#undef TUTTI_NO_METHOD
 
  private:
   static constexpr int size_classes = 66;  // by the width of the size
@@ -149,23 +144,10 @@ class Collectives {
   std::size_t last_bytes_ = 0;
   std::deque<CallRecord> records_;  ///< choices point into it
   bool quiet_ = false;              ///< choices are made for a benchmark
-  Choices<BarrierArguments> barrier_{"barrier"};
-  Choices<BcastArguments> bcast_{"bcast"};
-  Choices<ReduceArguments> reduce_{"reduce"};
-  Choices<AllreduceArguments> allreduce_{"allreduce"};
-  Choices<ScatterArguments> scatter_{"scatter"};
-  Choices<ScatterArguments> scatterv_{"scatterv"};
-  Choices<GatherArguments> gather_{"gather"};
-  Choices<GatherArguments> gatherv_{"gatherv"};
-  Choices<AllgatherArguments> allgather_{"allgather"};
-  Choices<AllgatherArguments> allgatherv_{"allgatherv"};
-  Choices<AlltoallArguments> alltoall_{"alltoall"};
-  Choices<AlltoallArguments> alltoallv_{"alltoallv"};
-  Choices<ReduceScatterArguments> reduce_scatter_{"reduce_scatter"};
-  Choices<ScanArguments> scan_{"scan"};
-  Choices<ScanArguments> exscan_{"exscan"};
-  Choices<NeighborArguments> neighbor_{"neighbor"};
-  Choices<NeighborArguments> neighborv_{"neighborv"};
+  // Choices<BcastArguments> bcast_, and so on.
+#define TUTTI_CHOICES(Kind, name) Choices<Kind##Arguments> name##_{#name};
+  TUTTI_COLLECTIVES(TUTTI_CHOICES, TUTTI_CHOICES)
+#undef TUTTI_CHOICES
 };
 
 }  // namespace tutti

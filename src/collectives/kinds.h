@@ -1,12 +1,31 @@
-// Each kind of arguments with the collectives that are chosen among its algorithms.
+// The list of the collectives. From it follow what Collectives has of each (its method, its choices and that these are
+// forgotten) and the names that users, tables and files speak of.
 #pragma once
 
-#include <initializer_list>
+#include <cstddef>
 #include <string_view>
 #include <type_traits>
 
 #include "collectives/arguments.h"
 #include "selection/model.h"
+
+// KIND(Kind, name): a collective with KindArguments. The method of Collectives and the folder of the algorithms have
+// this name; it stands in TUTTI_ALGORITHM, too.
+// ALSO(Kind, name): what is chosen among the same algorithms, but apart and by another name in TUTTI_ALGORITHM.
+// clang-format off
+#define TUTTI_COLLECTIVES(KIND, ALSO)                        \
+  KIND(Barrier, barrier)                                     \
+  KIND(Bcast, bcast)                                         \
+  KIND(Reduce, reduce)                                       \
+  KIND(Allreduce, allreduce)                                 \
+  KIND(Scatter, scatter) ALSO(Scatter, scatterv)             \
+  KIND(Gather, gather) ALSO(Gather, gatherv)                 \
+  KIND(Allgather, allgather) ALSO(Allgather, allgatherv)     \
+  KIND(Alltoall, alltoall) ALSO(Alltoall, alltoallv)         \
+  KIND(ReduceScatter, reduce_scatter)                        \
+  KIND(Scan, scan) ALSO(Scan, exscan)                        \
+  KIND(Neighbor, neighbor) ALSO(Neighbor, neighborv)
+// clang-format on
 
 namespace tutti {
 
@@ -38,21 +57,12 @@ void add_collective(selection::Shape& shape, std::string_view collective) {
   shape.exclusive = collective == "exscan";
 }
 
-/// visit.operator()<Arguments>(names): for each kind of arguments and the collectives that are chosen by these names.
+/// visit.operator()<Arguments>(name): for each collective, by its name in TUTTI_ALGORITHM.
 template <class Visit>
-void for_each_kind(Visit visit) {
-  using Names = std::initializer_list<const char*>;
-  visit.template operator()<BarrierArguments>(Names{"barrier"});
-  visit.template operator()<BcastArguments>(Names{"bcast"});
-  visit.template operator()<ReduceArguments>(Names{"reduce"});
-  visit.template operator()<AllreduceArguments>(Names{"allreduce"});
-  visit.template operator()<ScatterArguments>(Names{"scatter", "scatterv"});
-  visit.template operator()<GatherArguments>(Names{"gather", "gatherv"});
-  visit.template operator()<AllgatherArguments>(Names{"allgather", "allgatherv"});
-  visit.template operator()<AlltoallArguments>(Names{"alltoall", "alltoallv"});
-  visit.template operator()<ReduceScatterArguments>(Names{"reduce_scatter"});
-  visit.template operator()<ScanArguments>(Names{"scan", "exscan"});
-  visit.template operator()<NeighborArguments>(Names{"neighbor", "neighborv"});
+void for_each_collective(Visit visit) {
+#define TUTTI_VISIT(Kind, name) visit.template operator()<Kind##Arguments>(#name);
+  TUTTI_COLLECTIVES(TUTTI_VISIT, TUTTI_VISIT)
+#undef TUTTI_VISIT
 }
 
 }  // namespace tutti

@@ -1,7 +1,5 @@
 #include "collectives/prediction.h"
 
-#include <algorithm>
-
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 
@@ -14,7 +12,7 @@ Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selec
                          const selection::Model& model) {
   Prediction prediction;
   prediction.algorithm = algorithm.name;
-  prediction.requirements = algorithm.requirements;
+  prediction.requirements = algorithm.requirement.words;
   prediction.parameter = shape.parameter;
   prediction.allowed = allowed;
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
@@ -71,9 +69,8 @@ Predictions predict_among(std::string_view collective, selection::Shape shape, c
 std::optional<Predictions> predict(std::string_view collective, const selection::Shape& shape,
                                    const selection::Knowledge& knowledge) {
   std::optional<Predictions> out;
-  for_each_kind([&]<class Arguments>(std::initializer_list<const char*> names) {
-    if (std::find(names.begin(), names.end(), collective) != names.end())
-      out = predict_among<Arguments>(collective, shape, knowledge);
+  for_each_collective([&]<class Arguments>(std::string_view name) {
+    if (name == collective) out = predict_among<Arguments>(collective, shape, knowledge);
   });
   return out;
 }

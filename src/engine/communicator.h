@@ -47,7 +47,7 @@ struct alignas(sync::line_bytes) Post {
   struct Regions {
     std::uint64_t source;       ///< Region bits of what peers read
     std::uint64_t destination;  ///< Region bits of what peers write
-    std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/blocks.h)
+    std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/buffers/blocks.h)
     std::uint64_t stride;
     std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
   };

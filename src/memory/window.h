@@ -1,4 +1,4 @@
-// The window: memory of a rank that every local peer can map.
+// The window: memory of a rank that every local peer can map. It is no window of MPI's one-sided functions (MPI_Win).
 //
 // A window is one sparse memfd, mapped shared by its owner, with an allocator (mimalloc) over it. A peer that
 // has mapped the same descriptor addresses a byte as (rank, offset): nothing has to be attached at call time.

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <vector>
 
-#include "mpi/datatypes.h"
-#include "mpi/peer_watch.h"
-#include "mpi/waiting.h"
-#include "mpi/xpmem_setup.h"
+#include "mpi/arguments/datatypes.h"
+#include "mpi/start/xpmem_setup.h"
+#include "mpi/wait/peer_watch.h"
+#include "mpi/wait/waiting.h"
 #include "preload/unmap.h"
 
 namespace tutti::mpi {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "collectives/collectives.h"
-#include "mpi/explain.h"
+#include "mpi/arguments/neighborhood.h"
 #include "mpi/host.h"
-#include "mpi/neighborhood.h"
-#include "mpi/node_setup.h"
+#include "mpi/report/explain.h"
+#include "mpi/start/node_setup.h"
 
 namespace tutti::mpi {
 

@@ -11,7 +11,7 @@
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
   X(Comm_free) X(Comm_disconnect)
 
-// Those of blocks (mpi/interpose_blocks.cpp, mpi/interpose_neighbors.cpp).
+// Those of blocks (mpi/functions/blocks.cpp, mpi/functions/neighbors.cpp).
 #define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
   X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
   X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)

@@ -99,11 +99,5 @@ Kernel find_bitwise(Operator operation, Type type) noexcept {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::reduction {
-
-Finders bitwise_finders() noexcept {
-  return TUTTI_FINDERS(find_bitwise);
-}
-
-}  // namespace tutti::reduction
+TUTTI_DEFINE_FINDERS(bitwise)
 #endif

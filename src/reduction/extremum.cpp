@@ -95,11 +95,5 @@ Kernel find_extremum(Operator operation, Type type) noexcept {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::reduction {
-
-Finders extremum_finders() noexcept {
-  return TUTTI_FINDERS(find_extremum);
-}
-
-}  // namespace tutti::reduction
+TUTTI_DEFINE_FINDERS(extremum)
 #endif

@@ -102,11 +102,5 @@ Kernel find_logical(Operator operation, Type type) noexcept {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::reduction {
-
-Finders logical_finders() noexcept {
-  return TUTTI_FINDERS(find_logical);
-}
-
-}  // namespace tutti::reduction
+TUTTI_DEFINE_FINDERS(logical)
 #endif

@@ -138,11 +138,5 @@ Kernel find_product(Operator operation, Type type) noexcept {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::reduction {
-
-Finders product_finders() noexcept {
-  return TUTTI_FINDERS(find_product);
-}
-
-}  // namespace tutti::reduction
+TUTTI_DEFINE_FINDERS(product)
 #endif

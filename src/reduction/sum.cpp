@@ -63,11 +63,5 @@ Kernel find_sum(Operator operation, Type type) noexcept {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tutti::reduction {
-
-Finders sum_finders() noexcept {
-  return TUTTI_FINDERS(find_sum);
-}
-
-}  // namespace tutti::reduction
+TUTTI_DEFINE_FINDERS(sum)
 #endif

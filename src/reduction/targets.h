@@ -12,7 +12,14 @@
 // True where the code now compiled uses vectors. HWY_TARGET changes with each inclusion.
 #define TUTTI_VECTOR_TARGET (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
-// The finders of a source file whose functions `find` were built in each target's namespace.
+// The end of a source file, within #if HWY_ONCE: the finders, of find_<operators>, which was built in each target's
+// namespace.
+#define TUTTI_DEFINE_FINDERS(operators)     \
+  namespace tutti::reduction {              \
+  Finders operators##_finders() noexcept {  \
+    return TUTTI_FINDERS(find_##operators); \
+  }                                         \
+  }
 #define TUTTI_FINDERS(find)                                                                                           \
   ::tutti::reduction::Finders {                                                                                       \
     HWY_CHOOSE_SSE4(find), HWY_CHOOSE_AVX2(find), HWY_CHOOSE_AVX3(find), HWY_CHOOSE_NEON(find), HWY_CHOOSE_SVE(find), \

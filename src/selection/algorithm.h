@@ -12,6 +12,7 @@
 #include "engine/communicator.h"
 #include "selection/known.h"
 #include "selection/model.h"
+#include "selection/requirement.h"
 #include "selection/table.h"
 
 namespace tutti::selection {
@@ -31,17 +32,18 @@ struct Summary {
   const char* source;  ///< paper and section; what of it is ours
 };
 
-/// Declared beside the body of each algorithm. The shape that `eligible` and `cost` get has the parameter in it.
+/// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
 template <class Arguments>
 struct Algorithm {
   const char* name;
-  const char* requirements;  ///< in words, for the user
   Summary summary;
-  bool (*eligible)(const Shape&);
+  Requirement requirement;
   Cost (*cost)(const Shape&);
   void (*run)(Communicator&, const Arguments&);
   Parameter parameter{};
   const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
+
+  bool eligible(const Shape& shape) const { return requirement.holds(shape); }
 };
 
 /// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed

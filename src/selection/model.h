@@ -98,6 +98,7 @@ struct Shape {
   }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
+  bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
 };
 
 /// How far the bytes of the slowest rank go, and the hops that it waits for.

@@ -62,7 +62,7 @@ TEST(CallRecord, WhatWasChosenForTheHostIsCountedWithTheReason) {
   world.settings.explain = std::string("told.json");
   world.algorithm = std::string("barrier:host");
   run_ranks(world, [](int, Collectives& collectives) {
-    EXPECT_FALSE(collectives.barrier());
+    EXPECT_FALSE(collectives.barrier({}));
     const CallRecord* const record = collectives.take_last_record();
     ASSERT_TRUE(record);
     EXPECT_STREQ(record->algorithm, "host");

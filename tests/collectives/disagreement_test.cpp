@@ -109,7 +109,7 @@ bool scatter(Collectives& collectives, std::size_t bytes, int, int ranks) {
   });
 }
 bool barrier(Collectives& collectives, std::size_t, int, int) {
-  return collectives.barrier();
+  return collectives.barrier({});
 }
 
 World world_of(int ranks, Reach reach, const std::string& algorithm) {

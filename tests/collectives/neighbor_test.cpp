@@ -260,7 +260,7 @@ TEST_P(Neighbors, RanksThatAreNotConnectedMayHaveOtherSizes) {
       for (int call = 0; call < 4; ++call) {
         const std::size_t bytes = (rank < 2) == (call % 2 == 0) ? 100'001 : 8;
         exchange(pairs, collectives, rank, Form::blocks, bytes, call);
-        ASSERT_TRUE(collectives.barrier());
+        ASSERT_TRUE(collectives.barrier({}));
       }
     });
   }
@@ -329,8 +329,8 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
   }
 }
 
-TEST(NeighborLetters, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
-  // Both a letter, where ranks share cores, and long enough to be stored.
+TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
+  // Both packed, where ranks share cores, and long enough to be stored.
   constexpr std::size_t bytes = selection::streamed_to_peers_min;
   Edges edges(3);
   edges.destinations[0] = {1, 2};
@@ -351,14 +351,14 @@ TEST(NeighborLetters, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
     arguments.send = Blocks::regular(send.data(), bytes);
     arguments.send.stride = 0;
     arguments.receive = Blocks::regular(receive.data(), bytes);
-    // Rank 0 asks it first; rank 2 has its letter by then.
+    // Rank 0 asks it first; rank 2 has its block by then.
     if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     ASSERT_TRUE(collectives.neighbor(arguments));
     if (rank != 0) {
       EXPECT_EQ(receive, send);
     }
     receive.assign(bytes, guard);
-    ASSERT_TRUE(collectives.barrier());
+    ASSERT_TRUE(collectives.barrier({}));
     EXPECT_EQ(receive, std::vector<std::byte>(bytes, guard));
   });
 }

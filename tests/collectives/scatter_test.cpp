@@ -134,12 +134,12 @@ void check_lengths(int rank, Collectives& collectives, const std::vector<std::si
   communicator.truncated = false;
 }
 
-TEST_P(Scatter, OfUnequalBlocksAsLongAsALetterMayBe) {
+TEST_P(Scatter, OfUnequalBlocksAsLongAsAPackedOneMayBe) {
   for (const int ranks : {2, 3, 5, 9, 60})
     sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, Collectives& collectives) {
-      const auto letters = static_cast<std::size_t>(ranks - 1);
+      const auto blocks = static_cast<std::size_t>(ranks - 1);
       for (const std::size_t share :
-           {Post::inline_bytes / letters, collectives.communicator().slot_bytes() / letters, std::size_t{2048}})
+           {Post::inline_bytes / blocks, collectives.communicator().slot_bytes() / blocks, std::size_t{2048}})
         for (std::size_t size = share - std::min<std::size_t>(share, 24); size <= share + 2; size += ranks > 9 ? 13 : 1)
           for (const std::size_t room : {size, size / 2, size + 100}) {
             std::vector<std::size_t> sent(static_cast<std::size_t>(ranks), size);

@@ -173,7 +173,7 @@ TEST(Barrier, NobodyLeavesBeforeTheLastHasCome) {
                   [&](int rank, Collectives& collectives) {
                     for (int round = 1; round <= 50; ++round) {
                       arrived[static_cast<std::size_t>(rank)].store(round, std::memory_order_relaxed);
-                      ASSERT_TRUE(collectives.barrier());
+                      ASSERT_TRUE(collectives.barrier({}));
                       for (const auto& other : arrived) ASSERT_GE(other.load(std::memory_order_relaxed), round);
                     }
                   });
@@ -258,7 +258,7 @@ TEST(Order, OperationsOfDifferentKindFollowEachOtherWithoutASynchronisation) {
           ASSERT_EQ(sum[0], ranks);
         }
         if (i % 7 == 0) {
-          ASSERT_TRUE(collectives.barrier());
+          ASSERT_TRUE(collectives.barrier({}));
         }
       }
     });

@@ -19,17 +19,14 @@ using nlohmann::ordered_json;
 struct Nothing {};
 
 const Algorithm<Nothing> quick_but_small{"quick",
-                                         "at most 100 bytes",
                                          {},
-                                         [](const Shape& shape) { return shape.bytes <= 100; },
+                                         {"at most 100 bytes", [](const Shape& shape) { return shape.bytes <= 100; }},
                                          [](const Shape&) { return Cost{.hops = 1}; },
                                          nullptr};
-const Algorithm<Nothing> slow{
-    "slow", "nothing", {}, [](const Shape&) { return true; }, [](const Shape&) { return Cost{.hops = 10}; }, nullptr};
+const Algorithm<Nothing> slow{"slow", {}, requires_nothing, [](const Shape&) { return Cost{.hops = 10}; }, nullptr};
 const Algorithm<Nothing> counted{"counted",
-                                 "an even k",
                                  {},
-                                 [](const Shape& shape) { return shape.parameter % 2 == 0; },
+                                 {"an even k", [](const Shape& shape) { return shape.parameter % 2 == 0; }},
                                  [](const Shape& shape) { return Cost{.hops = 20.0 + shape.parameter}; },
                                  nullptr,
                                  Parameter{"k", [](const Shape&, int index) { return index == 0 ? 2 : 0; }}};

@@ -1,4 +1,4 @@
-#include "mpi/roll_call.h"
+#include "mpi/start/roll_call.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

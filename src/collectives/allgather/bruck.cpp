@@ -11,7 +11,7 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 namespace tutti {
 
@@ -46,9 +46,8 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
 const selection::Algorithm<AllgatherArguments> allgather_bruck{
     "bruck",
-    "nothing",
     {"log2 p + 1", "(p-1) n, each block straight to its place", "CMA-aware V.A.4"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
+#include "collectives/common/buffers/own_block.h"
 #include "collectives/common/neighbor_exchange.h"
-#include "collectives/common/own_block.h"
 #include "collectives/common/two_blocks.h"
 
 namespace tutti {
@@ -63,9 +63,8 @@ static_assert(exchanged_with_all_max == 13, "said below");
 extern const selection::Algorithm<AllgatherArguments> allgather_cooperative;
 const selection::Algorithm<AllgatherArguments> allgather_cooperative{
     "cooperative",
-    "at most 13 ranks",
     {"2; 1 if small", "(p-1) n read or stored", "ring-source-read or -write; finding out is ours"},
-    [](const selection::Shape& shape) { return shape.ranks <= exchanged_with_all_max; },
+    {"at most 13 ranks", [](const selection::Shape& shape) { return shape.ranks <= exchanged_with_all_max; }},
     cost,
     run};
 

@@ -2,7 +2,7 @@
 //
 // Phase 1: every rank copies its block into its slot (the smallest into the flag's own line). Phase 2: everybody copies
 // the blocks of all others out, beginning with the next rank's. No acknowledgement: the ring of slots lets a rank go
-// on. Blocks of Allgatherv travel as letters, which say how long they are: a reader may have less room.
+// on. Blocks of Allgatherv travel packed, which says how long they are: a reader may have less room.
 // Cost: one flag hop, n bytes copied in, (p - 1) n out; each rank's lines are read by p - 1.
 // Requires: blocks of at most TUTTI_EAGER_MAX bytes, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
@@ -12,7 +12,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/letter.h"
+#include "collectives/common/buffers/packed_blocks.h"
 
 namespace tutti {
 
@@ -65,17 +65,17 @@ void run_varying(Communicator& communicator, const AllgatherArguments& arguments
   std::byte* const own = receive.at(self);
   const std::byte* const source = arguments.send ? arguments.send : own;
   const std::size_t bytes = std::min(arguments.bytes, receive.size(self));
-  Letters letters(communicator);
-  const Letters::Form form{bytes <= Post::inline_bytes ? Letters::Place::post : Letters::Place::area,
-                           Letters::Sizes::same, bytes};
-  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
-  letters.write(sequence, form, 0, source, bytes);
-  letters.send(sequence, form, 1);
+  PackedBlocks packed(communicator);
+  const PackedBlocks::Form form{bytes <= Post::inline_bytes ? PackedBlocks::Place::post : PackedBlocks::Place::area,
+                                PackedBlocks::Sizes::same, bytes};
+  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
+  packed.write(sequence, form, 0, source, bytes);
+  packed.send(sequence, form, 1);
   if (source != own) reduction::copy(own, source, bytes);
   for_each_other(communicator, sequence, receive, [&](int rank) {
     const auto i = static_cast<std::size_t>(rank);
     wait_for_post(communicator, sequence, rank, "Allgather");
-    letters.open(sequence, rank, 0, receive.at(i), receive.size(i));
+    packed.open(sequence, rank, 0, receive.at(i), receive.size(i));
   });
 }
 
@@ -88,12 +88,11 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_eager;
 const selection::Algorithm<AllgatherArguments> allgather_eager{
     "eager",
-    "blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "n in, (p-1) n out", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= std::min(shape.eager_max, Letters::Form::bytes_max) &&
-             static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    {"blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) {
+       return shape.bytes <= std::min(shape.eager_max, PackedBlocks::Form::bytes_max) && shape.few_ranks();
+     }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,

@@ -10,7 +10,7 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 namespace tutti {
 
@@ -65,10 +65,9 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling;
 const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
     "recursive-doubling",
-    "nothing",
     {"log2 p + 1, and 2 if p is no power of two", "(p-1) n, for the slowest rank twice that if p is no power of two",
      "CMA-aware V.A.3"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

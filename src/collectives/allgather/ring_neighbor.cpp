@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "collectives/collectives.h"
-#include "collectives/common/gathered.h"
+#include "collectives/common/buffers/gathered.h"
 
 namespace tutti {
 
@@ -51,9 +51,9 @@ int candidate(const selection::Shape& shape, int index) {
 extern const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor;
 const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
     "ring-neighbor",
-    "j without a common divisor with the number of ranks",
     {"p", "(p-1) n, each block from rank - j", "CMA-aware V.A.1"},
-    [](const selection::Shape& shape) { return std::gcd(shape.ranks, shape.parameter) == 1; },
+    {"j without a common divisor with the number of ranks",
+     [](const selection::Shape& shape) { return std::gcd(shape.ranks, shape.parameter) == 1; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
 
 namespace tutti {
 
@@ -58,9 +58,8 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_read;
 const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
     "ring-source-read",
-    "nothing",
     {"2", "n, and (p-1) n read where they come from", "CMA-aware V.A.2"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
 
 namespace tutti {
 
@@ -85,9 +85,8 @@ void run(Communicator& communicator, const AllgatherArguments& arguments) {
 extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_write;
 const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
     "ring-source-write",
-    "nothing",
     {"2", "n read once, stored into all p receive buffers", "CMA-aware V.A.2"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

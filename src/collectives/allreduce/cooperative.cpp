@@ -11,7 +11,7 @@
 // Requires: two ranks. Delivered this is share, kept it is direct; the choice is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 #include "collectives/common/store_ways.h"
 
 namespace tutti {
@@ -85,9 +85,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_cooperative;
 const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
     "cooperative",
-    "two ranks",
     {"2", "n read, or n/2 read and n/2 stored", "direct or share; finding out is ours"},
-    [](const selection::Shape& shape) { return shape.ranks == 2; },
+    {"two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 3.75,

@@ -10,7 +10,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 
@@ -44,9 +44,10 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int self = communicator.rank();
   const RemoteBuffer own{self, own_memory(arguments.receive)};
   // Each begins with its own share: the same lines at the same time, by all, would be handed over again and again.
-  const std::size_t line = elements_in_line(combiner.element_bytes);
+  const std::size_t line = topology::elements_in_line(combiner.element_bytes);
   for (std::size_t i = 0; i < ranks; ++i) {
-    const Range range = share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
+    const topology::Range range =
+        topology::share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
     reduce_range(communicator, combiner, range, sources, ranks, &own, 1, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
@@ -64,9 +65,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_direct;
 const selection::Algorithm<AllreduceArguments> allreduce_direct{
     "direct",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "p n read by every rank", "XHC III.C; that all read all is ours"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -7,7 +7,7 @@
 // combine, instead of a root that hands the result down, is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/eager_reduce.h"
+#include "collectives/common/reducing/eager_reduce.h"
 
 namespace tutti {
 
@@ -26,11 +26,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_eager;
 const selection::Algorithm<AllreduceArguments> allreduce_eager{
     "eager",
-    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "n in, p n read by every rank", "XHC III.D; that all read all is ours"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,

@@ -10,7 +10,7 @@
 // that name too; that others read a share while it is being reduced, instead of after, is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 
@@ -33,16 +33,16 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   posted_sources(operation, buffers.source, sources);
 
   const RemoteBuffer own{self, buffers.destination.region};
-  const Range mine = share_of_rank(communicator, self, buffers);
+  const topology::Range mine = share_of_rank(communicator, self, buffers);
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
-    const Range part{at, std::min(at + step, mine.end)};
+    const topology::Range part{at, std::min(at + step, mine.end)};
     reduce_range(communicator, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
     operation.publish(operation.own().reduced.flag[0], (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
-    const Range theirs = share_of_rank(communicator, rank, buffers);
+    const topology::Range theirs = share_of_rank(communicator, rank, buffers);
     for (std::size_t at = theirs.begin; at < theirs.end; at += step) {
       const std::size_t end = std::min(at + step, theirs.end);
       co_await operation.has(operation.slot(rank).reduced.flag[0], (at - theirs.begin) / step + 1, rank);
@@ -66,9 +66,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_exchange;
 const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     "exchange",
-    "at most TUTTI_FLAT_MAX ranks",
     {"3", "n read, n/p written, the others' shares read", "XBRC as XHC V.C describes it"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -7,7 +7,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. The idea of shares is XBRC's (as described in XHC, section V.C) and XHC's own
 // (section IV.B, step 2a); storing straight into all receive buffers takes the place of the broadcast.
 
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 #include "collectives/collectives.h"
 
@@ -50,9 +50,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_share;
 const selection::Algorithm<AllreduceArguments> allreduce_share{
     "share",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n read, n written into all receive buffers", "XBRC (XHC V.C) and XHC IV.B"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -11,20 +11,9 @@ namespace tutti {
 
 namespace {
 
-constexpr int internal_root = 0;
-
-Task body(Operation& operation, const AllreduceArguments& arguments) {
-  const TreePlace place = flat_place(operation, internal_root);
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
-                                                operation.communicator().chunk_bytes(0));
-  co_await smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
-  // The result has come from everybody's pieces: they are free for the way down.
-  co_await smhc::release(operation, place, pieces, arguments.receive);
-}
-
 void run(Communicator& communicator, const AllreduceArguments& arguments) {
   Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
+  operation.run(smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments));
 }
 
 }  // namespace
@@ -32,9 +21,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat;
 const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
     "smhc-flat",
-    "at most TUTTI_FLAT_MAX ranks",
     {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 6.0 + 0.4 * shape.ranks,

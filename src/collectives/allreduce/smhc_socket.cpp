@@ -12,20 +12,10 @@ namespace tutti {
 
 namespace {
 
-constexpr int internal_root = 0;
-
-Task body(Operation& operation, const AllreduceArguments& arguments) {
-  const TreePlace place = place_in(operation, operation.communicator().plan(internal_root, Grouping::by_socket));
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
-                                                operation.communicator().chunk_bytes(0));
-  co_await smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
-  // The result has come from everybody's pieces: they are free for the way down.
-  co_await smhc::release(operation, place, pieces, arguments.receive);
-}
-
 void run(Communicator& communicator, const AllreduceArguments& arguments) {
   Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
+  operation.run(smhc::allreduce(
+      operation, place_in(operation, communicator.plan(smhc::internal_root, Grouping::by_socket)), arguments));
 }
 
 }  // namespace
@@ -33,9 +23,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket;
 const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
     "smhc-socket",
-    "an operator that commutes",
     {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
-    [](const selection::Shape& shape) { return shape.commutative; },
+    selection::requires_commuting,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.

@@ -7,10 +7,8 @@
 // bytes.
 // Requires: an operator that commutes.
 
-#include <cmath>
-
 #include "collectives/collectives.h"
-#include "collectives/common/xhc_reduce.h"
+#include "collectives/common/reducing/xhc_reduce.h"
 
 namespace tutti {
 
@@ -60,24 +58,9 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_xhc;
 const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     "xhc",
-    "an operator that commutes",
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
-    [](const selection::Shape& shape) { return shape.commutative; },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      const double levels = shape.levels;
-      const bool eager = shape.bytes <= shape.eager_max;
-      const double members = std::pow(shape.ranks, 1 / levels);
-      return selection::Cost{.hops = 3.0 * levels + 0.1 * shape.ranks / levels,
-                             .rounds = 2 + 3 * levels,
-                             .remote_bytes = 2.2 * bytes,
-                             .slot_bytes = eager || shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
-                             .reduced_bytes = 1.2 * bytes,
-                             .exposures = 2,
-                             .startups = eager ? 0.0 : levels * members + 2.2 * bytes / usual_block_bytes,
-                             .concurrency = members,
-                             .across = selection::Across::levels};
-    },
+    selection::requires_commuting,
+    [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::all); },
     run};
 
 }  // namespace tutti

@@ -12,7 +12,7 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 #include "reduction/copy.h"
 
 namespace tutti {
@@ -97,9 +97,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_bruck;
 const selection::Algorithm<AlltoallArguments> alltoall_bruck{
     "bruck",
-    "equal blocks of at most TUTTI_EAGER_MAX bytes",
     {"log2 p", "about (p/2) log2 p n", "CMA-aware IV.C.2"},
-    [](const selection::Shape& shape) { return shape.regular && shape.bytes <= shape.eager_max; },
+    {"equal blocks of at most TUTTI_EAGER_MAX bytes", [](const selection::Shape& shape) { return shape.small(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));

@@ -8,8 +8,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/buffers/own_block.h"
 #include "collectives/common/neighbor_exchange.h"
-#include "collectives/common/own_block.h"
 #include "collectives/common/two_blocks.h"
 
 namespace tutti {
@@ -54,7 +54,7 @@ void exchange_of_many(Communicator& communicator, const AlltoallArguments& argum
   const Blocks& receive = arguments.receive;
   const std::size_t bytes = send.bytes;
   Operation operation(communicator, "Alltoall");
-  // Where ranks share cores, what they do between their calls is in its time; see docs/measurements/caches.md.
+  // Where ranks share cores, what they do between their calls is in the time of a call; see docs/measurements/caches.md.
   const bool whole_call = communicator.node().oversubscribed;
   Trial trial(self == 0 ? &communicator.ways(Learned::alltoall, bytes) : nullptr, 2, whole_call);
   if (whole_call) trial.begins();
@@ -136,9 +136,8 @@ selection::Cost cost(const selection::Shape& shape) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_cooperative;
 const selection::Algorithm<AlltoallArguments> alltoall_cooperative{
     "cooperative",
-    "nothing",
     {"2; 1 if small and irregular", "(p-1) n read or stored", "direct or direct-write; finding out is ours"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     cost,
     run};
 

@@ -3,7 +3,7 @@
 // Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: it reads its block from rank + 1, then
 // rank + 2, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that
 // it has read all and waits until the others have read its blocks.
-// Small irregular blocks travel as letters, for which nobody waits in phase 3; so do others that are small together, in
+// Small irregular blocks travel packed, for which nobody waits in phase 3; so do others that are small together, in
 // the data area.
 // Cost: two flag hops, one if all are small; n bytes copied, (p - 1) n read.
 // Requires: nothing. The exchange of CMA-aware, section IV.C.1, in another order and without steps.
@@ -11,34 +11,34 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
+#include "collectives/common/buffers/packed_blocks.h"
 
 namespace tutti {
 
 namespace {
 
-Letters::Lengths lengths_of(const Communicator& communicator, const Blocks& send) {
-  Letters::Lengths lengths;
+PackedBlocks::Lengths lengths_of(const Communicator& communicator, const Blocks& send) {
+  PackedBlocks::Lengths lengths;
   const int self = communicator.rank();
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const auto i = static_cast<std::size_t>(rank);
-    if (rank != self) lengths.add(Letters::index_of(rank, self), send.size(i), send.at(i));
+    if (rank != self) lengths.add(PackedBlocks::index_of(rank, self), send.size(i), send.at(i));
   }
   return lengths;
 }
 
-void send_letters(Operation& operation, const Letters::Form& form, const Blocks& send) {
+void send_packed(Operation& operation, const PackedBlocks::Form& form, const Blocks& send) {
   Communicator& communicator = operation.communicator();
-  Letters letters(communicator);
+  PackedBlocks packed(communicator);
   const int self = communicator.rank();
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const auto i = static_cast<std::size_t>(rank);
     if (rank != self)
-      letters.write(operation.sequence(), form, Letters::index_of(rank, self), send.at(i), send.size(i));
+      packed.write(operation.sequence(), form, PackedBlocks::index_of(rank, self), send.at(i), send.size(i));
   }
-  letters.send(operation.sequence(), form, static_cast<std::size_t>(communicator.size() - 1));
+  packed.send(operation.sequence(), form, static_cast<std::size_t>(communicator.size() - 1));
 }
 
 /// Irregular blocks up to one grain together are copied in and out: that costs less than the second flag hop. Each rank
@@ -66,19 +66,20 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
-  Letters letters(communicator);
-  const Letters::Form form = arguments.regular ? Letters::Form{} : letters.form_for(lengths_of(communicator, send));
-  Operation operation(communicator, "Alltoall", Letters::in_flight(form));
+  PackedBlocks packed(communicator);
+  const PackedBlocks::Form form =
+      arguments.regular ? PackedBlocks::Form{} : packed.form_for(lengths_of(communicator, send));
+  Operation operation(communicator, "Alltoall", PackedBlocks::in_flight(form));
   bool wait_for_readers = false;
-  if (form.place != Letters::Place::none)
-    send_letters(operation, form, send);
+  if (form.place != PackedBlocks::Place::none)
+    send_packed(operation, form, send);
   else
     wait_for_readers = expose_blocks(operation, send);
   copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                  arguments.store);
 
-  // Who has sent letters does not wait for an answer, who has exposed blocks does. Of those from whom this rank expects
-  // nothing it does not know which they are.
+  // Who has packed its blocks does not wait for an answer, who has exposed them does. Of those from whom this rank
+  // expects nothing it does not know which they are.
   bool all_seen = true;
   bool answer = false;
   for (int i = 1; i < ranks; ++i) {
@@ -89,7 +90,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
       continue;
     }
     wait_for_post(communicator, operation.sequence(), rank, "Alltoall");
-    if (letters.open(operation.sequence(), rank, Letters::index_of(self, rank), receive.at(index), receive.size(index)))
+    if (packed.open(operation.sequence(), rank, PackedBlocks::index_of(self, rank), receive.at(index),
+                    receive.size(index)))
       continue;
     answer = true;
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
@@ -112,9 +114,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct;
 const selection::Algorithm<AlltoallArguments> alltoall_direct{
     "direct",
-    "nothing",
     {"2; 1 if small and irregular", "(p-1) n read", "CMA-aware IV.C.1, without its steps"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
 
 namespace tutti {
 
@@ -67,13 +67,12 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_direct_write;
 const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
     "direct-write",
-    "nothing",
     {"2", "(p-1) n stored", "direct, with writes as in CMA-aware III"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not sent as letters here as in `direct`: not to be preferred to that.
+      // Of irregular blocks many are small, and not packed here as in `direct`: not to be preferred to that.
       const double stored = shape.regular ? others * bytes : 0;
       return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
                              .rounds = 4,

@@ -66,12 +66,12 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_eager;
 const selection::Algorithm<AlltoallArguments> alltoall_eager{
     "eager",
-    "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
     {"1", "(p-1) n in and as many out", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.regular && static_cast<std::size_t>(shape.ranks - 1) * shape.bytes <= shape.slot_bytes &&
-             static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    {"equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) {
+       return shape.regular && static_cast<std::size_t>(shape.ranks - 1) * shape.bytes <= shape.slot_bytes &&
+              shape.few_ranks();
+     }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -10,8 +10,8 @@
 #include <bit>
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
 
 namespace tutti {
 
@@ -72,9 +72,8 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
 extern const selection::Algorithm<AlltoallArguments> alltoall_pairwise;
 const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
     "pairwise",
-    "nothing",
     {"p", "(p-1) n read, one reader on each rank at a time", "CMA-aware IV.C.1"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = shape.ranks - 1;

@@ -32,15 +32,14 @@ void run(Communicator& communicator, const BarrierArguments&) {
 }  // namespace
 
 extern const selection::Algorithm<BarrierArguments> barrier_flat;
-const selection::Algorithm<BarrierArguments> barrier_flat{
-    "flat",
-    "at most TUTTI_FLAT_MAX ranks",
-    {"1", "", "XHC III.E"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
-    [](const selection::Shape& shape) {
-      // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks, .rounds = 1};
-    },
-    run};
+const selection::Algorithm<BarrierArguments> barrier_flat{"flat",
+                                                          {"1", "", "XHC III.E"},
+                                                          selection::requires_few_ranks,
+                                                          [](const selection::Shape& shape) {
+                                                            // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.
+                                                            return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+                                                                                   .rounds = 1};
+                                                          },
+                                                          run};
 
 }  // namespace tutti

@@ -30,9 +30,8 @@ void run(Communicator& communicator, const BarrierArguments&) {
 
 extern const selection::Algorithm<BarrierArguments> barrier_tree;
 const selection::Algorithm<BarrierArguments> barrier_tree{"tree",
-                                                          "nothing",
                                                           {"2 a level", "", "XHC III.A, III.E"},
-                                                          [](const selection::Shape&) { return true; },
+                                                          selection::requires_nothing,
                                                           [](const selection::Shape& shape) {
                                                             return selection::Cost{.hops = 2.0 * shape.levels,
                                                                                    .rounds = 2.0 * shape.levels,

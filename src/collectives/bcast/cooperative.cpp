@@ -11,7 +11,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
 #include "collectives/common/wish.h"
@@ -133,9 +133,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_cooperative;
 const selection::Algorithm<BcastArguments> bcast_cooperative{
     "cooperative",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n, of which the root stores n/2p to n/p, none, or all", "XHC III.C; the root's part is ours"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1);

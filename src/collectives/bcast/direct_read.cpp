@@ -8,7 +8,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
 
 #include "collectives/collectives.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
 
 namespace tutti {
 
@@ -24,9 +24,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_direct_read;
 const selection::Algorithm<BcastArguments> bcast_direct_read{
     "direct-read",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n, all from one buffer at once", "CMA-aware V.B.1"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,

@@ -10,7 +10,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
@@ -75,9 +75,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_direct_write;
 const selection::Algorithm<BcastArguments> bcast_direct_write{
     "direct-write",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "(p-1) n, all by the root, for one rank after the other", "CMA-aware V.B.1"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double readers = shape.ranks - 1.0;

@@ -37,11 +37,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_eager;
 const selection::Algorithm<BcastArguments> bcast_eager{
     "eager",
-    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "2n: in and out; up to 112 bytes travel with the flag", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks,

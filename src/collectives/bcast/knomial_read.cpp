@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "collectives/collectives.h"
-#include "collectives/common/knomial.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
+#include "topology/knomial.h"
 
 namespace tutti {
 
@@ -21,7 +21,7 @@ namespace {
 void run(Communicator& communicator, const BcastArguments& arguments) {
   Operation operation(communicator, "Bcast");
   const int ranks = communicator.size();
-  const Knomial tree(ranks, arguments.parameter);
+  const topology::Knomial tree(ranks, arguments.parameter);
   // The tree counts from the root.
   const int self = (communicator.rank() - arguments.root + ranks) % ranks;
   const auto rank_of = [&](int position) { return position < 0 ? -1 : (position + arguments.root) % ranks; };
@@ -46,12 +46,11 @@ int candidate(const selection::Shape& shape, int index) {
 extern const selection::Algorithm<BcastArguments> bcast_knomial_read;
 const selection::Algorithm<BcastArguments> bcast_knomial_read{
     "knomial-read",
-    "nothing",
     {"2 a step, log_{k+1} p steps", "n, at most k from one buffer at once", "CMA-aware V.B.2"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const double depth = Knomial(shape.ranks, shape.parameter).depth();
+      const double depth = topology::Knomial(shape.ranks, shape.parameter).depth();
       return selection::Cost{.hops = (2.0 + 0.2 * shape.parameter) * depth,
                              // Down level by level; a rank waits only for its own children to have read.
                              .rounds = depth + 1,

@@ -11,8 +11,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/exposure.h"
-#include "collectives/common/partition.h"
+#include "collectives/common/buffers/exposure.h"
+#include "topology/partition.h"
 
 namespace tutti {
 
@@ -23,8 +23,9 @@ struct Parts {
   int root = 0, ranks = 0;
   std::size_t bytes = 0, chunk = 0;
 
-  Range block(int position) const {
-    return share_of({0, bytes}, static_cast<std::size_t>(position), static_cast<std::size_t>(ranks), grain_bytes);
+  topology::Range block(int position) const {
+    return topology::share_of({0, bytes}, static_cast<std::size_t>(position), static_cast<std::size_t>(ranks),
+                              grain_bytes);
   }
   int rank(int position) const { return (position + root) % ranks; }
   int position(int rank) const { return (rank - root + ranks) % ranks; }
@@ -47,7 +48,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
 Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) {
   Communicator& communicator = operation.communicator();
   const int self = parts.position(communicator.rank());
-  const Range own = parts.block(self);
+  const topology::Range own = parts.block(self);
   const Exposure mine = expose(operation, arguments.buffer + own.begin, own.length(), Side::source);
   post(operation, mine, {});
 
@@ -63,7 +64,7 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
   for (int i = 1; i < parts.ranks; ++i) {
     const int position = (self - i + parts.ranks) % parts.ranks;
     const int owner = parts.rank(position);
-    const Range block = parts.block(position);  // block 0 begins where the root's region does
+    const topology::Range block = parts.block(position);  // block 0 begins where the root's region does
     for (std::size_t at = block.begin; at < block.end; at += parts.chunk) {
       const std::size_t end = std::min(at + parts.chunk, block.end);
       co_await operation.has(operation.slot(owner).ready.flag[0], grains_needed(end - block.begin), owner);
@@ -91,9 +92,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_scatter_allgather;
 const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
     "scatter-allgather",
-    "nothing",
     {"p + 2", "n in p blocks, of which one from a shared buffer", "CMA-aware V.B.3"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double ranks = shape.ranks;

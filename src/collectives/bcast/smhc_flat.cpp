@@ -12,15 +12,9 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
-  const TreePlace place = flat_place(operation, arguments.root);
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes, 1, operation.communicator().chunk_bytes(0));
-  return smhc::release(operation, place, pieces, arguments.buffer);
-}
-
 void run(Communicator& communicator, const BcastArguments& arguments) {
   Operation operation(communicator, "Bcast");
-  operation.run(body(operation, arguments));
+  operation.run(smhc::bcast(operation, flat_place(operation, arguments.root), arguments));
 }
 
 }  // namespace
@@ -28,9 +22,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_smhc_flat;
 const selection::Algorithm<BcastArguments> bcast_smhc_flat{
     "smhc-flat",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2, and back and forth for each piece", "2n, through shared memory", "SMHC as XHC V.C describes it"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Copying out overlaps with copying the next piece in.

@@ -14,15 +14,10 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
-  const TreePlace place = place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket));
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes, 1, operation.communicator().chunk_bytes(0));
-  return smhc::release(operation, place, pieces, arguments.buffer);
-}
-
 void run(Communicator& communicator, const BcastArguments& arguments) {
   Operation operation(communicator, "Bcast");
-  operation.run(body(operation, arguments));
+  operation.run(
+      smhc::bcast(operation, place_in(operation, communicator.plan(arguments.root, Grouping::by_socket)), arguments));
 }
 
 }  // namespace
@@ -30,9 +25,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_smhc_socket;
 const selection::Algorithm<BcastArguments> bcast_smhc_socket{
     "smhc-socket",
-    "nothing",
     {"4, and back and forth a level for each piece", "2n, a leader 3n", "SMHC as XHC V.C describes it"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets; with one level there is nothing between sockets.

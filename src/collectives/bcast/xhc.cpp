@@ -12,7 +12,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/eager.h"
-#include "collectives/common/pull.h"
+#include "collectives/common/trees/pull.h"
 
 namespace tutti {
 
@@ -47,9 +47,8 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
 extern const selection::Algorithm<BcastArguments> bcast_xhc;
 const selection::Algorithm<BcastArguments> bcast_xhc{
     "xhc",
-    "nothing",
     {"1 a level, and back", "n, chunk by chunk", "XHC IV.A"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool eager = shape.bytes <= shape.eager_max;

@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/ticks.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/own_block.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/own_block.h"
+#include "collectives/common/buffers/packed_blocks.h"
 #include "selection/model.h"
 
 namespace tutti {
@@ -31,23 +31,23 @@ class Speed {
   std::size_t bytes_ = 0;
 };
 
-/// The progress of a post without letters whose sender waits for what its destinations say, and stores for those that
-/// want that.
+/// The progress of a post without packed blocks whose sender waits for what its destinations say, and stores for those
+/// that want that.
 constexpr std::uint64_t stores_if_wanted =
-    Letters::Form{.place = Letters::Place::none, .sizes = Letters::Sizes::told, .bytes = 1}.progress();
+    PackedBlocks::Form{.place = PackedBlocks::Place::none, .sizes = PackedBlocks::Sizes::told, .bytes = 1}.progress();
 
 class Exchange {
  public:
   Exchange(Communicator& communicator, const NeighborArguments& arguments, Taken taken, Learned what,
-           const Letters::Form& form, const Letters::Lengths& lengths)
+           const PackedBlocks::Form& form, const PackedBlocks::Lengths& lengths)
       : communicator_(communicator),
         arguments_(arguments),
-        operation_(communicator, "Neighbor exchange", Letters::in_flight(form)),
+        operation_(communicator, "Neighbor exchange", PackedBlocks::in_flight(form)),
         self_(communicator.rank()),
         sources_(static_cast<std::size_t>(arguments.source_count)),
-        // Letters are taken as such by those who want stores, too, who may be gone before these come. Stores of less
-        // would go through the caches, which are slow to give up what others have read.
-        stores_(taken != Taken::read && form.place == Letters::Place::none &&
+        // Packed blocks are taken as such by those who want stores, too, who may be gone before these come. Stores of
+        // less would go through the caches, which are slow to give up what others have read.
+        stores_(taken != Taken::read && form.place == PackedBlocks::Place::none &&
                 lengths.longest >= selection::streamed_to_peers_min) {
     if (taken != Taken::read) say_how_to_take(taken, what);
     if (lengths.count > 0)
@@ -68,7 +68,7 @@ class Exchange {
   bool is_other(int rank) const { return rank >= 0 && rank != self_; }
   bool nobody_waits(const Blocks& blocks, std::size_t i) const { return arguments_.sizes_known && blocks.size(i) == 0; }
 
-  void send(const Letters::Form& form, const Letters::Lengths& lengths);
+  void send(const PackedBlocks::Form& form, const PackedBlocks::Lengths& lengths);
   void say_how_to_take(Taken taken, Learned what);
   int choose(Ways& ways);
   void store_for_those_who_want_that();
@@ -112,7 +112,7 @@ void for_each_sent(const NeighborArguments& arguments, int self, Use&& use) {
   }
 }
 
-/// What of `blocks` has to travel if they are not letters.
+/// What of `blocks` has to travel if they are not packed.
 std::size_t bytes_of(const Blocks& blocks, std::size_t count) {
   if (blocks.is_regular()) return blocks.stride == 0 ? blocks.bytes : blocks.bytes * count;
   std::size_t bytes = 0;
@@ -120,18 +120,18 @@ std::size_t bytes_of(const Blocks& blocks, std::size_t count) {
   return bytes;
 }
 
-void Exchange::send(const Letters::Form& form, const Letters::Lengths& lengths) {
-  Letters letters(communicator_);
-  if (form.place != Letters::Place::none) {
+void Exchange::send(const PackedBlocks::Form& form, const PackedBlocks::Lengths& lengths) {
+  PackedBlocks packed(communicator_);
+  if (form.place != PackedBlocks::Place::none) {
     for_each_sent(arguments_, self_, [&](std::size_t i) {
-      letters.write(operation_.sequence(), form, i, arguments_.send.at(i), arguments_.send.size(i));
+      packed.write(operation_.sequence(), form, i, arguments_.send.at(i), arguments_.send.size(i));
     });
-    letters.send(operation_.sequence(), form, lengths.count);
+    packed.send(operation_.sequence(), form, lengths.count);
     return;
   }
   const auto count = static_cast<std::size_t>(arguments_.destination_count);
   const bool small =
-      letters.pays_to_copy(lengths) && bytes_of(arguments_.send, count) <= communicator_.node().settings.eager_max;
+      packed.pays_to_copy(lengths) && bytes_of(arguments_.send, count) <= communicator_.node().settings.eager_max;
   const ExposedBlocks mine =
       post_blocks(operation_, arguments_.send, count, Side::source, small, -1, stores_ ? stores_if_wanted : 0);
   exposed_ = !mine.exposure.in_the_ring;
@@ -211,7 +211,7 @@ bool Exchange::take(std::size_t i) {
   std::byte* const to = arguments_.receive.at(i);
   const std::size_t room = arguments_.receive.size(i);
   communicator_.check(source, operation_.sequence());
-  if (Letters(communicator_).open(operation_.sequence(), source, index, to, room)) return false;
+  if (PackedBlocks(communicator_).open(operation_.sequence(), source, index, to, room)) return false;
   const Slot& slot = operation_.slot(source);
   const bool asked = (slot.post.flag.get() & sync::progress_max) == stores_if_wanted;
   if (asked && !said_) {
@@ -303,11 +303,11 @@ void Exchange::learn() {
 
 void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
                              Learned what) {
-  Letters::Lengths lengths;
+  PackedBlocks::Lengths lengths;
   for_each_sent(arguments, communicator.rank(),
                 [&](std::size_t i) { lengths.add(i, arguments.send.size(i), arguments.send.at(i)); });
-  Letters::Form form = Letters(communicator).form_for(lengths);
-  if (arguments.send.is_regular() && arguments.send.stride == 0) form.sizes = Letters::Sizes::same;
+  PackedBlocks::Form form = PackedBlocks(communicator).form_for(lengths);
+  if (arguments.send.is_regular() && arguments.send.stride == 0) form.sizes = PackedBlocks::Sizes::same;
   Exchange(communicator, arguments, taken, what, form, lengths);
 }
 

@@ -1,7 +1,7 @@
 // The exchange with the neighbours of a topology, or with all ranks (Alltoallv): each rank reads its blocks where they
 // are, or they are stored where they belong.
 //
-// Phase 1: every rank that has somebody to send to posts its blocks: small ones as letters, the smallest of them in the
+// Phase 1: every rank that has somebody to send to posts its blocks: small ones packed, the smallest of them in the
 // flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
 // area; others where they are. If not all ranks read anyway, who has long blocks, or room for one, says whether it reads,
 // or where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "collectives/common/exposure.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti::smhc {
 
@@ -23,8 +23,9 @@ std::byte* piece_of(Operation& operation, int rank, const Pieces& mine, std::siz
 
 }  // namespace
 
-Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit, std::size_t chunk_bytes) {
+Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit) {
   Communicator& communicator = operation.communicator();
+  const std::size_t chunk_bytes = communicator.chunk_bytes(0);
   Pieces pieces;
   pieces.bytes = bytes;
   if (bytes <= communicator.slot_bytes()) {
@@ -102,6 +103,22 @@ Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte
   }
   if (place.parent >= 0 && !mine.in_the_ring())
     co_await operation.has(operation.slot(place.parent).reduced.flag[0], mine.count, place.parent);
+}
+
+Task bcast(Operation& operation, const TreePlace& place, const BcastArguments& arguments) {
+  return release(operation, place, post_pieces(operation, arguments.bytes, 1), arguments.buffer);
+}
+
+Task reduce(Operation& operation, const TreePlace& place, const ReduceArguments& arguments) {
+  const Pieces pieces = post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes);
+  return collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
+}
+
+Task allreduce(Operation& operation, TreePlace place, const AllreduceArguments& arguments) {
+  const Pieces pieces = post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes);
+  co_await collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
+  // The result has come from everybody's pieces: they are free for the way down.
+  co_await release(operation, place, pieces, arguments.receive);
 }
 
 }  // namespace tutti::smhc

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "collectives/arguments.h"
-#include "collectives/common/tree_place.h"
+#include "collectives/common/trees/tree_place.h"
 
 namespace tutti::smhc {
 
@@ -34,7 +34,15 @@ struct Pieces {
 };
 
 /// Makes the shared memory of this rank and posts it. unit: bytes that stay together, of one element.
-Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit, std::size_t chunk_bytes);
+Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit);
+
+/// Where the result of an Allreduce is put together.
+inline constexpr int internal_root = 0;
+
+/// The algorithms in a tree, of which this rank has `place`.
+Task bcast(Operation& operation, const TreePlace& place, const BcastArguments& arguments);
+Task reduce(Operation& operation, const TreePlace& place, const ReduceArguments& arguments);
+Task allreduce(Operation& operation, TreePlace place, const AllreduceArguments& arguments);
 
 /// The way down: from the root's buffer into all buffers.
 Task release(Operation& operation, TreePlace place, Pieces mine, std::byte* buffer);

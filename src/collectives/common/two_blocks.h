@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/store_ways.h"
 #include "selection/model.h"
 

@@ -6,7 +6,7 @@
 // finds out whether that pays, and if not reads everything, without a word before it has (MeetOrRead); where the sender
 // could store past the root's caches it stores everything instead of meeting, past them or through them. Phase 3: all
 // wait until the root and the senders have finished.
-// Of Gatherv small blocks are letters to the root, and it reads alone, as by sequential-read, those of medium size and
+// Of Gatherv small blocks travel packed to the root, and it reads alone, as by sequential-read, those of medium size and
 // those that it cannot load from: the sender decides that and says so in its post.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
 // or none, where writes alone copy n; of two ranks n by one of them, unless in place.
@@ -14,11 +14,11 @@
 // root's part is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -33,9 +33,10 @@ constexpr std::uint64_t through_caches = 4;
 /// Of a sender's done flags: it knows that the root has read everything.
 constexpr int answer = 1;
 
-/// What a sender of Gatherv says in its post, if its block is no letter: that it writes its part, or none of it.
+/// What a sender of Gatherv says in its post, if its block is not packed: that it writes its part, or none of it.
 constexpr std::uint64_t writes = 0;
-constexpr std::uint64_t to_be_read = Letters::Form{Letters::Place::none, Letters::Sizes::even}.progress();
+constexpr std::uint64_t to_be_read =
+    PackedBlocks::Form{PackedBlocks::Place::none, PackedBlocks::Sizes::even}.progress();
 
 /// Blocks of Gatherv below this the root reads alone: to find each other takes longer than to copy half.
 constexpr std::size_t shared_min = std::size_t{16} * 1024;
@@ -63,7 +64,7 @@ bool taken_alone(Communicator& communicator, std::uint64_t sequence, const Gathe
   const auto index = static_cast<std::size_t>(sender);
   std::byte* const block = arguments.receive.at(index);
   const std::size_t room = arguments.receive.size(index);
-  if (Letters(communicator).open(sequence, sender, 0, block, room)) return true;
+  if (PackedBlocks(communicator).open(sequence, sender, 0, block, room)) return true;
   const RemoteBlock source = posted_block(communicator, sequence, sender, 0, Side::source);
   if (const std::size_t bytes = fitting(communicator, source.bytes, room))
     communicator.peer(sender).copy_from(source.region, source.offset, block, bytes, arguments.store);
@@ -217,7 +218,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
     if (arguments.receive.size(static_cast<std::size_t>(sender)) < shared_min)
       return take_small(communicator, arguments);
   }
-  if (!is_root && !arguments.regular && Letters(communicator).send_alone(arguments.send, arguments.bytes)) return;
+  if (!is_root && !arguments.regular && PackedBlocks(communicator).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
   if (is_root) return operation.run(root(operation, arguments));
   memory::Region reachable;
@@ -234,12 +235,10 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 extern const selection::Algorithm<GatherArguments> gather_cooperative;
 const selection::Algorithm<GatherArguments> gather_cooperative{
     "cooperative",
-    "equal blocks or two ranks, at most TUTTI_FLAT_MAX",
     {"2", "n, of which the root reads n/4p to 5n/4p (in place n/p to 3n/2p), none, or all",
      "CMA-aware IV.B.1; the root's part is ours"},
-    [](const selection::Shape& shape) {
-      return (shape.regular || shape.ranks == 2) && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    {"equal blocks or two ranks, at most TUTTI_FLAT_MAX",
+     [](const selection::Shape& shape) { return (shape.regular || shape.ranks == 2) && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

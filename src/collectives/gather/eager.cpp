@@ -48,11 +48,9 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 extern const selection::Algorithm<GatherArguments> gather_eager;
 const selection::Algorithm<GatherArguments> gather_eager{
     "eager",
-    "equal blocks of at most TUTTI_EAGER_MAX bytes, TUTTI_FLAT_MAX ranks",
     {"1", "n in, (p-1) n out at the root", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.small() && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    {"equal blocks of at most TUTTI_EAGER_MAX bytes, TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) { return shape.small() && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -12,10 +12,10 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/branches.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/eager.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/branches.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -92,9 +92,8 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 extern const selection::Algorithm<GatherArguments> gather_hierarchical;
 const selection::Algorithm<GatherArguments> gather_hierarchical{
     "hierarchical",
-    "equal blocks",
     {"1 a level, 2 if not in a slot", "n, leaders what is from all below them", "XHC III.A, CMA-aware VII.G"},
-    [](const selection::Shape& shape) { return shape.regular; },
+    selection::requires_equal_blocks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool in_slot = shape.bytes <= shape.slot_bytes;

@@ -2,16 +2,16 @@
 //
 // Phase 1: the root exposes where the blocks belong. Phase 2: every rank writes its block into the root's buffer while
 // the root copies its own. Phase 3: the root waits until all have written.
-// Small blocks of Gatherv do not wait for the root: they are letters to it.
+// Small blocks of Gatherv do not wait for the root: they travel packed to it.
 // Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.1.
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/packed_blocks.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -24,7 +24,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
                                          Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
-  Letters letters(communicator);
+  PackedBlocks packed(communicator);
   bool saw_all = true;
   for (int i = 1; i < communicator.size(); ++i) {
     const int writer = rank_at(arguments.root, i, communicator.size());
@@ -37,7 +37,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     // Progress 0 would be seen before anything is there.
     const Post& post = operation.slot(writer).post;
     co_await operation.has(post.flag, 1, writer);
-    if (letters.open(sequence, writer, 0, blocks.at(index), bytes)) continue;
+    if (packed.open(sequence, writer, 0, blocks.at(index), bytes)) continue;
     const std::size_t came = fitting(communicator, post.regions.bytes, bytes);
     if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), came);
   }
@@ -53,12 +53,12 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
     communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
   Post& mine = operation.own().post;
   mine.regions.bytes = arguments.bytes;
-  operation.publish(mine.flag, static_cast<std::uint64_t>(Letters::Place::delivered));
+  operation.publish(mine.flag, static_cast<std::uint64_t>(PackedBlocks::Place::delivered));
 }
 
 void run(Communicator& communicator, const GatherArguments& arguments) {
   const bool is_root = communicator.rank() == arguments.root;
-  if (!is_root && !arguments.regular && Letters(communicator).send_alone(arguments.send, arguments.bytes)) return;
+  if (!is_root && !arguments.regular && PackedBlocks(communicator).send_alone(arguments.send, arguments.bytes)) return;
   Operation operation(communicator, "Gather");
   operation.run(is_root ? root(operation, arguments) : writer(operation, arguments));
 }
@@ -68,9 +68,8 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 extern const selection::Algorithm<GatherArguments> gather_parallel_write;
 const selection::Algorithm<GatherArguments> gather_parallel_write{
     "parallel-write",
-    "nothing",
     {"2; 1 if small and irregular", "n, all at once", "CMA-aware IV.B.1"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

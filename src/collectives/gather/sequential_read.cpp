@@ -2,14 +2,14 @@
 //
 // Phase 1: every rank exposes its block. Phase 2: the root copies its own block, then reads the others in rank order
 // from its own on, and tells after each how many it has read. Nobody contends.
-// Small blocks of Gatherv are letters to the root, for which it need not tell.
+// Small blocks of Gatherv come packed to the root, for which it need not tell.
 // Cost: two flag hops; (p-1) n bytes copied by the root: p (alpha + n beta + l n/s).
 // Requires: nothing; every sender announces its size. CMA-aware, section IV.B.2.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/packed_blocks.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -18,7 +18,7 @@ namespace {
 /// No coroutine: it never waits for two things at once.
 void read(Communicator& communicator, const GatherArguments& arguments) {
   const std::uint64_t sequence = communicator.begin(ring_slots);
-  Letters letters(communicator);
+  PackedBlocks packed(communicator);
   sync::Flag& read_from = communicator.slot(arguments.root, sequence).done.flag[0];
   bool saw_all = true;
   keep_own_block(communicator, arguments);
@@ -27,7 +27,7 @@ void read(Communicator& communicator, const GatherArguments& arguments) {
     const auto index = static_cast<std::size_t>(sender);
     if (const std::size_t size = arguments.receive.size(index)) {
       wait_for_post(communicator, sequence, sender, "Gather");
-      if (!arguments.regular && letters.open(sequence, sender, 0, arguments.receive.at(index), size)) continue;
+      if (!arguments.regular && packed.open(sequence, sender, 0, arguments.receive.at(index), size)) continue;
       const RemoteBlock block = posted_block(communicator, sequence, sender, 0, Side::source);
       if (const std::size_t bytes = fitting(communicator, block.bytes, size))
         communicator.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
@@ -55,7 +55,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
 void run(Communicator& communicator, const GatherArguments& arguments) {
   if (communicator.rank() == arguments.root) {
     read(communicator, arguments);
-  } else if (arguments.regular || !Letters(communicator).send_alone(arguments.send, arguments.bytes)) {
+  } else if (arguments.regular || !PackedBlocks(communicator).send_alone(arguments.send, arguments.bytes)) {
     Operation operation(communicator, "Gather");
     operation.run(sender(operation, arguments));
   }
@@ -66,9 +66,8 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
 extern const selection::Algorithm<GatherArguments> gather_sequential_read;
 const selection::Algorithm<GatherArguments> gather_sequential_read{
     "sequential-read",
-    "nothing",
     {"2; 1 if small and irregular", "(p-1) n, all by the root", "CMA-aware IV.B.2"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -12,9 +12,8 @@ namespace tutti {
 extern const selection::Algorithm<NeighborArguments> neighbor_cooperative;
 const selection::Algorithm<NeighborArguments> neighbor_cooperative{
     "cooperative",
-    "nothing",
     {"2; 1 if small", "as direct or as direct-write", "direct or direct-write; finding out is ours"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       if (cost.startups > 0) cost.either_bytes = cost.remote_bytes;

@@ -11,9 +11,8 @@ namespace tutti {
 extern const selection::Algorithm<NeighborArguments> neighbor_direct;
 const selection::Algorithm<NeighborArguments> neighbor_direct{
     "direct",
-    "nothing",
     {"2; 1 if small", "n of n received, 2n if small", "MPI 4.1, 8.6; XHC III.C"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     neighbor_cost,
     [](Communicator& communicator, const NeighborArguments& arguments) {
       exchange_with_neighbors(communicator, arguments, Taken::read);

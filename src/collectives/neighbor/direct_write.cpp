@@ -12,9 +12,8 @@ namespace tutti {
 extern const selection::Algorithm<NeighborArguments> neighbor_direct_write;
 const selection::Algorithm<NeighborArguments> neighbor_direct_write{
     "direct-write",
-    "nothing",
     {"2; 1 if small", "n stored of n sent, 2n if small", "direct, with writes as in CMA-aware III"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       cost.hops += 0.25;

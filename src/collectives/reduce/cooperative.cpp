@@ -16,7 +16,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 
@@ -71,7 +71,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const auto elements_of = [element](std::size_t bytes) { return (bytes + element - 1) / element; };
   const std::size_t count = std::min(buffers.count, elements_of(theirs));
   const auto reduce = [&](std::size_t begin, std::size_t end) {
-    const Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
+    const topology::Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
     reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, store);
   };
   // By the root's bytes on both ranks.
@@ -132,9 +132,8 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_cooperative;
 const selection::Algorithm<ReduceArguments> reduce_cooperative{
     "cooperative",
-    "two ranks",
     {"2", "n read; the other rank stores 3n/16 to 3n/4, n/2 or none", "XHC III.C; the meeting is ours"},
-    [](const selection::Shape& shape) { return shape.ranks == 2; },
+    {"two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double staged = shape.reach == selection::Reach::staged ? bytes : 0.0;

@@ -6,7 +6,7 @@
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
 #include "collectives/collectives.h"
-#include "collectives/common/eager_reduce.h"
+#include "collectives/common/reducing/eager_reduce.h"
 
 namespace tutti {
 
@@ -27,11 +27,8 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_eager;
 const selection::Algorithm<ReduceArguments> reduce_eager{
     "eager",
-    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "n in, p n read by the root", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

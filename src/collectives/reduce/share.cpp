@@ -7,7 +7,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC as XHC, section V.C, describes it, which is why it answers to
 // that name too.
 
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 #include "collectives/collectives.h"
 
@@ -47,9 +47,8 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_share;
 const selection::Algorithm<ReduceArguments> reduce_share{
     "share",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n read, n/p written", "XBRC as XHC V.C describes it"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -13,16 +13,9 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
-  const TreePlace place = flat_place(operation, arguments.root);
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
-                                                operation.communicator().chunk_bytes(0));
-  return smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
-}
-
 void run(Communicator& communicator, const ReduceArguments& arguments) {
   Operation operation(communicator, "Reduce");
-  operation.run(body(operation, arguments));
+  operation.run(smhc::reduce(operation, flat_place(operation, arguments.root), arguments));
 }
 
 }  // namespace
@@ -30,10 +23,9 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_smhc_flat;
 const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
     "smhc-flat",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2, and back and forth for each piece", "n in, p n read by the root",
      "SMHC as XHC V.C describes it, turned round"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,

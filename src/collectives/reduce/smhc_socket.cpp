@@ -15,16 +15,10 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
-  const TreePlace place = place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket));
-  const smhc::Pieces pieces = smhc::post_pieces(operation, arguments.bytes(), arguments.combiner->element_bytes,
-                                                operation.communicator().chunk_bytes(0));
-  return smhc::collect(operation, place, pieces, arguments.send, arguments.receive, *arguments.combiner);
-}
-
 void run(Communicator& communicator, const ReduceArguments& arguments) {
   Operation operation(communicator, "Reduce");
-  operation.run(body(operation, arguments));
+  operation.run(
+      smhc::reduce(operation, place_in(operation, communicator.plan(arguments.root, Grouping::by_socket)), arguments));
 }
 
 }  // namespace
@@ -32,10 +26,9 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_smhc_socket;
 const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
     "smhc-socket",
-    "an operator that commutes",
     {"4, and back and forth a level for each piece", "n in, n of each rank of a socket read by its leader",
      "SMHC as XHC V.C describes it, turned round"},
-    [](const selection::Shape& shape) { return shape.commutative; },
+    selection::requires_commuting,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three

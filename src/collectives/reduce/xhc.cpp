@@ -5,10 +5,8 @@
 // Cost: two flag hops a level, then n bytes from every member of the largest group, divided among its workers.
 // Requires: an operator that commutes, since groups are not made of neighbouring ranks.
 
-#include <cmath>
-
 #include "collectives/collectives.h"
-#include "collectives/common/xhc_reduce.h"
+#include "collectives/common/reducing/xhc_reduce.h"
 
 namespace tutti {
 
@@ -35,26 +33,9 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
 extern const selection::Algorithm<ReduceArguments> reduce_xhc;
 const selection::Algorithm<ReduceArguments> reduce_xhc{
     "xhc",
-    "an operator that commutes",
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
-    [](const selection::Shape& shape) { return shape.commutative; },
-    [](const selection::Shape& shape) {
-      const auto bytes = static_cast<double>(shape.bytes);
-      const double levels = shape.levels;
-      const bool eager = shape.bytes <= shape.eager_max;
-      const double members = std::pow(shape.ranks, 1 / levels);
-      return selection::Cost{.hops = 2.0 * levels + 0.1 * shape.ranks / levels,
-                             .rounds = 1 + 2 * levels,
-                             .remote_bytes = 1.2 * bytes,
-                             .slot_bytes = eager                                     ? bytes
-                                           : shape.reach == selection::Reach::staged ? 2 * bytes
-                                                                                     : 0.0,
-                             .reduced_bytes = 1.2 * bytes,
-                             .exposures = 2,
-                             .startups = eager ? 0.0 : levels * members + 1.2 * bytes / usual_block_bytes,
-                             .concurrency = members,
-                             .across = selection::Across::levels};
-    },
+    selection::requires_commuting,
+    [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::root); },
     run};
 
 }  // namespace tutti

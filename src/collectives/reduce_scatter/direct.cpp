@@ -13,8 +13,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/owned_range.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
+#include "topology/owned_range.h"
 
 namespace tutti {
 
@@ -26,7 +26,9 @@ struct Round {
   std::size_t length = 0;
   bool only = true;  ///< the whole message
 
-  Range of(Range owned) const { return overlap(owned, {owned.begin + at, owned.begin + at + length}); }
+  topology::Range of(topology::Range owned) const {
+    return topology::overlap(owned, {owned.begin + at, owned.begin + at + length});
+  }
 };
 
 /// A buffer that peers cannot reach is copied, the pieces of the round one behind the other.
@@ -43,10 +45,10 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
   const Exposure exposed = expose(operation, send, elements * element, Side::source);
   if (!exposed.copied) return exposed;
   std::byte* to = exposed.local;
-  Range owned;
+  topology::Range owned;
   for (int rank = 0; rank < communicator.size(); ++rank) {
     owned = {owned.end, owned.end + arguments.counts[rank]};
-    const Range piece = round.of(owned);
+    const topology::Range piece = round.of(owned);
     if (piece.empty()) continue;
     copy_bytes(to, send + piece.begin * element, piece.length() * element);
     to += piece.length() * element;
@@ -65,7 +67,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, const R
   operation.own().post.regions.bytes = exposed.copied ? 1 : 0;
   post(operation, exposed, {});
 
-  const Range mine = round.of(owned_range(arguments.counts, self));
+  const topology::Range mine = round.of(topology::owned_range(arguments.counts, self));
   if (!mine.empty()) {
     std::size_t before = 0;  // in a copy, the pieces of lower ranks
     for (int rank = 0; rank < self; ++rank) before += round.of({0, arguments.counts[rank]}).length();
@@ -125,9 +127,8 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     "direct",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n read: the own range of every buffer; n/p written", "XBRC (XHC V.C), by owner"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -8,7 +8,7 @@
 #include "collectives/common/eager.h"
 
 #include "collectives/collectives.h"
-#include "collectives/common/owned_range.h"
+#include "topology/owned_range.h"
 
 namespace tutti {
 
@@ -19,7 +19,7 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
   const std::size_t bytes = arguments.bytes();
   const std::uint64_t sequence = eager::begin(communicator, bytes);
   eager::send(communicator, sequence, arguments.send, bytes);
-  const Range mine = owned_range(arguments.counts, communicator.rank());
+  const topology::Range mine = topology::owned_range(arguments.counts, communicator.rank());
   if (!mine.empty()) {
     // In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
     const int self = communicator.rank();
@@ -43,11 +43,8 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
     "eager",
-    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "n in, n read: the own range of every slot", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

@@ -13,8 +13,8 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/owned_range.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
+#include "topology/owned_range.h"
 
 namespace tutti {
 
@@ -22,7 +22,7 @@ namespace {
 
 /// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of
 /// this one end before the end of this one, so they overwrite nothing that a later one reads.
-Task body(Operation& operation, const ReduceScatterArguments& arguments, Range segment) {
+Task body(Operation& operation, const ReduceScatterArguments& arguments, topology::Range segment) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const topology::RankBlocks& blocks = communicator.rank_blocks();
@@ -50,14 +50,14 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
     contributions[rank - leader] = {rank, posted_source(operation, rank, source)};
   }
   const RemoteBuffer collected{leader, posted_destination(operation, leader, partial)};
-  const Range share = share_of({0, segment.length()}, static_cast<std::size_t>(self - leader), members,
-                               elements_in_line(combiner.element_bytes));
+  const topology::Range share = topology::share_of({0, segment.length()}, static_cast<std::size_t>(self - leader),
+                                                   members, topology::elements_in_line(combiner.element_bytes));
   reduce_range(communicator, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
   operation.publish(operation.own().reduced.flag[0]);
 
   // Phase 2.
-  const Range owned = owned_range(arguments.counts, self);
-  const Range mine = overlap(owned, segment);
+  const topology::Range owned = topology::owned_range(arguments.counts, self);
+  const topology::Range mine = topology::overlap(owned, segment);
   if (!mine.empty()) {
     for (int i = 1; i < ranks; ++i) {
       const int rank = (self + i) % ranks;
@@ -70,7 +70,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, Range s
       partials[each] = {rank, posted_destination(operation, rank, partial)};
     }
     std::byte* result = arguments.receive + (mine.begin - owned.begin) * combiner.element_bytes;
-    const Range here{mine.begin - segment.begin, mine.end - segment.begin};
+    const topology::Range here{mine.begin - segment.begin, mine.end - segment.begin};
     const RemoteBuffer destination{self, own_memory(result),
                                    -static_cast<std::ptrdiff_t>(here.begin * combiner.element_bytes)};
     reduce_range(communicator, combiner, here, partials, static_cast<std::size_t>(blocks.count()), &destination, 1,
@@ -99,9 +99,8 @@ void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
 extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical;
 const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
     "hierarchical",
-    "nothing",
     {"3", "n in its block of ranks, then n/p from each block", "ours; two levels as in XHC III.A"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double blocks = std::sqrt(static_cast<double>(shape.ranks));

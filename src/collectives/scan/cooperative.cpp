@@ -15,7 +15,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
@@ -37,7 +37,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const bool gets_result = !arguments.exclusive || self > 0;
   const Learned what = arguments.exclusive ? Learned::exscan : Learned::scan;
   const bool past_caches = arguments.store == memory::Store::streaming_to_peers;
-  // Where ranks share cores, what they do between their calls is in its time; see docs/measurements/caches.md.
+  // Where ranks share cores, what they do between their calls is in the time of a call; see docs/measurements/caches.md.
   const bool whole_call = communicator.node().oversubscribed;
   Trial trial(self == last ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2, whole_call);
   if (whole_call) trial.begins();
@@ -87,9 +87,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_cooperative;
 const selection::Algorithm<ScanArguments> scan_cooperative{
     "cooperative",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "as direct or as share", "direct or share; finding out is ours"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       if (shape.ranks > 2) {

@@ -8,7 +8,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 
@@ -58,9 +58,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_direct;
 const selection::Algorithm<ScanArguments> scan_direct{
     "direct",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "r n read by rank r", "XHC III.C; that it scans is ours"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);

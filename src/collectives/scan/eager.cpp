@@ -36,11 +36,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_eager;
 const selection::Algorithm<ScanArguments> scan_eager{
     "eager",
-    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
     {"1", "n in, r n read by rank r", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      return shape.bytes <= shape.eager_max && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // The last rank has most to do; on crowded cores the lighter work of the others is added to it.

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "collectives/collectives.h"
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
@@ -52,8 +52,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     sources[rank - first] = {rank, posted_source(operation, rank, buffers.source)};
     destinations[rank - first] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self - first), members,
-                               elements_in_line(combiner.element_bytes));
+  const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self - first),
+                                                   members, topology::elements_in_line(combiner.element_bytes));
   prefix_range(communicator, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
                memory::Store::cached);
   operation.publish(operation.own().reduced.flag[0]);
@@ -85,10 +85,9 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_hierarchical;
 const selection::Algorithm<ScanArguments> scan_hierarchical{
     "hierarchical",
-    "nothing",
     {"3", "2n in its block of ranks, twice; its share of each earlier block's total",
      "ours; two levels as in XHC III.A"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Blocks and their members, about equal in number.

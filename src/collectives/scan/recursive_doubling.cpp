@@ -12,7 +12,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/share.h"
+#include "collectives/common/reducing/share.h"
 
 namespace tutti {
 
@@ -58,7 +58,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
   const std::size_t element = arguments.combiner->element_bytes;
   const std::size_t length = std::max<std::size_t>(1, communicator.chunk_bytes(0) / element);
   for (std::size_t at = 0; at < arguments.count; at += length) {
-    const Range chunk{at, std::min(at + length, arguments.count)};
+    const topology::Range chunk{at, std::min(at + length, arguments.count)};
     RemoteBuffer operands[2];
     operands[1] = {self, own_memory(arguments.send)};
     if (place != self) {
@@ -126,9 +126,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_recursive_doubling;
 const selection::Algorithm<ScanArguments> scan_recursive_doubling{
     "recursive-doubling",
-    "at most 8192 ranks",
     {"1 + log2 p", "n log2 p read", "Hillis and Steele, CACM 1986"},
-    [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); },
+    {"at most 8192 ranks", [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));

@@ -8,7 +8,7 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. Ours; the shares are XBRC's (as described in XHC, section V.C).
 
 #include "collectives/collectives.h"
-#include "collectives/common/prefix.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
@@ -30,8 +30,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   for (int rank = 0; rank < communicator.size(); ++rank)
     destinations[rank] = {rank, posted_destination(operation, rank, buffers.destination)};
 
-  const Range share = share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
-                               elements_in_line(arguments.combiner->element_bytes));
+  const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
+                                                   topology::elements_in_line(arguments.combiner->element_bytes));
   prefix_range(communicator, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
                arguments.store);
   operation.publish(operation.own().done.flag[0]);
@@ -49,9 +49,8 @@ void run(Communicator& communicator, const ScanArguments& arguments) {
 extern const selection::Algorithm<ScanArguments> scan_share;
 const selection::Algorithm<ScanArguments> scan_share{
     "share",
-    "at most TUTTI_FLAT_MAX ranks",
     {"2", "n read, n written: all prefixes of the own share", "ours; the shares are XBRC's (XHC V.C)"},
-    [](const selection::Shape& shape) { return static_cast<std::size_t>(shape.ranks) <= shape.flat_max; },
+    selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;

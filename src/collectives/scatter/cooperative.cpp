@@ -13,10 +13,10 @@
 // part is ours.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/meet_or_read.h"
 #include "collectives/common/meeting.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 #include "collectives/common/wish.h"
 
 namespace tutti {
@@ -123,12 +123,10 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 extern const selection::Algorithm<ScatterArguments> scatter_cooperative;
 const selection::Algorithm<ScatterArguments> scatter_cooperative{
     "cooperative",
-    "equal blocks, at most TUTTI_FLAT_MAX ranks",
     {"2", "n, of which the root stores up to n/2p (in place n/2p to n/p), none, or all",
      "CMA-aware IV.A.1; the root's part is ours"},
-    [](const selection::Shape& shape) {
-      return shape.regular && static_cast<std::size_t>(shape.ranks) <= shape.flat_max;
-    },
+    {"equal blocks, at most TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) { return shape.regular && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -110,13 +110,12 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 extern const selection::Algorithm<ScatterArguments> scatter_eager;
 const selection::Algorithm<ScatterArguments> scatter_eager{
     "eager",
-    "equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
     {"1", "(p-1) n in at the root, n out; up to 112 bytes travel with the flag", "XHC III.D"},
-    [](const selection::Shape& shape) {
-      const auto ranks = static_cast<std::size_t>(shape.ranks);
-      return shape.regular && ranks <= shape.flat_max && shape.bytes <= shape.slot_bytes &&
-             (ranks - 1) * shape.bytes <= shape.slot_bytes;
-    },
+    {"equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",
+     [](const selection::Shape& shape) {
+       return shape.regular && shape.few_ranks() && shape.bytes <= shape.slot_bytes &&
+              static_cast<std::size_t>(shape.ranks - 1) * shape.bytes <= shape.slot_bytes;
+     }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;

@@ -9,10 +9,10 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/branches.h"
+#include "collectives/common/buffers/blocks.h"
 #include "collectives/common/eager.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/trees/branches.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -101,9 +101,8 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
 const selection::Algorithm<ScatterArguments> scatter_hierarchical{
     "hierarchical",
-    "equal blocks",
     {"1 a level, 2 if not in a slot", "n, leaders what is for all below them", "XHC III.A, CMA-aware VII.G"},
-    [](const selection::Shape& shape) { return shape.regular; },
+    selection::requires_equal_blocks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double all = bytes * shape.ranks;

@@ -2,39 +2,39 @@
 //
 // Phase 1: the root exposes its blocks. Phase 2: every rank reads its block from the root's buffer while the root
 // copies its own. Phase 3: the root waits until all have read, unless what they read is a copy in its slot.
-// Small blocks of Scatterv are letters from the root, which waits for nobody.
+// Small blocks of Scatterv come packed from the root, which waits for nobody.
 // Cost: two flag hops; n bytes copied by every rank. The kernel's copies contend for the root's pages:
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.1.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/letter.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/buffers/packed_blocks.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
 namespace {
 
-/// False, without having begun, if the blocks should not travel as letters.
-bool send_letters(Communicator& communicator, const ScatterArguments& arguments) {
+/// False, without having begun, if the blocks should not travel packed.
+bool send_packed(Communicator& communicator, const ScatterArguments& arguments) {
   const Blocks& blocks = arguments.send;
-  Letters::Lengths lengths;
+  PackedBlocks::Lengths lengths;
   const auto for_each = [&](auto&& use) {
     for (int rank = 0; rank < communicator.size(); ++rank) {
       const auto i = static_cast<std::size_t>(rank);
-      if (rank != arguments.root) use(Letters::index_of(rank, arguments.root), blocks.size(i), blocks.at(i));
+      if (rank != arguments.root) use(PackedBlocks::index_of(rank, arguments.root), blocks.size(i), blocks.at(i));
     }
   };
-  for_each([&](std::size_t letter, std::size_t bytes, const std::byte* from) { lengths.add(letter, bytes, from); });
-  Letters letters(communicator);
-  const Letters::Form form = letters.form_for(lengths);
-  if (form.place == Letters::Place::none) return false;
-  const std::uint64_t sequence = communicator.begin(Letters::in_flight(form));
-  for_each([&](std::size_t letter, std::size_t bytes, const std::byte* from) {
-    letters.write(sequence, form, letter, from, bytes);
+  for_each([&](std::size_t index, std::size_t bytes, const std::byte* from) { lengths.add(index, bytes, from); });
+  PackedBlocks packed(communicator);
+  const PackedBlocks::Form form = packed.form_for(lengths);
+  if (form.place == PackedBlocks::Place::none) return false;
+  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
+  for_each([&](std::size_t index, std::size_t bytes, const std::byte* from) {
+    packed.write(sequence, form, index, from, bytes);
   });
-  letters.send(sequence, form, lengths.count);
+  packed.send(sequence, form, lengths.count);
   keep_own_block(communicator, arguments);
   communicator.complete(sequence);
   return true;
@@ -62,8 +62,8 @@ void read(Communicator& communicator, const ScatterArguments& arguments) {
   bool answer = true;
   if (arguments.bytes > 0) {
     wait_for_post(communicator, sequence, arguments.root, "Scatter");
-    if (!arguments.regular && Letters(communicator)
-                                  .open(sequence, arguments.root, Letters::index_of(self, arguments.root),
+    if (!arguments.regular && PackedBlocks(communicator)
+                                  .open(sequence, arguments.root, PackedBlocks::index_of(self, arguments.root),
                                         arguments.receive, arguments.bytes)) {
       answer = false;
     } else {
@@ -84,7 +84,7 @@ void read(Communicator& communicator, const ScatterArguments& arguments) {
 void run(Communicator& communicator, const ScatterArguments& arguments) {
   if (communicator.rank() != arguments.root) {
     read(communicator, arguments);
-  } else if (arguments.regular || !send_letters(communicator, arguments)) {
+  } else if (arguments.regular || !send_packed(communicator, arguments)) {
     Operation operation(communicator, "Scatter");
     operation.run(root(operation, arguments));
   }
@@ -95,9 +95,8 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 extern const selection::Algorithm<ScatterArguments> scatter_parallel_read;
 const selection::Algorithm<ScatterArguments> scatter_parallel_read{
     "parallel-read",
-    "nothing",
     {"2; 1 if small and irregular", "n, all at once", "CMA-aware IV.A.1"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));

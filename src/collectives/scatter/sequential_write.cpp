@@ -6,8 +6,8 @@
 // Requires: nothing; every receiver announces the size of its buffer. CMA-aware, section IV.A.2.
 
 #include "collectives/collectives.h"
-#include "collectives/common/blocks.h"
-#include "collectives/common/rooted.h"
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -60,13 +60,12 @@ void run(Communicator& communicator, const ScatterArguments& arguments) {
 extern const selection::Algorithm<ScatterArguments> scatter_sequential_write;
 const selection::Algorithm<ScatterArguments> scatter_sequential_write{
     "sequential-write",
-    "nothing",
     {"2", "(p-1) n, all by the root", "CMA-aware IV.A.2"},
-    [](const selection::Shape&) { return true; },
+    selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not sent as letters here as by `parallel-read`: not to be preferred.
+      // Of irregular blocks many are small, and not packed here as by `parallel-read`: not to be preferred.
       const double stored = shape.regular ? bytes * others : 0;
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // It waits for everybody's post, and everybody for it: no rank does both in one turn.

@@ -1,0 +1,83 @@
+// How a rank tells its peers where its blocks are: one region for all of them, and a size and distance if they are
+// regular, else a table in the operation's data area. So nobody needs to know sizes beforehand.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/buffers/exposure.h"
+
+namespace tutti {
+
+/// Where one block of a peer lies: `bytes` at `offset` of `region`.
+struct RemoteBlock {
+  memory::Region region;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// Blocks as their owner exposes them. `local` and its offsets are where the bytes are for the owner: the user's
+/// memory, or a copy of it with the blocks one behind the other.
+struct ExposedBlocks {
+  Exposure exposure;
+  Blocks local;
+};
+
+/// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if
+/// something is left out, which the caller of the collective then reports.
+inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::size_t room) {
+  if (sent <= room) [[likely]]
+    return sent;
+  communicator.truncated = true;
+  return room;
+}
+
+/// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
+/// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
+/// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
+/// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none. `progress`: of the post,
+/// for what else there is to say.
+/// Blocks to read that are small enough travel in the post itself, wherever they are, and need no table elsewhere.
+/// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the post if it
+/// is short, so that its readers need no other line, else in the data area, which has room for one entry a rank, or for
+/// more blocks (neighbourhoods) in the other side's staging buffer.
+ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
+                          bool prefer_slot = false, std::ptrdiff_t skip = -1, std::uint64_t progress = 0);
+
+/// Whether post_blocks(), without prefer_slot, lets peers write to the blocks themselves and not to a copy.
+bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
+
+/// Copies what peers wrote to where the user wants it, if that is elsewhere.
+void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
+
+/// Whether `blocks` may be offered: there are at most Offer::blocks_max of them, and none needs a copy.
+bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count);
+/// Says where peers may store `blocks`, which can be offered. Ranks that sleep are not woken: something else is
+/// published right after.
+void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count);
+/// Block `index` of what `rank` has offered; after that was seen.
+RemoteBlock offered_block(Operation& operation, int rank, std::size_t index);
+
+/// Block `index` of what `rank` posted; after its post was seen.
+RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side);
+inline RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
+  return posted_block(operation.communicator(), operation.sequence(), rank, index, side);
+}
+
+/// Puts the size of what was sent in the place of that of the room, in the table of `rank`; nobody else uses the entry.
+void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent);
+
+/// For a writer, before its flag says that block `index` of `rank`, posted as `block`, is there: only the writer knows
+/// that it had more for the block than there is room, and only the receiver may raise the error. In irregular calls
+/// only.
+inline void say_if_too_long(Operation& operation, int rank, std::size_t index, const RemoteBlock& block,
+                            std::size_t sent) {
+  if (sent > block.bytes) [[unlikely]]
+    say_sent(operation, rank, index, sent);
+}
+/// For the receiver, after that flag: notes if not all had room. blocks: what this rank posted as destination.
+inline void note_if_too_long(Operation& operation, const Blocks& blocks, std::size_t index) {
+  if (blocks.is_regular()) return;
+  const int self = operation.communicator().rank();
+  fitting(operation.communicator(), posted_block(operation, self, index, Side::destination).bytes, blocks.size(index));
+}
+
+}  // namespace tutti

@@ -1,0 +1,26 @@
+#include "collectives/common/buffers/exposure.h"
+
+namespace tutti {
+
+Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
+  Communicator& communicator = operation.communicator();
+  const Node& node = communicator.node();
+  const bool fits = bytes <= node.settings.eager_max;
+  // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
+  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer, bytes))))
+    return {communicator.slot_region(operation.sequence()),
+            communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
+  const memory::Region region = node.reachable(buffer, bytes);
+  if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
+  std::byte* staging = communicator.staging(static_cast<int>(side), bytes);
+  return {communicator.arena_region(staging), staging, true, false};
+}
+
+void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress) {
+  Post& mine = operation.own().post;
+  mine.regions.source = source.region.bits();
+  mine.regions.destination = destination.region.bits();
+  operation.publish(mine.flag, progress);
+}
+
+}  // namespace tutti

@@ -1,0 +1,113 @@
+#include "collectives/common/reducing/prefix.h"
+
+#include <algorithm>
+
+namespace tutti {
+
+namespace {
+
+/// Elements of a block: a multiple of what fills a cache line.
+std::size_t block_elements(Communicator& communicator, std::size_t element) {
+  const std::size_t line = topology::elements_in_line(element);
+  const std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
+  return (block + line - 1) / line * line;
+}
+
+/// A part of the buffers: where peers' memory is mapped here, or a copy of it.
+struct Part {
+  Communicator& communicator;
+  std::size_t offset;
+  std::size_t bytes;
+
+  std::byte* pointer(const RemoteBuffer& buffer) const {
+    return communicator.peer(buffer.rank)
+        .pointer(buffer.region, offset + static_cast<std::size_t>(buffer.shift), bytes);
+  }
+  const std::byte* load(const RemoteBuffer& buffer, std::byte* copy) const {
+    if (const std::byte* mapped = pointer(buffer)) return mapped;
+    communicator.peer(buffer.rank)
+        .copy_from(buffer.region, offset + static_cast<std::size_t>(buffer.shift), copy, bytes);
+    return copy;
+  }
+  void store(const RemoteBuffer& buffer, const void* from, memory::Store how) const {
+    communicator.peer(buffer.rank)
+        .copy_to(buffer.region, offset + static_cast<std::size_t>(buffer.shift), from, bytes,
+                 store_at(communicator, buffer, how));
+  }
+};
+
+bool wanted(const RemoteBuffer& buffer) {
+  return buffer.region.kind() != memory::Kind::none;
+}
+
+bool same_memory(const RemoteBuffer& a, const RemoteBuffer& b) {
+  return a.rank == b.rank && a.region.bits() == b.region.bits() && a.shift == b.shift;
+}
+
+}  // namespace
+
+void prefix_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const PrefixBuffers& buffers, memory::Store store) {
+  const std::size_t element = combiner.element_bytes;
+  const std::size_t block = block_elements(communicator, element);
+  // A copied source, and two results in turn: the next one is made while the last one is still needed.
+  std::byte* copy = communicator.scratch(3 * block * element);
+  std::byte* const results[2] = {copy + block * element, copy + 2 * block * element};
+  for (std::size_t at = range.begin; at < range.end; at += block) {
+    const std::size_t elements = std::min(block, range.end - at);
+    const Part part{communicator, at * element, elements * element};
+    const std::byte* previous = part.load(buffers.sources[0], results[0]);
+    if (!buffers.exclusive && wanted(buffers.destinations[0]) &&
+        !same_memory(buffers.destinations[0], buffers.sources[0]))
+      part.store(buffers.destinations[0], previous, store);
+    for (std::size_t i = 1; i < buffers.count; ++i) {
+      const RemoteBuffer& destination = buffers.destinations[i];
+      const std::byte* next = nullptr;
+      if (!buffers.exclusive || i + 1 < buffers.count || wanted(buffers.total)) {
+        // A result goes straight to its place, unless that holds what is still to be read or is written past the
+        // caches.
+        const bool in_its_place =
+            !buffers.exclusive && store_at(communicator, destination, store) == memory::Store::cached;
+        std::byte* place = in_its_place ? part.pointer(destination) : nullptr;
+        std::byte* result = place ? place : results[i % 2];
+        const void* operands[2] = {previous, part.load(buffers.sources[i], copy)};
+        combiner(result, operands, 2, elements);
+        if (!buffers.exclusive && !place) part.store(destination, result, store);
+        next = result;
+      }
+      if (buffers.exclusive) part.store(destination, previous, store);
+      previous = next;
+    }
+    if (wanted(buffers.total)) part.store(buffers.total, previous, memory::Store::cached);
+  }
+}
+
+void carry_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                 const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
+                 std::size_t destination_count, bool first_is_empty) {
+  const std::size_t element = combiner.element_bytes;
+  const std::size_t block = block_elements(communicator, element);
+  std::byte* const carry = communicator.scratch((2 + carry_count) * block * element);
+  std::byte* const result = carry + block * element;
+  const void** pointers = communicator.sources();
+  for (std::size_t at = range.begin; at < range.end; at += block) {
+    const std::size_t elements = std::min(block, range.end - at);
+    const Part part{communicator, at * element, elements * element};
+    for (std::size_t i = 0; i < carry_count; ++i)
+      pointers[i] = part.load(carries[i], result + (1 + i) * block * element);
+    combiner(carry, pointers, carry_count, elements);
+    for (std::size_t i = 0; i < destination_count; ++i) {
+      if (i == 0 && first_is_empty) {
+        part.store(destinations[i], carry, memory::Store::cached);
+        continue;
+      }
+      const std::byte* old = part.load(destinations[i], result);
+      const void* operands[2] = {carry, old};
+      std::byte* place = part.pointer(destinations[i]);
+      combiner(place ? place : result, operands, 2, elements);
+      if (!place) part.store(destinations[i], result, memory::Store::cached);
+    }
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,29 @@
+// Prefixes over the contributions of several ranks, one index range at a time: what Scan and Exscan share.
+#pragma once
+
+#include "collectives/common/reducing/share.h"
+
+namespace tutti {
+
+/// The ranks of one prefix, in order. A destination may be the memory of the same rank's source. A region of kind none
+/// gets nothing (the first rank's of an Exscan).
+struct PrefixBuffers {
+  const RemoteBuffer* sources = nullptr;
+  const RemoteBuffer* destinations = nullptr;
+  std::size_t count = 0;
+  bool exclusive = false;
+  RemoteBuffer total;  ///< gets the combination of all, if its region is of a kind
+};
+
+/// destinations[i] = sources[0] op ... op sources[i], or up to sources[i-1] if exclusive, over the elements of `range`,
+/// block by block, each source read once. Nobody else may touch that range of any of the buffers.
+void prefix_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const PrefixBuffers& buffers, memory::Store store);
+
+/// destinations[i] = carry op destinations[i], where carry = carries[0] op carries[1] op ..., over the elements of
+/// `range`. If `first_is_empty`, destinations[0] holds nothing yet and gets the carry itself.
+void carry_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                 const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
+                 std::size_t destination_count, bool first_is_empty);
+
+}  // namespace tutti

@@ -1,0 +1,70 @@
+// The shared half of Reduce and Allreduce by shares: each rank reduces one index range of all buffers.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/buffers/exposure.h"
+#include "topology/partition.h"
+
+namespace tutti {
+
+/// A rank whose buffer takes part.
+struct RemoteBuffer {
+  int rank = 0;
+  memory::Region region;
+  std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
+};
+
+/// Memory of this rank as it sees it itself, whatever mechanism peers would need.
+inline memory::Region own_memory(const std::byte* address) {
+  return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
+}
+
+/// One rank's view of the buffers of a reduction.
+struct ReductionBuffers {
+  const Combiner* combiner = nullptr;
+  std::size_t count = 0;
+  Exposure source;       ///< this rank's contribution
+  Exposure destination;  ///< where this rank wants results; region kind none if it wants none
+  std::byte* user_destination = nullptr;
+};
+
+/// Exposes both buffers and copies the contribution in if it has to go through a slot or staging buffer.
+/// In place, and where both are copied, source and destination are the same memory. `wants_result`: this rank gets
+/// results.
+ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
+                                  std::size_t count, const Combiner& combiner, bool prefer_slot);
+
+/// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
+inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
+  Communicator& communicator = operation.communicator();
+  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
+  communicator.seen_all(operation.sequence());
+}
+
+/// The elements that `rank` reduces.
+inline topology::Range share_of_rank(const Communicator& communicator, int rank, const ReductionBuffers& buffers) {
+  return topology::share_of({0, buffers.count}, static_cast<std::size_t>(rank),
+                            static_cast<std::size_t>(communicator.size()),
+                            topology::elements_in_line(buffers.combiner->element_bytes));
+}
+
+/// How to store into `buffer`, its owner's caches considered.
+inline memory::Store store_at(const Communicator& communicator, const RemoteBuffer& buffer, memory::Store store) {
+  const bool own = buffer.rank == communicator.rank();
+  return own && store == memory::Store::streaming_to_peers ? memory::Store::cached : store;
+}
+
+/// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
+inline constexpr double usual_block_bytes = 16 * 1024;
+
+/// Copies results out if they arrived elsewhere than in the user's buffer.
+void collect_result(const ReductionBuffers& buffers);
+
+/// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
+/// one of `destinations` while it is in the cache.
+/// Sources that can only be copied come through private memory; so do results that are stored past the caches.
+void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                  std::size_t destination_count, memory::Store store);
+
+}  // namespace tutti

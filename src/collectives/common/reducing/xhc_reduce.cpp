@@ -1,0 +1,150 @@
+#include "collectives/common/reducing/xhc_reduce.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tutti {
+
+namespace {
+
+/// Whether the leader works in its group: only where there is no level above to serve, i.e. in the topmost.
+bool leader_works(const topology::RankPlan& plan, const topology::Membership& group) {
+  return group.level + 1 == static_cast<int>(plan.children.size());
+}
+
+/// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what
+/// its own group below has reduced into its destination. This: as another rank sees it.
+memory::Region brought(Operation& operation, int rank, int level) {
+  return operation.slot(rank).ready.flag[FlagUse::first_level].get() ==
+                 operation.stamp(static_cast<std::uint64_t>(level))
+             ? posted_source(operation, rank)
+             : posted_destination(operation, rank);
+}
+
+struct Workers {
+  std::size_t count = 0;
+  std::size_t index = 0;
+  bool self = false;
+};
+
+Workers workers_of(const topology::RankPlan& plan, const topology::Membership& group) {
+  const bool with_leader = leader_works(plan, group);
+  Workers workers;
+  for (const int member : group.members) {
+    if (member == group.leader && !with_leader) continue;
+    if (member == plan.rank) workers.index = workers.count, workers.self = true;
+    ++workers.count;
+  }
+  return workers;
+}
+
+}  // namespace
+
+XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
+                        std::size_t count, const Combiner& combiner, int root) {
+  Communicator& communicator = operation.communicator();
+  XhcReduction reduction;
+  reduction.plan = &communicator.plan(root);
+  reduction.bytes = count * combiner.element_bytes;
+  const bool eager = reduction.bytes <= communicator.node().settings.eager_max;
+  reduction.buffers = expose_reduction(operation, send, receive, wants_result, count, combiner, eager);
+  const bool leads = reduction.plan->memberships.front().leads;
+  if (leads && !wants_result) {
+    // A place for the partial results of the groups it leads.
+    ReductionBuffers& buffers = reduction.buffers;
+    if (buffers.source.copied) {
+      buffers.destination = buffers.source;
+    } else {
+      std::byte* staging = communicator.staging(static_cast<int>(Side::destination), reduction.bytes);
+      buffers.destination = {communicator.arena_region(staging), staging, true, false};
+    }
+  }
+  const int first_level = reduction.plan->memberships.front().level;
+  Slot& own = operation.own();
+  own.ready.flag[FlagUse::first_level].set(operation.stamp(static_cast<std::uint64_t>(first_level)));
+  own.ready.flag[first_level].set(operation.stamp(grains_complete(reduction.bytes, reduction.bytes)));
+  post(operation, reduction.buffers.source, reduction.buffers.destination);
+  return reduction;
+}
+
+Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag* progress) {
+  Communicator& communicator = operation.communicator();
+  const topology::RankPlan& plan = *reduction.plan;
+  const Combiner& combiner = *reduction.buffers.combiner;
+  const topology::Membership& last = plan.memberships.back();
+  const Workers workers = workers_of(plan, last);
+  const std::size_t chunk = communicator.chunk_bytes(last.level);
+  const memory::Region own_brought =
+      plan.memberships.size() == 1 ? reduction.buffers.source.region : reduction.buffers.destination.region;
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(last.members.size());
+
+  for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
+    const std::size_t end = std::min(at + chunk, reduction.bytes);
+    const std::uint64_t needed = grains_needed(end);
+    // The groups that we lead, from the inside out: pass on what they have finished.
+    for (std::size_t i = 0; i + 1 < plan.memberships.size(); ++i) {
+      const topology::Membership& group = plan.memberships[i];
+      for (const int member : group.members) {
+        if (member == plan.rank) continue;
+        co_await operation.has(operation.slot(member).reduced.flag[group.level], needed, member);
+      }
+      operation.publish(operation.own().ready.flag[plan.memberships[i + 1].level],
+                        grains_complete(end, reduction.bytes));
+    }
+    // The group in which we work.
+    if (workers.self) {
+      std::size_t count = 0;
+      for (const int member : last.members) {
+        if (member == plan.rank) {
+          sources[count++] = {member, own_brought};
+          continue;
+        }
+        co_await operation.has(operation.slot(member).post.flag, 0, member);
+        co_await operation.has(operation.slot(member).ready.flag[last.level], needed, member);
+        sources[count++] = {member, brought(operation, member, last.level)};
+      }
+      const RemoteBuffer destination{last.leader,
+                                     posted_destination(operation, last.leader, reduction.buffers.destination)};
+      const topology::Range whole = topology::elements_in_bytes(at, end, combiner.element_bytes);
+      const topology::Range share =
+          topology::share_of(whole, workers.index, workers.count, topology::elements_in_line(combiner.element_bytes));
+      reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);
+      operation.publish(operation.own().reduced.flag[last.level], grains_complete(end, reduction.bytes));
+    }
+    if (plan.parent >= 0) continue;
+    for (const int member : last.members)
+      if (member != plan.rank) co_await operation.has(operation.slot(member).reduced.flag[last.level], needed, member);
+    if (progress) operation.publish(*progress, grains_complete(end, reduction.bytes));
+  }
+}
+
+Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction) {
+  const topology::RankPlan& plan = *reduction.plan;
+  const topology::Membership& last = plan.memberships.back();
+  const std::uint64_t all = grains_needed(reduction.bytes);
+  for (const int member : last.members) {
+    if (member == plan.rank || (member == last.leader && !leader_works(plan, last))) continue;
+    co_await operation.has(operation.slot(member).reduced.flag[last.level], all, member);
+  }
+}
+
+selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  const double levels = shape.levels;
+  const bool eager = shape.bytes <= shape.eager_max;
+  const double members = std::pow(shape.ranks, 1 / levels);
+  const double down = result == XhcResult::all ? 1 : 0;
+  return {.hops = (2.0 + down) * levels + 0.1 * shape.ranks / levels,
+          .rounds = 1 + down + (2 + down) * levels,
+          .remote_bytes = (1.2 + down) * bytes,
+          .slot_bytes = eager                                     ? (1 + down) * bytes
+                        : shape.reach == selection::Reach::staged ? 2 * bytes
+                                                                  : 0.0,
+          .reduced_bytes = 1.2 * bytes,
+          .exposures = 2,
+          .startups = eager ? 0.0 : levels * members + (1.2 + down) * bytes / usual_block_bytes,
+          .concurrency = members,
+          .across = selection::Across::levels};
+}
+
+}  // namespace tutti

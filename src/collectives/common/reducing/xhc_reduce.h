@@ -1,0 +1,38 @@
+// The reduction of XHC (section IV.B, steps 1 and 2), which Reduce and Allreduce share.
+//
+// Every group of the hierarchy reduces into its leader's buffer: the members that are not its leader divide the indices
+// of each chunk among themselves, and each reduces its part of all members' data, in the order of their ranks: what a
+// member brings is its contribution, or what the groups that it leads further in have put together. In the topmost group
+// the leader works too. A leader passes a chunk on to the next level as soon as its group has finished it.
+//
+// Flags of a rank, by level of the hierarchy: `ready` - grains of its data that the group of that level may read;
+// `reduced` - grains in which it has finished its part for the group of that level.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/reducing/share.h"
+#include "selection/model.h"
+
+namespace tutti {
+
+struct XhcReduction {
+  ReductionBuffers buffers;
+  const topology::RankPlan* plan = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Exposes this rank's buffers and posts them. A leader that gets no result still needs memory to reduce into.
+XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
+                        std::size_t count, const Combiner& combiner, int root);
+
+/// This rank's part. On the root, `progress`, if given, says how many grains of the result are final.
+Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag* progress);
+
+/// Waits until the group in which this rank is a mere member has read all of its data.
+Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction);
+
+/// Who has the result at the end: the root (Reduce), or all, to whom it is handed down meanwhile (Allreduce).
+enum class XhcResult { root, all };
+selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result);
+
+}  // namespace tutti

@@ -1,0 +1,48 @@
+// Hierarchical Scatter and Gather: what a rank handles for all that are reached through it (topology::Branch), in rank
+// order, so that whole runs of neighbours are copied at once and nobody sorts.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "collectives/common/buffers/exposure.h"
+#include "selection/algorithm.h"
+
+namespace tutti {
+
+/// Calls copy(first, count) for each run of entries [begin, end) whose places follow one another. `joined`: blocks
+/// at neighbouring places touch; otherwise each is a run of its own.
+template <class Copy>
+void for_each_run(const std::vector<int>& places, std::size_t begin, std::size_t end, bool joined, Copy&& copy) {
+  while (begin < end) {
+    std::size_t next = begin + 1;
+    while (joined && next < end && places[next] == places[next - 1] + 1) ++next;
+    copy(begin, next - begin);
+    begin = next;
+  }
+}
+
+/// Memory of this rank that peers load from: the operation's data area if `bytes` fit, else the staging buffer.
+inline Exposure lend(Operation& operation, std::size_t bytes) {
+  Communicator& communicator = operation.communicator();
+  if (bytes <= communicator.slot_bytes())
+    return {communicator.slot_region(operation.sequence()),
+            communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
+  std::byte* staging = communicator.staging(static_cast<int>(Side::source), bytes);
+  return {communicator.arena_region(staging), staging, true, false};
+}
+
+/// Blocks that the leaders on the longest way handle, if all groups are of equal size.
+inline double blocks_of_leaders(const selection::Shape& shape) {
+  const double fan = std::pow(shape.ranks, 1.0 / shape.levels);
+  double blocks = 0;
+  for (double below = shape.ranks / fan; below > 1.5; below /= fan) blocks += below;
+  return blocks;
+}
+
+/// Hops up or down the hierarchy; a leader has its group to wait for or to be waited for.
+inline double hierarchical_hops(const selection::Shape& shape) {
+  return (1.2 + 0.2 * std::pow(shape.ranks, 1.0 / shape.levels)) * shape.levels;
+}
+
+}  // namespace tutti

@@ -1,0 +1,14 @@
+// A broadcast down a tree, one copy a rank: what direct read, k-nomial read and XHC share. They differ in the tree.
+#pragma once
+
+#include "collectives/arguments.h"
+#include "collectives/common/trees/tree_place.h"
+
+namespace tutti {
+
+/// Phase 1: a rank with children exposes its buffer. Phase 2: it copies chunk by chunk from its parent's buffer as the
+/// parent's flag advances, and advances its own. Phase 3: it waits until its children have read.
+/// through_slot: messages that fit go through the operation's data area, so that nobody waits in phase 3.
+Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place, bool through_slot);
+
+}  // namespace tutti

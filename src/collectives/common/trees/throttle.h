@@ -1,0 +1,81 @@
+// Throttled Scatter and Gather: the ranks after the root form k chains in which one after the other copies.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/common/buffers/blocks.h"
+#include "collectives/common/trees/rooted.h"
+#include "selection/algorithm.h"
+
+namespace tutti {
+
+/// Distance from the root of the first of the last k ranks. These end the chains: each has waited for all before it.
+constexpr int last_of_chains(int ranks, int k) {
+  return std::max(1, ranks - k);
+}
+
+/// The root's part: exposes `blocks` for `side`, copies its own one and waits for the last of each chain. Then it calls
+/// finish(mine), mine being what it has exposed; not if nobody need wait until all have read.
+template <class Arguments, class Finish>
+Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks& blocks, Side side, Finish finish) {
+  Communicator& communicator = operation.communicator();
+  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const ExposedBlocks mine = post_blocks(operation, blocks, ranks, side, false, arguments.root);
+  keep_own_block(communicator, arguments);
+  if (side == Side::source && mine.exposure.in_the_ring) co_return;
+  for (int i = last_of_chains(communicator.size(), arguments.parameter); i < communicator.size(); ++i) {
+    const int rank = rank_at(arguments.root, i, communicator.size());
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  }
+  communicator.seen_all(operation.sequence());
+  finish(mine);
+}
+
+/// The part of the others: when the rank before in the chain has finished, copy(block), block being this rank's in the
+/// root's buffer.
+template <class Arguments, class Copy>
+Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, Copy copy) {
+  Communicator& communicator = operation.communicator();
+  const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
+  // One without a block waits too: it stands for all before it in its chain.
+  if (distance > arguments.parameter) {
+    const int before = rank_at(arguments.root, distance - arguments.parameter, communicator.size());
+    co_await operation.has(operation.slot(before).done.flag[0], 0, before);
+  }
+  if (arguments.bytes > 0) {
+    co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+    copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
+  }
+  operation.publish(operation.own().done.flag[0]);
+}
+
+/// Powers of two below the number of ranks that copy.
+inline int throttle_candidate(const selection::Shape& shape, int index) {
+  const int k = index < 16 ? 1 << index : 0;
+  return index == 0 || k < shape.ranks - 1 ? k : 0;
+}
+
+/// writes: into the root's buffer (Gather), instead of reading from it.
+template <bool writes>
+selection::Cost throttled_cost(const selection::Shape& shape) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  const double others = shape.ranks - 1;
+  const double k = std::min<double>(std::max(1, shape.parameter), others);
+  const double steps = std::ceil(others / k);
+  const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
+  return {.hops = 2.0 + steps + 0.2 * k,
+          .rounds = 1 + steps,
+          .remote_bytes = bytes * steps,
+          .written_bytes = writes ? bytes * steps : 0.0,
+          .slot_bytes = reach == selection::Reach::staged ? bytes * others : 0.0,
+          .exposures = 1,
+          .startups = steps,
+          .by_kernel = reach == selection::Reach::kernel,
+          .concurrency = k,
+          .workers = others / steps,
+          .held_bytes = bytes * (shape.ranks + 1),
+          .beside = {.copied_bytes = bytes}};
+}
+
+}  // namespace tutti

@@ -1,0 +1,110 @@
+#include "mpi/arguments/blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tutti::mpi {
+
+namespace {
+
+/// Private memory that a thread keeps from call to call; more is given back.
+constexpr std::size_t kept_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
+std::byte* UserBlocks::Scratch::get(std::size_t bytes) {
+  if (memory_bytes < bytes) {
+    memory.reset();
+    memory_bytes = 0;
+    memory.reset(new std::byte[bytes]);
+    memory_bytes = bytes;
+  }
+  return memory.get();
+}
+
+void UserBlocks::Scratch::give_back() {
+  packed.clear();
+  if (memory_bytes <= kept_bytes) return;
+  memory.reset();
+  memory_bytes = 0;
+}
+
+void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
+                              std::size_t stride) {
+  MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
+  if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
+  const MPI_Aint distance = static_cast<MPI_Aint>(elements) * extent;
+  Scratch& scratch = this->scratch();
+  scratch.packed.clear();
+  for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
+    if (!is_nowhere(i)) scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info});
+  blocks_ = Blocks::regular(scratch.get(count_ * stride), stride);
+}
+
+void UserBlocks::place_packed() {
+  Scratch& scratch = this->scratch();
+  if (scratch.packed.empty()) return;
+  std::size_t total = 0;
+  for (const Packed& packed : scratch.packed) total += scratch.sizes[packed.index];
+  std::byte* next = scratch.get(total);
+  for (const Packed& packed : scratch.packed) {
+    scratch.offsets[packed.index] = next - blocks_.base;
+    next += scratch.sizes[packed.index];
+  }
+}
+
+void UserBlocks::widen(std::size_t bytes) {
+  const std::byte* user = scratch().packed.empty() ? blocks_.base : scratch().packed.front().user;
+  TypeInfo room;
+  const TypeInfo& info = *type_info(type_, room);
+  pack_regular(user - (info.contiguous ? info.offset : 0), elements_, type_, info, bytes);
+}
+
+void UserBlocks::leave_out(std::size_t i) {
+  if (scratch_) std::erase_if(scratch().packed, [i](const Packed& packed) { return packed.index == i; });
+}
+
+int UserBlocks::pack(const Packed& packed) {
+  std::byte* const bytes = blocks_.at(packed.index);
+  if (!packed.info.contiguous)
+    return mpi::pack(packed.user, packed.elements, packed.type, packed.info, bytes, communicator_);
+  std::memcpy(bytes, packed.user + packed.info.offset, packed.elements * packed.info.bytes);
+  return MPI_SUCCESS;
+}
+
+int UserBlocks::pack_all() {
+  int code = MPI_SUCCESS;
+  for (const Packed& packed : scratch().packed)
+    if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
+  return code;
+}
+
+int UserBlocks::pack(std::size_t i) {
+  if (!scratch_) return MPI_SUCCESS;
+  for (const Packed& packed : scratch().packed)
+    if (packed.index == i) return pack(packed);
+  return MPI_SUCCESS;
+}
+
+int UserBlocks::unpack_all(int code) {
+  for (const Packed& packed : scratch().packed) {
+    auto* user = const_cast<std::byte*>(packed.user);
+    const std::byte* bytes = blocks_.at(packed.index);
+    if (packed.info.contiguous)
+      std::memcpy(user + packed.info.offset, bytes, packed.elements * packed.info.bytes);
+    else if (const int failed = mpi::unpack(bytes, user, packed.elements, packed.type, packed.info, communicator_);
+             failed != MPI_SUCCESS && code == MPI_SUCCESS)
+      code = failed;
+  }
+  return code;
+}
+
+int finish(Communicator& core, MPI_Comm communicator, int code, bool too_long) {
+  if (!core.truncated && !too_long) [[likely]]
+    return code;
+  core.truncated = false;
+  host.Comm_call_errhandler(communicator, MPI_ERR_TRUNCATE);
+  return MPI_ERR_TRUNCATE;
+}
+
+}  // namespace tutti::mpi

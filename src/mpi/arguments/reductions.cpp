@@ -1,0 +1,269 @@
+#include "mpi/arguments/reductions.h"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "mpi/arguments/datatypes.h"
+#include "mpi/report/explain.h"
+#include "reduction/fold.h"
+#include "reduction/members.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// A user's operator on contiguous elements, or on elements that are packed between ranks.
+struct UserOperator {
+  MPI_Op operation;
+  MPI_Datatype datatype;
+  MPI_Comm communicator;
+  TypeInfo info;
+  MPI_Aint extent = 0;
+  MPI_Aint true_lower = 0;
+  MPI_Aint true_extent = 0;
+  std::vector<std::byte> left, right;
+
+  std::size_t layout_bytes(std::size_t elements) const {
+    const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
+    return span + static_cast<std::size_t>(true_extent);
+  }
+  /// Where element 0 of a buffer of this layout begins, given the memory that holds all its bytes.
+  std::byte* origin(std::byte* memory, std::size_t elements) const {
+    const MPI_Aint lowest = extent < 0 ? extent * static_cast<MPI_Aint>(elements - 1) : 0;
+    return memory - true_lower - lowest;
+  }
+
+  void reduce_local(const void* in, void* inout, std::size_t elements) const {
+    const std::size_t piece = std::size_t{1} << 30;
+    for (std::size_t at = 0; at < elements; at += piece)
+      host.Reduce_local(static_cast<const char*>(in) + static_cast<MPI_Aint>(at) * extent,
+                        static_cast<char*>(inout) + static_cast<MPI_Aint>(at) * extent,
+                        static_cast<int>(elements - at < piece ? elements - at : piece), datatype, operation);
+  }
+
+  /// ((sources[0] op sources[1]) op sources[2]) op ...: MPI_Reduce_local has the left operand as its first argument and
+  /// overwrites the right one.
+  void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+    const std::size_t bytes = elements * info.bytes;
+    if (left.size() < bytes) left.resize(bytes);
+    if (right.size() < bytes) right.resize(bytes);
+    reduction::fold(destination, sources, count, bytes, {left.data(), right.data()},
+                    [&](const void* in, void* inout) { reduce_local(in, inout, elements); });
+  }
+
+  void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+    const std::size_t bytes = layout_bytes(elements);
+    if (left.size() < bytes) left.resize(bytes);
+    if (right.size() < bytes) right.resize(bytes);
+    std::byte* in = origin(left.data(), elements);
+    std::byte* inout = origin(right.data(), elements);
+    unpack(static_cast<const std::byte*>(sources[0]), in, elements, datatype, info, communicator);
+    for (std::size_t i = 1; i < count; ++i) {
+      unpack(static_cast<const std::byte*>(sources[i]), inout, elements, datatype, info, communicator);
+      reduce_local(in, inout, elements);
+      std::swap(in, inout);
+    }
+    pack(in, elements, datatype, info, static_cast<std::byte*>(destination), communicator);
+  }
+};
+
+void combine_contiguous(void* context, void* destination, const void* const* sources, std::size_t count,
+                        std::size_t elements) {
+  static_cast<UserOperator*>(context)->contiguous(destination, sources, count, elements);
+}
+void combine_packed(void* context, void* destination, const void* const* sources, std::size_t count,
+                    std::size_t elements) {
+  static_cast<UserOperator*>(context)->packed(destination, sources, count, elements);
+}
+
+/// What is sent and received are one buffer, which is for the host to judge.
+bool is_aliased(const ReductionCall& call) {
+  return call.send != MPI_IN_PLACE && call.send == call.receive;
+}
+/// The same where Open MPI, unlike others, takes it for MPI_IN_PLACE, as programs have found.
+bool host_objects(ReductionCall& call) {
+#ifdef OPEN_MPI
+  if (is_aliased(call)) call.send = MPI_IN_PLACE;
+  return false;
+#else
+  return is_aliased(call);
+#endif
+}
+
+/// A predefined operator on a predefined type.
+struct Predefined {
+  Combiner combiner;
+  reduction::Type type{};
+  bool has_gaps = false;
+};
+using PredefinedTable = std::array<std::array<Predefined, reduction::type_count>, reduction::operator_count>;
+
+PredefinedTable make_predefined() {
+  PredefinedTable all;
+  for (int o = 0; o < reduction::operator_count; ++o) {
+    for (int t = 0; t < reduction::type_count; ++t) {
+      const auto type = static_cast<reduction::Type>(t);
+      Predefined& each = all[static_cast<std::size_t>(o)][static_cast<std::size_t>(t)];
+      each.combiner.kernel = reduction::kernel(static_cast<reduction::Operator>(o), type);
+      each.combiner.element_bytes = reduction::size_of(type);
+      each.type = type;
+      each.has_gaps = reduction::has_gaps(type);
+    }
+  }
+  return all;
+}
+
+/// Null if there is no kernel. What is returned stays as it is: calls point to it while they wait, in which time the host
+/// may run the program's operators, and these call us.
+const Predefined* look_up_predefined(const ReductionCall& call) {
+  static const PredefinedTable& all = *new PredefinedTable(make_predefined());
+  TypeInfo room;
+  const TypeInfo* info = type_info(call.datatype, room);
+  if (!info || !info->kernel_type) return nullptr;
+  const OperatorInfo operation = operator_info(call.operation);
+  if (operation.kind != OperatorKind::predefined) return nullptr;
+  const Predefined& found =
+      all[static_cast<std::size_t>(operation.operation)][static_cast<std::size_t>(*info->kernel_type)];
+  return found.combiner.kernel ? &found : nullptr;
+}
+
+/// What combines elements of a predefined type by a predefined operator; null for others. These handles stay what they
+/// are, and most calls of a thread have those of the call before: looking both up took 10 to 30 ns of the 120 of a small
+/// reduction.
+const Predefined* predefined(const ReductionCall& call) {
+  struct Last {
+    MPI_Op operation{};
+    MPI_Datatype datatype{};
+    const Predefined* found = nullptr;
+  };
+  static constinit thread_local Last last;
+  if (last.found && last.operation == call.operation && last.datatype == call.datatype) [[likely]]
+    return last.found;
+  const Predefined* const found = look_up_predefined(call);
+  if (found) last = {call.operation, call.datatype, found};
+  return found;
+}
+
+/// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
+/// result comes to private memory, and its members from there to where they belong.
+template <class Run>
+[[gnu::noinline]] bool with_gaps(const ReductionCall& call, const std::byte* send, std::size_t received,
+                                 const Predefined& known, const Run& run) {
+  const std::size_t bytes = received * known.combiner.element_bytes;
+  alignas(std::max_align_t) std::byte few[1024];
+  const std::unique_ptr<std::byte[]> many(bytes > sizeof few ? new std::byte[bytes] : nullptr);
+  std::byte* const result = many ? many.get() : few;
+  if (!run(send, result, known.combiner)) return false;
+  if (received > 0) reduction::copy_members(known.type, call.receive, result, received);
+  return true;
+}
+
+/// The call as the core can do it. received: elements of the result that this rank gets; `receive` may be anything if
+/// there are none, unless it holds the contribution.
+template <class Run>
+bool with_core_arguments(ReductionCall& call, std::size_t received, const Run& run, int& code) {
+  const bool in_place = call.send == MPI_IN_PLACE;
+  // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
+  const auto lacks_buffer = [&] { return (!in_place && !call.send) || ((in_place || received > 0) && !call.receive); };
+  const void* const send = in_place ? call.receive : call.send;
+  code = MPI_SUCCESS;
+  if (const Predefined* known = predefined(call)) [[likely]] {
+    if (lacks_buffer()) return false;
+    call.element_bytes = known->combiner.element_bytes;
+    if (known->has_gaps) [[unlikely]]
+      return with_gaps(call, static_cast<const std::byte*>(send), received, *known, run);
+    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner);
+  }
+  const OperatorInfo operation = operator_info(call.operation);
+  if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
+  UserOperator user{call.operation, call.datatype, call.communicator, {}, 0, 0, 0, {}, {}};
+  const TypeInfo* const known_type = type_info(call.datatype, user.info);
+  if (!known_type) return refuse(Refusal::datatype);
+  user.info = *known_type;
+  const TypeInfo& info = user.info;
+  if (info.bytes == 0) return refuse(Refusal::nothing);
+  if ((info.predefined || info.contiguous) && lacks_buffer()) return false;
+  if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
+
+  Combiner combiner;
+  int commutes = 0;
+  MPI_Aint lower = 0;
+  if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;
+  host.Type_get_extent(call.datatype, &lower, &user.extent);
+  host.Type_get_true_extent(call.datatype, &user.true_lower, &user.true_extent);
+  combiner.commutative = commutes != 0;
+  combiner.element_bytes = call.element_bytes = info.bytes;
+  combiner.context = &user;
+  combiner.function = info.contiguous ? combine_contiguous : combine_packed;
+  if (info.contiguous) return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
+
+  const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info.bytes]);
+  code = pack(send, call.count, call.datatype, info, packed.get(), call.communicator);
+  if (!run(packed.get(), packed.get(), combiner)) return false;
+  if (received > 0) code = unpack(packed.get(), call.receive, received, call.datatype, info, call.communicator);
+  return true;
+}
+
+}  // namespace
+
+bool reduce(Collectives& collectives, ReductionCall& call, int root, int& code) {
+  const Communicator& communicator = collectives.communicator();
+  if (root < 0 || root >= communicator.size()) return false;
+  const bool is_root = communicator.rank() == root;
+  if (!is_root && call.send == MPI_IN_PLACE) return false;
+  if (is_root && is_aliased(call)) return false;
+  return with_core_arguments(
+      call, is_root ? call.count : 0,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return carried_out(collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root}));
+      },
+      code);
+}
+
+bool allreduce(Collectives& collectives, ReductionCall& call, int& code) {
+  if (is_aliased(call)) return false;
+  return with_core_arguments(
+      call, call.count,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return carried_out(collectives.allreduce({send, receive, call.count, &combiner}));
+      },
+      code);
+}
+
+bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, int& code) {
+  const std::size_t received = counts[collectives.communicator().rank()];
+  if (received > 0 && host_objects(call)) return false;
+  return with_core_arguments(
+      call, received,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return carried_out(collectives.reduce_scatter({send, receive, counts, call.count, &combiner}));
+      },
+      code);
+}
+
+bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, int& code) {
+  // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
+  if (host_objects(call)) return false;
+  const bool receives = !exclusive || collectives.communicator().rank() > 0;
+  return with_core_arguments(
+      call, receives ? call.count : 0,
+      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+        return carried_out(collectives.scan({send, receive, call.count, &combiner, exclusive}));
+      },
+      code);
+}
+
+bool reduce_local(const ReductionCall& call) {
+  if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
+  const Predefined* known = predefined(call);
+  // A kernel stores whole elements, the host their members.
+  if (!known || known->has_gaps) return false;
+  const void* sources[2] = {call.send, call.receive};
+  known->combiner(call.receive, sources, 2, call.count);
+  return true;
+}
+
+}  // namespace tutti::mpi

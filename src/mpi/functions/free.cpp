@@ -1,0 +1,38 @@
+// The functions that free communicators: while they run, the collectives of these are the host's.
+//
+// Also under the names that begin with PMPI_, since bindings of other languages and profilers call those.
+
+#include "mpi/communicators.h"
+#include "mpi/functions/interpose.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+template <class Forward>
+int free_by(const Forward& forward, MPI_Comm* communicator) {
+  const BeingFreed being_freed(communicator ? *communicator : MPI_COMM_NULL);
+  return forward(communicator);
+}
+
+}  // namespace
+
+}  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
+  return free_by(next.Comm_free, comm);
+}
+
+TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
+  return free_by(next.Comm_disconnect, comm);
+}
+
+TUTTI_EXPORT int PMPI_Comm_free(MPI_Comm* comm) {
+  return free_by(host.Comm_free, comm);
+}
+
+TUTTI_EXPORT int PMPI_Comm_disconnect(MPI_Comm* comm) {
+  return free_by(host.Comm_disconnect, comm);
+}

@@ -1,0 +1,242 @@
+// The MPI functions that the library takes over. What it does not do itself goes on to the next definition.
+
+#include "mpi/functions/interpose.h"
+
+#include <memory>
+
+#include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/reductions.h"
+#include "mpi/communicators.h"
+#include "mpi/functions/alloc_mem.h"
+#include "mpi/host.h"
+#include "mpi/wait/peer_watch.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// bcast() of elements that have gaps, through private memory. Apart, so that the others need no stack for it.
+[[gnu::noinline]] bool bcast_packed(Collectives& collectives, void* buffer, std::size_t count, MPI_Datatype datatype,
+                                    const TypeInfo& info, int root, MPI_Comm communicator, int& code) {
+  const std::size_t bytes = count * info.bytes;
+  const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
+  const bool is_root = collectives.communicator().rank() == root;
+  if (is_root) code = pack(buffer, count, datatype, info, packed.get(), communicator);
+  if (!carried_out(collectives.bcast({packed.get(), bytes, root}))) return false;
+  remember(collectives, packed.get(), bytes);
+  if (!is_root) code = unpack(packed.get(), buffer, count, datatype, info, communicator);
+  return true;
+}
+
+/// Bcast by the core. False: the call is the host's.
+bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
+  Collectives* collectives = collectives_of(communicator);
+  if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
+  TypeInfo room;
+  const TypeInfo* info = type_info(datatype, room);
+  if (!info) return refuse(Refusal::datatype);
+  if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
+  code = MPI_SUCCESS;
+  if (!info->contiguous) [[unlikely]]
+    return bcast_packed(*collectives, buffer, count, datatype, *info, root, communicator, code);
+  if (!buffer) return false;
+  const std::size_t bytes = count * info->bytes;
+  if (!carried_out(collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root}))) return false;
+  remember(*collectives, buffer, bytes);
+  return true;
+}
+
+// The same for int and MPI_Count: false if the call is the host's.
+
+template <class Count>
+bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int& code) {
+  // Nothing may also be elements of an empty type on other ranks: the communicator's state is built on all alike.
+  if (count < 0) return refuse_count(count, comm);
+  return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code);
+}
+
+template <class Count>
+bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                 MPI_Comm comm, int& code) {
+  if (count <= 0) return refuse_count(count, comm);
+  Collectives* collectives = collectives_of(comm);
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  if (!collectives || !reduce(*collectives, call, root, code)) return false;
+  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.bytes());
+  return true;
+}
+
+template <class Count>
+bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    int& code) {
+  if (count <= 0) return refuse_count(count, comm);
+  Collectives* collectives = collectives_of(comm);
+  ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
+  if (!collectives || !allreduce(*collectives, call, code)) return false;
+  remember(*collectives, receive, call.bytes());
+  return true;
+}
+
+bool barrier_ours(MPI_Comm comm, int&) {
+  Collectives* collectives = collectives_of(comm);
+  if (!collectives || !carried_out(collectives->barrier({}))) return false;
+  remember(*collectives, nullptr, 0);
+  return true;
+}
+
+}  // namespace
+
+}  // namespace tutti::mpi
+
+using namespace tutti;
+using tutti::mpi::next;
+
+TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
+  mpi::announce();
+  const int code = next.Init(argc, argv);
+  if (code == MPI_SUCCESS) mpi::start();
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  mpi::announce();
+  const int code = next.Init_thread(argc, argv, required, provided);
+  if (code == MPI_SUCCESS) mpi::start();
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Finalize() {
+  mpi::stop();
+  return next.Finalize();
+}
+
+TUTTI_EXPORT int MPI_Abort(MPI_Comm comm, int code) {
+  mpi::PeerWatch::leave(mpi::LifeLine::with_job);
+  return next.Abort(comm, code);
+}
+
+TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  if (mpi::allocate_from_window(size, info, static_cast<void**>(baseptr))) return MPI_SUCCESS;
+  return next.Alloc_mem(size, info, baseptr);
+}
+
+TUTTI_EXPORT int MPI_Free_mem(void* base) {
+  if (mpi::release_to_window(base)) return MPI_SUCCESS;
+  return next.Free_mem(base);
+}
+
+/// MPICH looks whether the origins have completed before it takes what has arrived. In a collective of its own it would
+/// have taken it, and programs that met the origins in one rely on that.
+TUTTI_EXPORT int MPI_Win_test(MPI_Win win, int* flag) {
+  const int code = next.Win_test(win, flag);
+  return code == MPI_SUCCESS && mpi::job() && flag && !*flag ? next.Win_test(win, flag) : code;
+}
+
+TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
+  const int code = mpi::comm_revoke(comm);
+  if (code == MPI_SUCCESS) mpi::revoke(comm);
+  return code;
+}
+
+TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return mpi::being_made(next.Comm_idup(comm, newcomm, request), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_create(comm, group, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_create_group(comm, group, tag, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                                 MPI_Comm* newcomm) {
+  return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
+  return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                                  MPI_Comm* newcomm) {
+  return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
+                                       const int destinations[], const int weights[], MPI_Info info, int reorder,
+                                       MPI_Comm* newcomm) {
+  return mpi::made(next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm),
+                   newcomm);
+}
+
+TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                                const int sourceweights[], int outdegree, const int destinations[],
+                                                const int destweights[], MPI_Info info, int reorder,
+                                                MPI_Comm* newcomm) {
+  return mpi::made(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
+                                                   destweights, info, reorder, newcomm),
+                   newcomm);
+}
+
+TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {
+  return mpi::made(next.Intercomm_merge(comm, high, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
+  return mpi::ours_or(mpi::barrier_ours, next.Barrier, comm);
+}
+
+TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  return mpi::ours_or(mpi::bcast_ours<int>, next.Bcast, buffer, count, datatype, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
+                            MPI_Comm comm) {
+  return mpi::ours_or(mpi::reduce_ours<int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                               MPI_Comm comm) {
+  return mpi::ours_or(mpi::allreduce_ours<int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return mpi::being_made(next.Comm_idup_with_info(comm, info, newcomm, request), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
+                                            MPI_Comm* newcomm) {
+  return mpi::made(next.Comm_create_from_group(group, tag, info, handler, newcomm), newcomm);
+}
+
+TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  return mpi::ours_or(mpi::bcast_ours<MPI_Count>, next.Bcast_c, buffer, count, datatype, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              int root, MPI_Comm comm) {
+  return mpi::ours_or(mpi::reduce_ours<MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                                 MPI_Comm comm) {
+  return mpi::ours_or(mpi::allreduce_ours<MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
+}

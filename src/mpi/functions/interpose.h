@@ -1,0 +1,75 @@
+// What the files of interposed functions share.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <tuple>
+#include <utility>
+
+#include "collectives/collectives.h"
+#include "mpi/communicators.h"
+#include "mpi/host.h"
+#include "mpi/report/explain.h"
+#include "mpi/report/last_call.h"
+#include "mpi/wait/end_job.h"
+
+#define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace tutti::mpi {
+
+/// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
+/// the communicator is called as the host would for too little room. If it is because the program has revoked the
+/// communicator, the call becomes the host's, which has an error of its own for it. What else goes wrong ends the job.
+template <class Call>
+bool guarded(MPI_Comm communicator, int& code, Call&& call) {
+  try {
+    return call();
+  } catch (const Disagreement&) {
+    if (found_revoked(communicator)) return refuse(Refusal::revoked);
+    code = MPI_ERR_TRUNCATE;
+    host.Comm_call_errhandler(communicator, code);
+    return true;
+  } catch (const std::exception& problem) {
+    end_job(communicator, problem);
+  }
+}
+
+/// No elements, or a negative number of them, which may be a mistake of this rank alone: the communicator's state is
+/// built, as on the others.
+template <class Count>
+bool refuse_count(Count count, MPI_Comm communicator) {
+  collectives_of(communicator);
+  return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
+}
+
+/// The call by the host. It is no operation of ours, whether the host carries it out or refuses it; that there was one
+/// is remembered.
+template <class Forward, class... Arguments>
+int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
+  given_to_host(communicator);
+  // Functions of the program that it runs may call us again.
+  const Refusal why = std::exchange(refusal, Refusal::arguments);
+  const int code = forward(arguments...);
+  remember_host();
+  refusal = why;
+  if (code != MPI_SUCCESS) [[unlikely]]
+    refused_by_host(communicator);
+  return code;
+}
+
+/// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments
+/// as the host's function, of which the last is the communicator.
+template <class Ours, class Forward, class... Arguments>
+int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
+  const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
+  const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
+  int code = MPI_SUCCESS;
+  const bool done = guarded(communicator, code, [&] { return ours(arguments..., code); });
+  if (!done) code = by_host(communicator, forward, arguments...);
+  if (begin) [[unlikely]]
+    explain::end_call(communicator, &forward, begin, code);
+  if (!done) refusal = Refusal::arguments;
+  return code;
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,359 @@
+#include "mpi/report/explain.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <compare>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/ticks.h"
+#include "mpi/communicators.h"
+#include "mpi/report/explain_table.h"
+#include "mpi/report/last_call.h"
+#include "mpi/start/tables.h"
+#include "selection/words.h"
+
+namespace tutti::mpi {
+
+constinit thread_local Refusal refusal = Refusal::arguments;
+
+const char* words_of(Refusal why) {
+  switch (why) {
+    case Refusal::arguments:
+      return "arguments that the MPI has to judge";
+    case Refusal::inactive:
+      return "the library is inactive";
+    case Refusal::intercommunicator:
+      return "intercommunicator";
+    case Refusal::alone:
+      return "a rank alone";
+    case Refusal::jobs:
+      return "ranks of several jobs";
+    case Refusal::nodes:
+      return "ranks on several nodes";
+    case Refusal::revoked:
+      return "revoked communicator";
+    case Refusal::freed:
+      return "communicator that is being freed";
+    case Refusal::memory:
+      return "no memory left for what ranks share";
+    case Refusal::nothing:
+      return "no data";
+    case Refusal::datatype:
+      return "datatype not ours";
+    case Refusal::operation:
+      return "operator not ours on this type";
+    case Refusal::topology:
+      return "communicator without neighbours";
+    case Refusal::choice:
+      return "chosen";
+  }
+  return "";
+}
+
+namespace explain {
+
+constinit bool counting = false;
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::size_t lines_max = 40;
+
+/// Calls that went to the host before any choice.
+struct HostCalls {
+  const void* function;
+  Refusal why;
+  CommunicatorShape shape;
+  auto operator<=>(const HostCalls&) const = default;
+};
+struct Tally {
+  std::uint64_t calls = 0;
+  std::uint64_t ticks = 0;
+};
+
+/// What this process has counted; the open communicators count for themselves.
+struct Book {
+  std::mutex mutex;
+  std::map<HostCalls, Tally> host_calls;
+  std::vector<Row> ended;  ///< of communicators that are no more; `seconds` are ticks until the end
+  std::vector<const CommunicatorState*> open;
+  std::uint64_t first_tick = 0;
+  std::chrono::steady_clock::time_point first_time;
+  int rank = 0, ranks = 1, cores = 0;
+  Log log;
+  std::string file;  ///< empty: standard error
+  std::string why_inactive;
+  Source model, table;
+  std::vector<std::string> mechanisms;
+};
+/// Never freed: threads may still be in calls when the process ends.
+Book* book = nullptr;
+
+/// "bcast", for the address of next.Bcast or next.Bcast_c.
+std::string name_of(const void* function) {
+  const char* found = "";
+#define TUTTI_MEMBER(name) \
+  if (function == &next.name) found = #name;
+  TUTTI_INTERPOSED(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
+  std::string name = found;
+  if (name.ends_with("_c")) name.resize(name.size() - 2);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return name;
+}
+
+CommunicatorShape shape_of(const Collectives& collectives) {
+  const selection::Shape& shape = collectives.shape();
+  return {shape.ranks, shape.levels, shape.ranks_per_core, false};
+}
+
+CommunicatorShape shape_of(MPI_Comm communicator, const CommunicatorState* state) {
+  if (state && state->collectives) return shape_of(*state->collectives);
+  CommunicatorShape shape;
+  int inter = 0;
+  host.Comm_size(communicator, &shape.ranks);
+  host.Comm_test_inter(communicator, &inter);
+  shape.intercommunicator = inter != 0;
+  return shape;
+}
+
+/// `seconds` are ticks.
+std::vector<Row> rows_of(const Collectives& collectives) {
+  std::vector<Row> rows;
+  for (const CallRecord& record : collectives.records()) {
+    if (record.calls == 0) continue;
+    Row row;
+    row.collective = record.collective;
+    row.size_class = record.regular ? static_cast<long>(record.size_class) : Row::varying;
+    if (row.collective == "barrier") row.size_class = Row::none;
+    row.communicator = shape_of(collectives);
+    row.algorithm = record.algorithm;
+    row.parameter_name = record.parameter_name ? record.parameter_name : "";
+    row.parameter = record.parameter;
+    row.reason = selection::words_of(record.reason, row.by_host());
+    row.calls = record.calls;
+    row.bytes = record.bytes;
+    row.seconds = row.least_seconds = static_cast<double>(record.ticks);
+    for (const CallRecord::Mechanism& mechanism : record.mechanisms)
+      if (mechanism.name && *mechanism.name) row.mechanisms[mechanism.name] = mechanism.calls;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Row row_of(const HostCalls& calls, const Tally& tally) {
+  Row row;
+  row.collective = name_of(calls.function);
+  row.communicator = calls.shape;
+  row.algorithm = selection::host_algorithm;
+  row.reason = words_of(calls.why);
+  row.calls = tally.calls;
+  row.seconds = row.least_seconds = static_cast<double>(tally.ticks);
+  return row;
+}
+
+/// All that this rank has counted, in seconds.
+std::vector<Row> rows_of_this_rank(double seconds_per_tick) {
+  const std::lock_guard<std::mutex> lock(book->mutex);
+  std::vector<Row> rows = book->ended;
+  for (const CommunicatorState* state : book->open) merge(rows, rows_of(*state->collectives), Merge::communicators);
+  for (const auto& [calls, tally] : book->host_calls) merge(rows, {row_of(calls, tally)}, Merge::communicators);
+  for (Row& row : rows) row.seconds = row.least_seconds = row.seconds * seconds_per_tick;
+  return rows;
+}
+
+/// On rank 0 the rows of all ranks put together. The communicator is for nothing else.
+std::vector<Row> gathered(const std::vector<Row>& mine) {
+  const std::string text = packed(mine);
+  const int length = static_cast<int>(text.size());
+  const auto ranks = static_cast<std::size_t>(book->ranks);
+  std::vector<int> lengths(ranks), offsets(ranks);
+  host.Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int total = 0;
+  for (std::size_t i = 0; i < ranks && book->rank == 0; ++i) {
+    offsets[i] = total;
+    total += lengths[i];
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  host.Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < ranks && book->rank == 0; ++i)
+    merge(rows, unpacked(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]))),
+          Merge::ranks);
+  return rows;
+}
+
+/// Our own barrier first: its ranks notice who has died, which the host's gather would wait for.
+void wait_for_everybody() {
+  Collectives* collectives = collectives_of(MPI_COMM_WORLD);
+  if (!collectives) return;
+  try {
+    collectives->barrier({});
+  } catch (const Disagreement&) {
+  }
+}
+
+std::string program_name() {
+  char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+Heading heading(double seconds) {
+  Heading heading;
+  heading.version = TUTTI_VERSION;
+  const HostName mpi = host_name();
+  heading.host = mpi.version.empty() ? mpi.name : mpi.name + " " + mpi.version;
+  heading.program = program_name();
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  heading.date = date;
+  heading.why_inactive = book->why_inactive;
+  heading.model = book->model;
+  heading.table = book->table;
+  heading.mechanisms = book->mechanisms;
+  heading.ranks = book->ranks;
+  heading.cores = book->cores;
+  heading.seconds = seconds;
+  return heading;
+}
+
+/// In one piece, so that it is not mixed with what other ranks say.
+void print(const std::string& text) {
+  std::fflush(stderr);
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t written = write(STDERR_FILENO, text.data() + at, text.size() - at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    at += static_cast<std::size_t>(written);
+  }
+}
+
+/// Nothing, or why the file cannot be written.
+std::string write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (!file) return std::strerror(errno);
+  const bool whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int error = errno;
+  return std::fclose(file) == 0 && whole ? "" : std::strerror(whole ? errno : error);
+}
+
+/// The same before there is anything to write, without making the file.
+std::string cannot_write(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const bool there = access(path.c_str(), F_OK) == 0;
+  if (const int file = there ? open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1; file >= 0) {
+    close(file);
+    return "";
+  }
+  if (!there && access(folder.c_str(), W_OK | X_OK) == 0) return "";
+  return std::strerror(errno);
+}
+
+}  // namespace
+
+void start(const Job& job) {
+  const Settings& settings = job.node.settings;
+  if (!settings.explains() || book) return;
+  book = new Book;
+  book->first_tick = ticks();
+  book->first_time = std::chrono::steady_clock::now();
+  host.Comm_rank(MPI_COMM_WORLD, &book->rank);
+  host.Comm_size(MPI_COMM_WORLD, &book->ranks);
+  book->log.set_rank(book->rank);
+  book->cores = job.node.placement.cores_available;
+  book->why_inactive = job.why_inactive;
+  if (job.active) {
+    book->model = {job.model_file, job.knowledge.model_source};
+    book->table = job.table_source;
+  }
+  book->mechanisms = names_of_mechanisms(job);
+  book->file = settings.explain_file();
+  counting = true;
+  if (book->rank != 0 || book->file.empty()) return;
+  const std::string error = cannot_write(book->file);
+  if (error.empty()) return;
+  book->log.warn("TUTTI_EXPLAIN=%s: %s; the table is printed instead", book->file.c_str(), error.c_str());
+  book->file.clear();
+}
+
+void made(const CommunicatorState& state) {
+  if (!book || !state.collectives) return;
+  const std::lock_guard<std::mutex> lock(book->mutex);
+  book->open.push_back(&state);
+}
+
+void ends(const CommunicatorState& state) {
+  if (!book || !state.collectives) return;
+  const std::lock_guard<std::mutex> lock(book->mutex);
+  std::erase(book->open, &state);
+  merge(book->ended, rows_of(*state.collectives), Merge::communicators);
+}
+
+void finish() {
+  if (!counting) return;
+  counting = false;
+  const double seconds = Seconds(std::chrono::steady_clock::now() - book->first_time).count();
+  const auto passed = static_cast<double>(ticks() - book->first_tick);
+  const std::vector<Row> mine = rows_of_this_rank(passed > 0 ? seconds / passed : 0);
+  if (job()) wait_for_everybody();
+  const std::vector<Row> rows = gathered(mine);
+  if (book->rank != 0) return;
+  if (!book->file.empty()) {
+    const std::string error = write_file(book->file, json(heading(seconds), rows));
+    if (error.empty()) return;
+    book->log.warn("TUTTI_EXPLAIN=%s: %s; the table is printed instead", book->file.c_str(), error.c_str());
+  }
+  print(table(heading(seconds), rows, lines_max));
+}
+
+std::uint64_t begin_call() {
+  last_call = {};
+  refusal = Refusal::arguments;
+  return ticks();
+}
+
+void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
+  const std::uint64_t now = ticks();
+  const std::uint64_t passed = now > begin ? now - begin : 0;
+  const CommunicatorState* const state = known_state(communicator);
+  Collectives* const collectives = state ? state->collectives.get() : nullptr;
+  CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
+  if (code != MPI_SUCCESS || !*last_call.algorithm) return;  // errors are not counted
+  if (record) {
+    const std::size_t bytes = record->regular ? collectives->last_bytes() : last_call.bytes;
+    record->count(mechanism_of(last_call), bytes, passed);
+    return;
+  }
+  if (last_call.node) return;
+  Refusal why = refusal;
+  if (!job())
+    why = Refusal::inactive;
+  else if (state && !state->collectives)
+    why = state->refusal;
+  const HostCalls calls{function, why, shape_of(communicator, state)};
+  const std::lock_guard<std::mutex> lock(book->mutex);
+  Tally& tally = book->host_calls[calls];
+  ++tally.calls;
+  tally.ticks += passed;
+}
+
+}  // namespace explain
+
+}  // namespace tutti::mpi

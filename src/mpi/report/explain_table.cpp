@@ -1,0 +1,311 @@
+#include "mpi/report/explain_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+#include "selection/words.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+constexpr char field_end = '\x1f', row_end = '\x1e';
+
+std::string number(double value, const char* format = "%.9g") {
+  char text[40];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// "1.23 us", "45.6 ms", "7.89 s".
+std::string words_of_seconds(double seconds) {
+  static constexpr struct {
+    double scale;
+    const char* name;
+  } units[] = {{1e-9, "ns"}, {1e-6, "us"}, {1e-3, "ms"}};
+  for (const auto& unit : units)
+    if (seconds < 999.5 * unit.scale) return number(seconds / unit.scale, "%.3g ") + unit.name;
+  return number(seconds, seconds < 999.5 ? "%.3g s" : "%.0f s");
+}
+
+std::string words_of_class(long size_class) {
+  if (size_class == Row::varying) return "varying";
+  if (size_class < 0) return "-";
+  return "<=" + selection::words_of_bytes(std::size_t{1} << size_class);
+}
+
+std::string words_of(const CommunicatorShape& shape) {
+  std::string words = std::to_string(shape.ranks) + (shape.ranks == 1 ? " rank" : " ranks");
+  if (shape.intercommunicator) words += ", inter";
+  if (shape.levels > 1) words += ", " + std::to_string(shape.levels) + " levels";
+  if (shape.ranks_per_core > 1) words += ", " + number(shape.ranks_per_core, "%.3g") + " a core";
+  return words;
+}
+
+/// Those with most calls first.
+std::string words_of(const std::map<std::string, std::uint64_t>& mechanisms) {
+  std::vector<std::pair<std::uint64_t, std::string_view>> order;
+  order.reserve(mechanisms.size());
+  for (const auto& [name, calls] : mechanisms) order.emplace_back(calls, name);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string words;
+  for (const auto& [calls, name] : order) words.append(words.empty() ? "" : "+").append(name);
+  return words.empty() ? "-" : words;
+}
+
+void sort_by_time(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.key() < b.key();
+  });
+}
+
+constexpr std::size_t columns = 10;
+using Cells = std::array<std::string, columns>;
+
+Cells cells_of(const Row& row) {
+  const double calls = static_cast<double>(std::max<std::uint64_t>(1, row.calls));
+  return {row.collective,
+          words_of_class(row.size_class),
+          words_of(row.communicator),
+          selection::words_of(row.algorithm.c_str(), row.parameter),
+          words_of(row.mechanisms),
+          std::to_string(row.calls),
+          row.bytes ? selection::words_of_bytes(row.bytes) : "-",
+          words_of_seconds(row.seconds),
+          words_of_seconds(row.seconds / calls),
+          row.reason};
+}
+
+std::string line_of(const Cells& cells, const std::array<std::size_t, columns>& widths) {
+  static constexpr std::array<bool, columns> right{false, true, false, false, false, true, true, true, true, false};
+  std::string line = "tutti: ";
+  for (std::size_t i = 0; i < columns; ++i) {
+    const std::string fill(widths[i] - cells[i].size(), ' ');
+    line += right[i] ? fill + cells[i] : cells[i] + (i + 1 < columns ? fill : "");
+    if (i + 1 < columns) line += "  ";
+  }
+  return line + '\n';
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (code < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", code);
+      out += escape;
+    } else {
+      out += letter;
+    }
+  }
+  return out + '"';
+}
+
+std::string json_of(const Row& row) {
+  std::string text = "{\"collective\": " + quoted(row.collective);
+  const bool sized = row.size_class >= 0;
+  const std::size_t least = row.size_class > 0 ? (std::size_t{1} << (row.size_class - 1)) + 1 : 0;
+  text += ", \"bytes_from\": " + (sized ? std::to_string(least) : "null");
+  text += ", \"bytes_to\": " + (sized ? std::to_string(std::size_t{1} << row.size_class) : "null");
+  const CommunicatorShape& shape = row.communicator;
+  text += ", \"communicator\": {\"ranks\": " + std::to_string(shape.ranks) +
+          ", \"levels\": " + std::to_string(shape.levels) + ", \"ranks_per_core\": " + number(shape.ranks_per_core) +
+          ", \"intercommunicator\": " + (shape.intercommunicator ? "true" : "false") + "}";
+  text += ", \"algorithm\": " + quoted(row.algorithm) + ", \"parameter_name\": " + quoted(row.parameter_name) +
+          ", \"parameter\": " + std::to_string(row.parameter) + ", \"reason\": " + quoted(row.reason);
+  text += ", \"mechanisms\": {";
+  const char* separator = "";
+  for (const auto& [name, calls] : row.mechanisms) {
+    text.append(separator).append(quoted(name)).append(": ").append(std::to_string(calls));
+    separator = ", ";
+  }
+  text += "}, \"calls\": " + std::to_string(row.calls) + ", \"bytes\": " + std::to_string(row.bytes) +
+          ", \"seconds\": " + number(row.seconds) + ", \"least_seconds\": " + number(row.least_seconds) +
+          ", \"ranks\": " + std::to_string(row.ranks) + "}";
+  return text;
+}
+
+std::string words_of(const Source& source) {
+  return source.path.empty() ? source.words : source.words + " (" + source.path + ")";
+}
+
+/// What 'by the model' and 'by the table' in the rows rest on.
+std::string lines_of_sources(const Heading& heading) {
+  if (heading.model.words.empty()) return "";
+  return "tutti: model: " + words_of(heading.model) +
+         "\ntutti: table: " + (heading.table.words.empty() ? "none" : words_of(heading.table)) + "\n";
+}
+
+std::string json_of(const Source& source) {
+  if (source.words.empty()) return "null";
+  return "{\"path\": " + (source.path.empty() ? "null" : quoted(source.path)) + ", \"words\": " + quoted(source.words) +
+         "}";
+}
+
+template <class Value>
+Value value_of(std::string_view text) {
+  Value value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char end) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto at = text.find(end);
+    if (at == std::string_view::npos) break;
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + 1);
+  }
+  return parts;
+}
+
+constexpr std::size_t fields_before_mechanisms = 16;
+
+}  // namespace
+
+bool Row::by_host() const {
+  return algorithm == "host";
+}
+
+std::string Row::key() const {
+  std::string text;
+  for (const std::string& part :
+       {collective, std::to_string(size_class), std::to_string(communicator.ranks), std::to_string(communicator.levels),
+        number(communicator.ranks_per_core), std::string(communicator.intercommunicator ? "1" : "0"), algorithm,
+        std::to_string(parameter), reason})
+    text.append(part) += field_end;
+  return text;
+}
+
+void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how) {
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < into.size(); ++i) places[into[i].key()] = i;
+  for (const Row& row : more) {
+    const auto [place, is_new] = places.try_emplace(row.key(), into.size());
+    if (is_new) {
+      into.push_back(row);
+      continue;
+    }
+    Row& sum = into[place->second];
+    for (const auto& [name, calls] : row.mechanisms) sum.mechanisms[name] += calls;
+    if (how == Merge::communicators) {
+      sum.calls += row.calls;
+      sum.bytes += row.bytes;
+      sum.seconds += row.seconds;
+      sum.least_seconds += row.least_seconds;
+    } else {
+      sum.seconds = std::max(sum.seconds, row.seconds);
+      sum.least_seconds = std::min(sum.least_seconds, row.least_seconds);
+      sum.ranks += row.ranks;
+    }
+  }
+}
+
+std::string packed(const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    for (const std::string& field :
+         {row.collective, std::to_string(row.size_class), std::to_string(row.communicator.ranks),
+          std::to_string(row.communicator.levels), number(row.communicator.ranks_per_core, "%.17g"),
+          std::string(row.communicator.intercommunicator ? "1" : "0"), row.algorithm, row.parameter_name,
+          std::to_string(row.parameter), row.reason, std::to_string(row.calls), std::to_string(row.bytes),
+          number(row.seconds, "%.17g"), number(row.least_seconds, "%.17g"), std::to_string(row.ranks),
+          std::to_string(row.mechanisms.size())})
+      text.append(field) += field_end;
+    for (const auto& [name, calls] : row.mechanisms)
+      ((text.append(name) += field_end) += std::to_string(calls)) += field_end;
+    text += row_end;
+  }
+  return text;
+}
+
+std::vector<Row> unpacked(const std::string& text) {
+  std::vector<Row> rows;
+  for (const std::string_view line : split(text, row_end)) {
+    const auto fields = split(line, field_end);
+    if (fields.size() < fields_before_mechanisms) continue;
+    Row row;
+    std::size_t at = 0;
+    row.collective = fields[at++];
+    row.size_class = value_of<long>(fields[at++]);
+    row.communicator.ranks = value_of<int>(fields[at++]);
+    row.communicator.levels = value_of<int>(fields[at++]);
+    row.communicator.ranks_per_core = value_of<double>(fields[at++]);
+    row.communicator.intercommunicator = fields[at++] == "1";
+    row.algorithm = fields[at++];
+    row.parameter_name = fields[at++];
+    row.parameter = value_of<int>(fields[at++]);
+    row.reason = fields[at++];
+    row.calls = value_of<std::uint64_t>(fields[at++]);
+    row.bytes = value_of<std::uint64_t>(fields[at++]);
+    row.seconds = value_of<double>(fields[at++]);
+    row.least_seconds = value_of<double>(fields[at++]);
+    row.ranks = value_of<int>(fields[at++]);
+    const auto mechanisms = value_of<std::size_t>(fields[at++]);
+    for (std::size_t i = 0; i < mechanisms && at + 1 < fields.size(); ++i, at += 2)
+      row.mechanisms[std::string(fields[at])] = value_of<std::uint64_t>(fields[at + 1]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lines_max) {
+  sort_by_time(rows);
+  double total = 0;
+  std::uint64_t calls = 0, by_host = 0;
+  for (const Row& row : rows) {
+    total += row.seconds;
+    calls += row.calls;
+    if (row.by_host()) by_host += row.calls;
+  }
+  std::string text = "tutti: " + std::to_string(heading.ranks) + (heading.ranks == 1 ? " rank" : " ranks") + ", " +
+                     words_of_seconds(heading.seconds) + " from MPI_Init to MPI_Finalize; " + std::to_string(calls) +
+                     (calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(total) + ", " +
+                     std::to_string(by_host) + " of them by the MPI itself\n";
+  if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
+  text += lines_of_sources(heading);
+  if (rows.empty()) return text;
+  static const Cells head{"collective", "size",  "communicator", "algorithm", "mechanism",
+                          "calls",      "bytes", "time",         "a call",    "why"};
+  std::vector<Cells> lines{head};
+  for (std::size_t i = 0; i < std::min(rows.size(), lines_max); ++i) lines.push_back(cells_of(rows[i]));
+  std::array<std::size_t, columns> widths{};
+  for (const Cells& cells : lines)
+    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], cells[i].size());
+  for (const Cells& cells : lines) text += line_of(cells, widths);
+  if (rows.size() > lines_max) {
+    double rest = 0;
+    for (std::size_t i = lines_max; i < rows.size(); ++i) rest += rows[i].seconds;
+    text += "tutti: " + std::to_string(rows.size() - lines_max) + " more rows, together " + words_of_seconds(rest) +
+            "; TUTTI_EXPLAIN=FILE writes all of them\n";
+  }
+  return text;
+}
+
+std::string json(const Heading& heading, std::vector<Row> rows) {
+  sort_by_time(rows);
+  std::string text =
+      "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
+      ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
+      ",\n \"mpi\": " + quoted(heading.host) + ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
+      ",\n \"why_inactive\": " + quoted(heading.why_inactive) + ",\n \"model_source\": " + json_of(heading.model) +
+      ",\n \"table\": " + json_of(heading.table) + ",\n \"mechanisms\": [";
+  for (std::size_t i = 0; i < heading.mechanisms.size(); ++i)
+    text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
+  text += "],\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
+          ",\n \"seconds\": " + number(heading.seconds) + ",\n \"rows\": [";
+  for (std::size_t i = 0; i < rows.size(); ++i) text.append(i ? ",\n  " : "\n  ").append(json_of(rows[i]));
+  return text + (rows.empty() ? "]\n}\n" : "\n ]\n}\n");
+}
+
+}  // namespace tutti::mpi

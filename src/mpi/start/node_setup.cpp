@@ -1,0 +1,280 @@
+#include "mpi/start/node_setup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "mpi/start/agreed_settings.h"
+#include "mpi/start/contribution.h"
+#include "mpi/start/descriptors.h"
+#include "mpi/start/measured_model.h"
+#include "mpi/start/mechanisms.h"
+#include "mpi/start/node_machine.h"
+#include "mpi/start/peer_memory.h"
+#include "mpi/start/roll_call.h"
+#include "mpi/start/tables.h"
+#include "mpi/start/watch.h"
+#include "mpi/wait/waiting.h"
+#include "preload/other_allocators.h"
+#include "preload/unmap.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// Never destroyed: where the library stays inactive, ranks that are late find the names until this process ends.
+RollCall& roll_call() {
+  static RollCall& the_call = *new RollCall(launched_rank());
+  return the_call;
+}
+
+/// Whether all ranks take part, as far as can be known without asking them. If they do not, a warning says who does
+/// not.
+bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
+  if (result != RollCall::Result::some) return true;
+  const std::vector<int>& missing = roll_call().missing();
+  if (missing.empty() || !own.enable) return false;  // another rank says it
+  std::string ranks;
+  for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  log.set_quiet(false);
+  log.warn(
+      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, switched off, "
+      "linked statically, or Fortran); every collective stays with the host MPI",
+      roll_call().local_ranks(), missing.size() > 1 ? "s" : "", ranks.c_str());
+  return false;
+}
+
+/// After how many seconds at start-up a rank says that it waits; 0: never. If it is not known that all ranks come, it
+/// does unless it is told not to.
+double start_up_patience(RollCall::Result result, int world_size, const Settings& own) {
+  const bool all_come = result == RollCall::Result::all && roll_call().local_ranks() == world_size;
+  return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
+}
+
+/// Without warnings: they are for the settings of the job.
+Settings settings_of_this_process() {
+  Log silent;
+  silent.set_quiet(true);
+  return settings_from(own_variables(silent), silent);
+}
+
+/// What this rank contributes, by settings that are the same on all ranks, and the cards of all.
+struct Exchange {
+  Contribution contribution;
+  std::vector<Card> all;  ///< by rank of MPI_COMM_WORLD
+};
+
+/// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread,
+/// and who has others makes its contribution anew.
+Exchange exchange_cards(Job& job, int world_rank, int world_size) {
+  Node& node = job.node;
+  Exchange result;
+  result.all.resize(static_cast<std::size_t>(world_size));
+  const auto contribute_by = [&](const std::string& variables) {
+    node.settings = settings_from(variables, node.log);
+    node.log.set_verbose(node.settings.verbose && world_rank == 0);
+    result.contribution = make_contribution(job, world_rank, world_size, hash_of(variables));
+  };
+  const auto tell_all = [&] {
+    const Card& own = result.contribution.card;
+    host.Allgather(&own, sizeof own, MPI_BYTE, result.all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  };
+  const std::string variables = own_variables(node.log);
+  contribute_by(variables);
+  tell_all();
+  const std::uint64_t wanted = result.all.front().variables;
+  if (std::all_of(result.all.begin(), result.all.end(), [&](const Card& each) { return each.variables == wanted; }))
+    return result;
+  const std::string agreed = variables_of_first_rank(variables, world_rank);
+  if (result.contribution.card.variables != wanted) {
+    withdraw(job, result.contribution);
+    contribute_by(agreed);
+  }
+  tell_all();
+  return result;
+}
+
+/// That a mechanism cannot be used: a warning if the user has asked for it by name.
+void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agreed, Mechanism mechanism,
+                    const std::string& reason) {
+  if (!(asked.allowed() & mechanism) || (agreed & mechanism)) return;
+  const std::string missing = "no " + names_of_mechanisms(mechanism).front() + ": " + reason;
+  if (!asked.by_name(mechanism)) return log.note("%s", missing.c_str());
+  std::string used;
+  for (const std::string& name : names_of_mechanisms(agreed)) used += (used.empty() ? "" : ", ") + name;
+  log.warn("TUTTI_MECHANISM: %s; used instead: %s", missing.c_str(), used.c_str());
+}
+
+/// From now on ranks may ask each other for memory that they cannot reach.
+void set_up_requests(Node& node) {
+  std::vector<std::byte*> areas;
+  const std::size_t bytes = memory::Requests::area_bytes(static_cast<int>(node.peers.size()));
+  for (const memory::Peer& peer : node.peers) areas.push_back(peer.in_arena(header_bytes, bytes));
+  node.requests = std::make_unique<memory::Requests>(node.rank, std::move(areas), node.arena->capacity());
+  for (std::size_t i = 0; i < node.peers.size(); ++i) {
+    node.peers[i].rank = static_cast<int>(i);
+    node.peers[i].requests = node.requests.get();
+  }
+}
+
+/// Maps what the peers contribute; empty, or why the host has to do everything.
+std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribution, DescriptorSocket& socket) {
+  Node& node = job.node;
+  node.rank = here.self;
+  node.size = static_cast<int>(here.cards.size());
+  node.peers.resize(here.cards.size());
+  node.attachments.resize(here.cards.size());
+  if (here.self == 0 && contribution.header) publish_machine(node, contribution.header);
+  std::string cma_reason = "a peer cannot use it";
+  unsigned allowed = contribution.asked.allowed();
+  if (memory::watcher_of_allocations().by == memory::Watcher::emulator) {
+    // It sees only what this process itself writes to the program's buffers.
+    allowed &= mechanism_arena;
+    cma_reason = "an emulator watches a rank's memory";
+  }
+  const unsigned agreed = agree_on_mechanisms(node, here, socket, contribution.own_memory(job), allowed, cma_reason);
+  if (contribution.probe) contribution.window->release(contribution.probe);
+
+  if ((agreed & (mechanism_arena | mechanism_xpmem)) != (mechanism_arena | mechanism_xpmem)) {
+    if (job.xpmem.segment >= 0) contribution.xpmem_reason = "a peer cannot attach";
+    withdraw_xpmem(node, job.xpmem);
+  }
+  unmap_unused(node, agreed);
+  if (!(agreed & mechanism_arena))
+    return "the ranks cannot share memory" +
+           (contribution.arena_reason.empty() ? "" : " (" + contribution.arena_reason + ")");
+  job.mechanisms = agreed;
+  node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
+  node.window_shared = (agreed & mechanism_window) != 0;
+  node.cma = (agreed & mechanism_cma) != 0;
+  for (memory::Peer& peer : node.peers) peer.copies = node.cma;
+  if (node.window_shared && contribution.window) {
+    node.foreign = &contribution.window->foreign();
+    node.window_base = contribution.window->base();
+    node.window_extent = &contribution.window->extent();
+  }
+  if (node.exposures) memory::unmapping::watch(node.exposures.get());
+  set_up_requests(node);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_window,
+                 contribution.window ? "a peer cannot map it" : contribution.window_reason);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_xpmem, contribution.xpmem_reason);
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_cma, cma_reason);
+  return "";
+}
+
+/// What the choice of algorithms is made by: the user's words, measured parameters, a table.
+void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
+  const Node& node = job.node;
+  const auto known = known_algorithms();
+  job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
+  job.origin = table_origin(published_machine(node));
+  const int count = all.front().table_files;
+  if (count == 0) return;
+  AgreedTable agreed =
+      agreed_table(contribution.tables, count, node.settings.decision_table, job.origin, known, node.log);
+  job.knowledge.table = std::move(agreed.table);
+  job.table_source = std::move(agreed.source);
+}
+
+}  // namespace
+
+void announce() {
+  roll_call().announce();
+  // Of the ranks of the node, the first is usually the launcher's first.
+  if (roll_call().local_rank() != 0 || roll_call().local_ranks() < 2) return;
+  const Settings own = settings_of_this_process();
+  if (own.enable && own.topology.empty()) look_at_machine();
+}
+
+std::unique_ptr<Job> start_job() {
+  auto job = std::make_unique<Job>();
+  Node& node = job->node;
+  int world_rank = 0, world_size = 1;
+  host.Comm_rank(MPI_COMM_WORLD, &world_rank);
+  host.Comm_size(MPI_COMM_WORLD, &world_size);
+  node.log.set_rank(world_rank);
+  node.log.set_quiet(world_rank != 0);
+  if (world_size == 1) {
+    roll_call().close_all();
+    node.settings = settings_from(own_variables(node.log), node.log);
+    node.log.set_verbose(node.settings.verbose);
+    job->why_inactive = node.settings.enable ? "a single rank" : "TUTTI_ENABLE=0";
+    return job;
+  }
+  std::optional<StartWatch> watch;
+  {
+    // The settings of the job are known only when all take part.
+    const Settings own = settings_of_this_process();
+    const RollCall::Result result = roll_call().take(1);
+    if (!all_take_part(result, own, node.log)) {
+      job->why_inactive = "some ranks do not run with Tutti";
+      return job;
+    }
+    if (const double seconds = start_up_patience(result, world_size, own); seconds > 0)
+      watch.emplace(seconds, node.log);
+  }
+  DescriptorSocket socket;
+  auto [contribution, all] = exchange_cards(*job, world_rank, world_size);
+  roll_call().close_all();
+  watch.reset();
+  if (!node.settings.enable) {
+    job->why_inactive = "TUTTI_ENABLE=0";
+    return job;
+  }
+  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
+    job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
+    withdraw(*job, contribution);
+    return job;
+  }
+  if (!any_share_a_node(all)) {
+    job->why_inactive = "no two ranks share a node";
+    withdraw(*job, contribution);
+    return job;
+  }
+  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.values_watched != 0; })) {
+    job->why_inactive =
+        "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
+    node.log.note("%s; every collective stays with the host MPI", job->why_inactive.c_str());
+    withdraw(*job, contribution);
+    return job;
+  }
+  const NodeRanks here = node_ranks_of(world_rank, all);
+  job->why_inactive = share_memory(*job, here, contribution, socket);
+  if (!job->why_inactive.empty()) {
+    node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
+    return job;
+  }
+  set_up_placement(node, here);
+  job->host_turn = start_host_turn();
+  set_up_waiting(node, here, job->host_turn);
+  check_hierarchy(node);
+  gather_knowledge(*job, all, contribution);
+  job->world = world_entries(all);
+  job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
+  job->active = true;
+  // From here on a rank speaks for itself: what it waits for, who has died.
+  node.log.set_quiet(false);
+  node.log.note("%d ranks on this node, %d cores, %s; mechanisms:%s%s%s staged", node.size,
+                node.placement.cores_available, node.oversubscribed ? "more ranks than cores" : "a core a rank",
+                node.window_shared ? " window" : "", node.exposures ? " xpmem" : "", node.cma ? " cma" : "");
+  return job;
+}
+
+bool restrict_mechanisms(Job& job, const std::string& text) {
+  const unsigned allowed = asked_mechanisms(text, job.node.log).allowed();
+  const bool any = allowed == every_mechanism;
+  const unsigned usable = allowed & job.mechanisms;
+  if (job.node.exposures && !(usable & mechanism_xpmem)) return false;  // what is attached stays so: a run of its own
+  if (usable == mechanism_arena && allowed != mechanism_arena && !any) return false;
+  job.node.window_shared = (usable & mechanism_window) != 0;
+  job.node.cma = (usable & mechanism_cma) != 0;
+  return true;
+}
+
+std::vector<std::string> names_of_mechanisms(const Job& job) {
+  return names_of_mechanisms(job.mechanisms);
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,28 @@
+// What an algorithm requires of a call, and what several algorithms require alike.
+#pragma once
+
+#include "selection/model.h"
+
+namespace tutti::selection {
+
+struct Requirement {
+  const char* words;  ///< for the user
+  bool (*holds)(const Shape&);
+};
+
+inline constexpr Requirement requires_nothing{"nothing", [](const Shape&) { return true; }};
+
+/// Of algorithms in which a rank looks at all others.
+inline constexpr Requirement requires_few_ranks{"at most TUTTI_FLAT_MAX ranks",
+                                                [](const Shape& shape) { return shape.few_ranks(); }};
+
+inline constexpr Requirement requires_few_bytes_and_ranks{
+    "at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",
+    [](const Shape& shape) { return shape.bytes <= shape.eager_max && shape.few_ranks(); }};
+
+inline constexpr Requirement requires_equal_blocks{"equal blocks", [](const Shape& shape) { return shape.regular; }};
+
+inline constexpr Requirement requires_commuting{"an operator that commutes",
+                                                [](const Shape& shape) { return shape.commutative; }};
+
+}  // namespace tutti::selection

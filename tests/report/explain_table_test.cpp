@@ -1,0 +1,157 @@
+// What TUTTI_EXPLAIN prints, from rows that are made up.
+#include "mpi/report/explain_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace tutti::mpi {
+namespace {
+
+Row row(const std::string& collective, long size_class, const std::string& algorithm, double seconds) {
+  Row row;
+  row.collective = collective;
+  row.size_class = size_class;
+  row.communicator = {2, 1, 1, false};
+  row.algorithm = algorithm;
+  row.reason = "cheapest by the model";
+  row.calls = 10;
+  row.bytes = 40960;
+  row.seconds = row.least_seconds = seconds;
+  row.mechanisms = {{"slot", 4}, {"window", 6}};
+  return row;
+}
+
+Heading heading() {
+  Heading heading;
+  heading.ranks = 2;
+  heading.seconds = 1.5;
+  return heading;
+}
+
+TEST(ExplainTable, RowsStandByTimeInColumns) {
+  Row throttled = row("scatter", 20, "throttled", 0.25);
+  throttled.parameter_name = "k";
+  throttled.parameter = 4;
+  throttled.communicator = {64, 3, 2.5, false};
+  Row host = row("barrier", Row::none, "host", 0.00002);
+  host.mechanisms.clear();
+  host.bytes = 0;
+  host.reason = "intercommunicator";
+  host.communicator.intercommunicator = true;
+  EXPECT_EQ(
+      table(heading(), {host, row("bcast", 12, "eager", 0.001), throttled}, 40),
+      "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 30 collectives in 251 ms, 10 of them by the MPI itself\n"
+      "tutti: collective     size  communicator                    algorithm     mechanism    calls   bytes    time"
+      "  a call  why\n"
+      "tutti: scatter     <=1 MiB  64 ranks, 3 levels, 2.5 a core  throttled(4)  window+slot     10  40 KiB  250 ms"
+      "   25 ms  cheapest by the model\n"
+      "tutti: bcast       <=4 KiB  2 ranks                         eager         window+slot     10  40 KiB    1 ms"
+      "  100 us  cheapest by the model\n"
+      "tutti: barrier           -  2 ranks, inter                  host          -               10       -   20 us"
+      "    2 us  intercommunicator\n");
+}
+
+TEST(ExplainTable, WhatIsTooMuchIsOneLine) {
+  std::vector<Row> rows;
+  for (long size_class = 0; size_class < 50; ++size_class) rows.push_back(row("bcast", size_class, "eager", 1));
+  const std::string text = table(heading(), rows, 40);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 43);
+  EXPECT_NE(text.find("tutti: 10 more rows, together 10 s; TUTTI_EXPLAIN=FILE writes all of them\n"), std::string::npos)
+      << text;
+}
+
+TEST(ExplainTable, AnInactiveLibrarySaysWhy) {
+  Heading inactive = heading();
+  inactive.ranks = 1;
+  inactive.why_inactive = "a single rank";
+  EXPECT_EQ(table(inactive, {}, 40),
+            "tutti: 1 rank, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns, 0 of them by the MPI itself\n"
+            "tutti: the library was inactive: a single rank\n");
+}
+
+TEST(ExplainTable, TheHeadingSaysWhatTheChoicesRestOn) {
+  Heading shipped = heading();
+  shipped.model.words = "shipped values";
+  EXPECT_EQ(table(shipped, {}, 40),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns, 0 of them by the MPI itself\n"
+            "tutti: model: shipped values\n"
+            "tutti: table: none\n");
+  Heading files = heading();
+  files.model = {"/a/probe.json", "measured 2026-10-01T12:00:00+00:00"};
+  files.table = {"/a/table.json", "measured with MPICH 5.0.2, 2026-10-02T12:00:00+00:00"};
+  EXPECT_EQ(table(files, {}, 40),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns, 0 of them by the MPI itself\n"
+            "tutti: model: measured 2026-10-01T12:00:00+00:00 (/a/probe.json)\n"
+            "tutti: table: measured with MPICH 5.0.2, 2026-10-02T12:00:00+00:00 (/a/table.json)\n");
+}
+
+TEST(ExplainTable, JsonHasTheSources) {
+  Heading some = heading();
+  EXPECT_NE(json(some, {}).find("\"model_source\": null,\n \"table\": null,"), std::string::npos) << json(some, {});
+  some.model.words = "shipped values";
+  some.table = {"/a/\"t\".json", "measured with MPICH"};
+  EXPECT_NE(json(some, {}).find("\"model_source\": {\"path\": null, \"words\": \"shipped values\"},\n \"table\": "
+                                "{\"path\": \"/a/\\\"t\\\".json\", \"words\": \"measured with MPICH\"},"),
+            std::string::npos)
+      << json(some, {});
+}
+
+TEST(ExplainTable, OfSeveralRanksTheSlowestAndTheFastestCount) {
+  std::vector<Row> rows;
+  merge(rows, {row("bcast", 12, "eager", 2)}, Merge::ranks);
+  merge(rows, {row("bcast", 12, "eager", 5), row("bcast", 13, "eager", 1)}, Merge::ranks);
+  merge(rows, {row("bcast", 12, "eager", 3)}, Merge::ranks);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].calls, 10u);
+  EXPECT_EQ(rows[0].ranks, 3);
+  EXPECT_EQ(rows[0].seconds, 5);
+  EXPECT_EQ(rows[0].least_seconds, 2);
+  EXPECT_EQ(rows[0].mechanisms.at("window"), 18u);
+  EXPECT_EQ(rows[1].ranks, 1);
+}
+
+TEST(ExplainTable, CommunicatorsOfOneRankAddUp) {
+  std::vector<Row> rows{row("bcast", 12, "eager", 2)};
+  merge(rows, {row("bcast", 12, "eager", 5)}, Merge::communicators);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].calls, 20u);
+  EXPECT_EQ(rows[0].bytes, 81920u);
+  EXPECT_EQ(rows[0].seconds, 7);
+  EXPECT_EQ(rows[0].ranks, 1);
+}
+
+TEST(ExplainTable, RowsTravelWhole) {
+  Row one = row("scatterv", Row::varying, "throttled", 0.1234567890123);
+  one.parameter_name = "k";
+  one.parameter = 3;
+  one.communicator = {7, 2, 3.5, true};
+  one.ranks = 5;
+  const std::vector<Row> back = unpacked(packed({one, row("barrier", Row::none, "host", 1e-7)}));
+  ASSERT_EQ(back.size(), 2u);
+  EXPECT_EQ(back[0].key(), one.key());
+  EXPECT_EQ(back[0].parameter_name, "k");
+  EXPECT_EQ(back[0].seconds, one.seconds);
+  EXPECT_EQ(back[0].mechanisms, one.mechanisms);
+  EXPECT_EQ(back[0].ranks, 5);
+  EXPECT_EQ(back[1].collective, "barrier");
+  EXPECT_TRUE(back[1].by_host());
+  EXPECT_TRUE(unpacked("").empty());
+  EXPECT_TRUE(unpacked("rubbish").empty());
+}
+
+TEST(ExplainTable, JsonHasClassesAsBytesAndEscapes) {
+  Heading odd = heading();
+  odd.program = "/a \"b\"\n";
+  const std::string text = json(odd, {row("bcast", 12, "eager", 0.5), row("bcast", 0, "eager", 0.25)});
+  EXPECT_NE(text.find("\"schema\": \"tutti-explain-1\""), std::string::npos);
+  EXPECT_NE(text.find("\"program\": \"/a \\\"b\\\"\\u000a\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"bytes_from\": 2049, \"bytes_to\": 4096"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"bytes_from\": 0, \"bytes_to\": 1"), std::string::npos) << text;
+  EXPECT_LT(text.find("\"bytes_to\": 4096"), text.find("\"bytes_to\": 1,")) << "the longest first";
+}
+
+}  // namespace
+}  // namespace tutti::mpi
