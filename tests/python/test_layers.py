@@ -1,4 +1,4 @@
-"""No file of src/ includes a file of a folder above its own: the libraries show wrong arrows of sources, not of headers."""
+"""No file of src/ includes one of a folder above its own: the libraries show wrong arrows of sources, not headers."""
 
 import re
 from pathlib import Path
@@ -76,7 +76,13 @@ def test_arrows_point_down():
     ],
 )
 def test_an_arrow_that_points_up_is_found(tmp_path, file, line, included):
-    headers = ["sync/flag.h", "engine/task.h", "selection/model.h", "preload/shared.h", "mpi/start/contribution.h"]
+    headers = [
+        "sync/flag.h",
+        "engine/task.h",
+        "selection/model.h",
+        "preload/shared.h",
+        "mpi/start/contribution.h",
+    ]
     files = {**dict.fromkeys(headers, ""), file: f"#pragma once\n{line}\n"}
     assert complaints(made(tmp_path, files)) == [f"{file} includes {included}"]
 
