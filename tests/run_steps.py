@@ -189,7 +189,15 @@ def steps(full: bool) -> List[Step]:
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
         Step(
             "core",
-            ["ctest", "--test-dir", "build/release", "--no-tests=error", "--verbose", "--parallel", str(PROCESSORS)],
+            [
+                "ctest",
+                "--test-dir",
+                "build/release",
+                "--no-tests=error",
+                "--verbose",
+                "--parallel",
+                str(PROCESSORS),
+            ],
             900 * patience,
             sweep,
         ),
