@@ -77,11 +77,7 @@ def end_with_slow_launcher(start, way):
     """The launcher looks at nothing from before the rank's end to a second after it."""
     delay = 2
     job = start(2, "faults", ["ends", way, "collective", delay])
-    found = None
-    deadline = time.time() + 60
-    while not found and time.time() < deadline and job.process.poll() is None:
-        time.sleep(0.02)
-        found = re.search(r"^PID 1 (\d+)$", job.text(), re.MULTILINE)
+    found = job.wait_for(r"^PID 1 (\d+)$")
     launcher = [parent(int(found.group(1)))] if found else []
     while launcher and launcher[-1] not in (job.process.pid, 1):
         launcher.append(parent(launcher[-1]))
@@ -111,9 +107,7 @@ def process_goes_on_as_another_program(runner):
     """A rank that calls exec has not ended; that it does not come is told by the report of long waits."""
     name = f"{runner.arguments.host} 2 exec of a program that goes on"
     job = runner.start(2, "faults", ["ends", f"exec-{LONG_EXEC}", "collective"], {"TUTTI_TIMEOUT": "1"})
-    deadline = time.time() + 60
-    while "ENDS 1" not in job.text() and time.time() < deadline:
-        time.sleep(0.05)
+    job.wait_for("^ENDS 1$")
     time.sleep(LONG_EXEC - 1.5)
     early = job.text()
     outcome = job.wait(60)

@@ -219,11 +219,7 @@ def check_death(runner):
     hydra = runner.arguments.host in ("mpich", "abi")
     options = ["-disable-auto-cleanup"] if hydra else []
     job = runner.start(2, "explain", ["late"], {"TUTTI_EXPLAIN": "1"}, options=options)
-    deadline = time.time() + 30
-    found = None
-    while not found and time.time() < deadline and job.process.poll() is None:
-        time.sleep(0.1)
-        found = re.search(r"^PID 1 (\d+)$", job.text(), re.MULTILINE)
+    found = job.wait_for(r"^PID 1 (\d+)$", 30)
     if found:
         time.sleep(0.5)
         os.kill(int(found.group(1)), signal.SIGKILL)

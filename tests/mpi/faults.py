@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import launcher as launchers
-from jobs import Job
+from jobs import TUTTI_LINE, Job
 from runner import FOLDER, UNUSUAL_RANKS, UNUSUAL_SHARE, WORKAROUNDS, host_without_cma
 
 # What the hosts themselves put in /dev/shm, and do not always take away when they are killed.
@@ -34,12 +34,8 @@ def kill_ranks(runner, collective, count, victims, clean_up=False, tries=3, vari
     name += " with automatic clean-up" if alone and clean_up else ""
     name += "".join(f" with {setting}={value}" for setting, value in (variables or {}).items())
     job = runner.start(ranks, "faults", ["loop", collective, str(count)], variables, options=options)
-    pids = {}
-    deadline = time.time() + 60
-    while len(pids) < ranks and time.time() < deadline and job.process.poll() is None:
-        time.sleep(0.1)
-        found = re.findall(r"^PID (\d+) (\d+)$", job.text(), re.MULTILINE)
-        pids = {int(rank): int(pid) for rank, pid in found}
+    started = [job.wait_for(rf"^PID {rank} (\d+)$") for rank in range(ranks)]
+    pids = {rank: int(found.group(1)) for rank, found in enumerate(started) if found}
     if len(pids) < ranks:
         job.kill()
         runner.verdict(False, name, "the ranks did not start", job.text())
@@ -121,17 +117,9 @@ def some_without_preload(runner):
     # Where nobody can know that a rank will never come, it is waited for, and the wait is reported.
     unknown = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"]
     job = mixed_job(runner, "late", 2, ["TUTTI_TIMEOUT=2"], unknown)
-
-    def said_by(text):
-        return [
-            line for line in text.splitlines() if "MPI_Init" in line and re.search(r"tutti.*rank 0\b", line)
-        ]
-
-    deadline = time.time() + 30
-    while not said_by(job.text()) and time.time() < deadline:
-        time.sleep(0.1)
+    job.wait_for(rf"{TUTTI_LINE}.*MPI_Init", 30)
     outcome = job.wait(0.1)
-    said = said_by(outcome.text)
+    said = [line for line in outcome.tutti_lines() if "MPI_Init" in line and re.search(r"rank 0\b", line)]
     name = f"{runner.arguments.host} 3 TUTTI_TIMEOUT names a start-up that cannot end"
     runner.verdict(len(said) == 1, name, "it does not", outcome.text)
 

@@ -5,6 +5,10 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
+
+#: How a message of the library begins; the launcher may have put the rank before it.
+TUTTI_LINE = r"^(?:\[\S+\]\s*)?tutti(?:\[\d+\])?:"
 
 
 class Outcome:
@@ -23,7 +27,7 @@ class Outcome:
 
     def tutti_lines(self):
         """The messages of the library."""
-        return [line for line in self.text.splitlines() if re.match(r"(\[\S+\]\s*)?tutti(\[\d+\])?:", line)]
+        return re.findall(rf"{TUTTI_LINE}.*", self.text, re.MULTILINE)
 
 
 class Job:
@@ -42,8 +46,19 @@ class Job:
 
     def text(self):
         """All that the job has printed so far."""
-        self.output.seek(0)
-        return self.output.read().decode(errors="replace")
+        # The job writes where the file stands, which is the same place for both: it must not be moved.
+        file = self.output.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+    def wait_for(self, pattern, seconds=60):
+        """Waits until a line matches. Returns the match, or None if the job or the time ends before."""
+        deadline = time.time() + seconds
+        while True:
+            ended = self.process.poll() is not None
+            found = re.search(pattern, self.text(), re.MULTILINE)
+            if found or ended or time.time() > deadline:
+                return found
+            time.sleep(0.02)
 
     def wait(self, seconds):
         """Waits for the end, or ends the job after that time."""

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def shell(name, command, limit=60.0, behind=False):
 def test_a_missing_script_is_a_failure(lane):
     lane(run_steps.Step("x", ["tests/nothing/run"], 1)).join()
     assert lane.told == [("x", 0, 1)]
+    lane(run_steps.Step("y", ["no-such-program"], 1)).join()
+    assert lane.told == [("x", 0, 1), ("y", 0, 1)]
 
 
 def test_steps_of_a_lane_run_in_their_order_and_a_failure_ends_nothing(lane, tmp_path):
@@ -105,4 +108,17 @@ def test_of_a_failed_step_the_failures_are_told():
         ["PASS a", *lines, *(f"PASS {number}" for number in range(100)), "100 passed, 1 failed"]
     )
     assert run_steps.what_failed(output) == lines
+    lines = ["7: x_test.cpp:12: Failure", "7: Expected: 1", "7: [  FAILED  ] A.B (3 ms)"]
+    output = "\n".join(
+        ["7: [ RUN      ] A.B", *lines, *(f"7: [ RUN      ] A.{number}" for number in range(100))]
+    )
+    assert run_steps.what_failed(output) == lines
     assert run_steps.what_failed("a\nb") == ["a", "b"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_lane_that_breaks_off_is_no_success(lane, monkeypatch):
+    monkeypatch.setattr(run_steps, "steps", lambda full: [shell("first", "true"), shell("second", "true")])
+    assert run_steps.main([]) == 0
+    monkeypatch.setattr(run_steps.Lane, "_run", lambda *_: sys.exit())
+    assert run_steps.main([]) == 1
