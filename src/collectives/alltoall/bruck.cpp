@@ -33,15 +33,6 @@ struct Areas {
   }
 };
 
-Exposure expose_areas(Operation& operation, std::size_t bytes) {
-  Communicator& communicator = operation.communicator();
-  if (bytes <= communicator.slot_bytes())
-    return {communicator.slot_region(operation.sequence()),
-            communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
-  std::byte* staging = communicator.staging(static_cast<int>(Side::source), bytes);
-  return {communicator.arena_region(staging), staging, true, false};
-}
-
 /// ready: areas that are complete, k + 1 after that of step k.
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -50,7 +41,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   const auto distances = static_cast<unsigned>(ranks);
   const std::size_t bytes = arguments.send.bytes;
   const Areas areas(ranks);
-  const Exposure mine = expose_areas(operation, areas.blocks() * bytes);
+  const Exposure mine = lend(operation, areas.blocks() * bytes);
   sync::Flag& complete = operation.own().ready.flag[0];
 
   for (unsigned distance = 1; distance < distances; ++distance) {

@@ -37,10 +37,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
   const Exposure source = expose(operation, send, bytes, Side::source);
   if (source.copied) copy_bytes(source.local, send, bytes);
   Exposure partial;
-  if (self == leader) {
-    std::byte* staging = communicator.staging(static_cast<int>(Side::destination), bytes);
-    partial = {communicator.arena_region(staging), staging, true, false};
-  }
+  if (self == leader) partial = staging_buffer(communicator, Side::destination, bytes);
   post(operation, source, partial);
 
   // Phase 1. Here elements are counted from the segment's first.

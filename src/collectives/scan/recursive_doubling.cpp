@@ -97,8 +97,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
-    std::byte* staging = communicator.staging(static_cast<int>(Side::destination), bytes);
-    partials = {communicator.arena_region(staging), staging, true, false};
+    partials = staging_buffer(communicator, Side::destination, bytes);
   }
   post(operation, source, partials);
 

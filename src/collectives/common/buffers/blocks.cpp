@@ -185,8 +185,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
     if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {
-    std::byte* staging = communicator.staging(static_cast<int>(side), copied);
-    exposed.exposure = {communicator.arena_region(staging), staging, true, false};
+    exposed.exposure = staging_buffer(communicator, side, copied);
   } else {
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }

@@ -7,13 +7,26 @@ Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side
   const Node& node = communicator.node();
   const bool fits = bytes <= node.settings.eager_max;
   // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
-  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer, bytes))))
-    return {communicator.slot_region(operation.sequence()),
-            communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
+  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer, bytes)))) return data_area(operation);
   const memory::Region region = node.reachable(buffer, bytes);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
+  return staging_buffer(communicator, side, bytes);
+}
+
+Exposure data_area(Operation& operation) {
+  Communicator& communicator = operation.communicator();
+  const std::uint64_t sequence = operation.sequence();
+  return {communicator.slot_region(sequence), communicator.slot_data(communicator.rank(), sequence), true, true};
+}
+
+Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes) {
   std::byte* staging = communicator.staging(static_cast<int>(side), bytes);
   return {communicator.arena_region(staging), staging, true, false};
+}
+
+Exposure lend(Operation& operation, std::size_t bytes) {
+  Communicator& communicator = operation.communicator();
+  return bytes <= communicator.slot_bytes() ? data_area(operation) : staging_buffer(communicator, Side::source, bytes);
 }
 
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress) {

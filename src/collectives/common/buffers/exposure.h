@@ -24,6 +24,12 @@ enum class Side { source = 0, destination = 1 };
 /// Nothing is copied here.
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot = false);
 
+/// Memory of this rank that peers reach: its data area of the operation, or a staging buffer of the arena.
+Exposure data_area(Operation& operation);
+Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes);
+/// The data area if `bytes` fit, else the staging buffer for sources.
+Exposure lend(Operation& operation, std::size_t bytes);
+
 /// Puts the regions into this rank's post and sets its flag to `progress`.
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
 

@@ -52,12 +52,8 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
   if (leads && !wants_result) {
     // A place for the partial results of the groups it leads.
     ReductionBuffers& buffers = reduction.buffers;
-    if (buffers.source.copied) {
-      buffers.destination = buffers.source;
-    } else {
-      std::byte* staging = communicator.staging(static_cast<int>(Side::destination), reduction.bytes);
-      buffers.destination = {communicator.arena_region(staging), staging, true, false};
-    }
+    buffers.destination =
+        buffers.source.copied ? buffers.source : staging_buffer(communicator, Side::destination, reduction.bytes);
   }
   const int first_level = reduction.plan->memberships.front().level;
   Slot& own = operation.own();

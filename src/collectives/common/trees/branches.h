@@ -22,16 +22,6 @@ void for_each_run(const std::vector<int>& places, std::size_t begin, std::size_t
   }
 }
 
-/// Memory of this rank that peers load from: the operation's data area if `bytes` fit, else the staging buffer.
-inline Exposure lend(Operation& operation, std::size_t bytes) {
-  Communicator& communicator = operation.communicator();
-  if (bytes <= communicator.slot_bytes())
-    return {communicator.slot_region(operation.sequence()),
-            communicator.slot_data(communicator.rank(), operation.sequence()), true, true};
-  std::byte* staging = communicator.staging(static_cast<int>(Side::source), bytes);
-  return {communicator.arena_region(staging), staging, true, false};
-}
-
 /// Blocks that the leaders on the longest way handle, if all groups are of equal size.
 inline double blocks_of_leaders(const selection::Shape& shape) {
   const double fan = std::pow(shape.ranks, 1.0 / shape.levels);
