@@ -7,7 +7,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "mpi"))
 
-from jobs import Job  # noqa: E402
+from jobs import Job
 
 LINES = 20000
 
