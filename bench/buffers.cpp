@@ -1,7 +1,10 @@
 #include "buffers.h"
 
+#include <alloca.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -45,18 +48,95 @@ bool compare(const void* buffer, Stretch stretch, std::uint64_t salt, int factor
              : compare_elements(static_cast<const float*>(buffer), stretch, low, factor, offset);
 }
 
+constexpr std::size_t kStaticBytes = 256 << 20;
+constexpr std::size_t kStackBytes = 64 << 20;
+constexpr std::size_t kLineBytes = 64;
+
+alignas(4096) std::byte static_memory[kStaticBytes];
+
+/// Memory that is there once and for all. Buffers are taken one behind the other; when the last is back, from the start.
+class FixedMemory {
+ public:
+  FixedMemory(std::byte* begin, std::size_t bytes) : begin_(begin), bytes_(bytes) {}
+  std::size_t capacity() const { return bytes_; }
+  void* take(std::size_t bytes) {
+    const std::size_t room = (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+    if (room > bytes_ - used_) return nullptr;
+    ++live_;
+    used_ += room;
+    return begin_ + used_ - room;
+  }
+  void give_back() {
+    if (--live_ == 0) used_ = 0;
+  }
+
+ private:
+  std::byte* begin_;
+  std::size_t bytes_;
+  std::size_t used_ = 0;
+  int live_ = 0;
+};
+
+FixedMemory of_static_array(static_memory, kStaticBytes);
+FixedMemory of_stack(nullptr, 0);
+
+void* allocate(Source source, std::size_t bytes) {
+  switch (source) {
+    case Source::kMalloc:
+      return std::malloc(bytes);
+    case Source::kStatic:
+      return of_static_array.take(bytes);
+    case Source::kStack:
+      return of_stack.take(bytes);
+    default: {
+      void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      return pages == MAP_FAILED ? nullptr : pages;
+    }
+  }
+}
+
+void release(Source source, void* memory, std::size_t bytes) {
+  switch (source) {
+    case Source::kMalloc:
+      return std::free(memory);
+    case Source::kStatic:
+      return of_static_array.give_back();
+    case Source::kStack:
+      return of_stack.give_back();
+    default:
+      munmap(memory, bytes);
+  }
+}
+
 }  // namespace
+
+std::size_t capacity_of(Source source) {
+  return source == Source::kStatic ? of_static_array.capacity()
+         : source == Source::kStack ? of_stack.capacity()
+                                    : SIZE_MAX;
+}
+
+void with_stack_buffers(const std::function<void()>& run) {
+  constexpr std::size_t for_the_rest = 2 << 20;
+  rlimit limit{};
+  getrlimit(RLIMIT_STACK, &limit);
+  const auto wanted = std::min<rlim_t>(limit.rlim_max, kStackBytes + for_the_rest);
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_STACK, &limit);
+    getrlimit(RLIMIT_STACK, &limit);
+  }
+  const std::size_t bytes = std::min<rlim_t>(limit.rlim_cur, kStackBytes + for_the_rest) - for_the_rest;
+  auto* const memory = static_cast<std::byte*>(alloca(bytes));
+  of_stack = FixedMemory(memory, bytes);
+  run();
+  of_stack = FixedMemory(nullptr, 0);
+}
 
 BufferPool::BufferPool(std::size_t bytes, std::size_t buffers, Source source)
     : bytes_(bytes > 0 ? bytes : 1), source_(source) {
   for (std::size_t i = 0; i < buffers; ++i) {
-    void* memory = nullptr;
-    if (source == Source::kMalloc) {
-      memory = std::malloc(bytes_);
-    } else {
-      memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (memory == MAP_FAILED) memory = nullptr;
-    }
+    void* const memory = allocate(source, bytes_);
     if (!memory) throw std::bad_alloc();
     std::memset(memory, 0, bytes_);  // the first touch is not what is measured
     buffers_.push_back(static_cast<std::byte*>(memory));
@@ -64,12 +144,7 @@ BufferPool::BufferPool(std::size_t bytes, std::size_t buffers, Source source)
 }
 
 BufferPool::~BufferPool() {
-  for (std::byte* memory : buffers_) {
-    if (source_ == Source::kMalloc)
-      std::free(memory);
-    else
-      munmap(memory, bytes_);
-  }
+  for (std::byte* memory : buffers_) release(source_, memory, bytes_);
 }
 
 void BufferPool::flush_from_caches([[maybe_unused]] std::size_t call) const {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace tutti::bench {
@@ -36,7 +37,15 @@ struct Stretch {
 enum class Source {
   kMalloc,     ///< the program's malloc, as any program would: may be interposed
   kAnonymous,  ///< pages straight from the kernel
+  kStatic,     ///< an array of the program, as in many Fortran programs
+  kStack,      ///< the stack of main()
 };
+
+/// Bytes that all buffers from there may have together, on this rank.
+std::size_t capacity_of(Source source);
+
+/// Calls `run` with as much of the caller's stack for kStack as the limit of the process allows, within reason.
+void with_stack_buffers(const std::function<void()>& run);
 
 /// Buffers of one length, freed with the object.
 class BufferPool {

@@ -22,9 +22,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "buffers.h"
 
@@ -34,6 +35,7 @@ namespace {
 
 constexpr std::size_t kWarmUps = 3;
 constexpr std::size_t kPoolBytes = 64 << 20;
+constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kMaximumRepeats = 200'000;
 constexpr int kCallsInARow = 8;
 constexpr int kCallsOfATurn = 5;
@@ -46,6 +48,26 @@ constexpr int kPatience = 500;
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
   if (options.buffers != Buffers::kFresh) return 1;
   return std::clamp<std::size_t>(kPoolBytes / std::max<std::size_t>(bytes, 1), 2, 64);
+}
+
+/// The memory that the options ask for.
+Source source_of(const Options& options) {
+  switch (options.buffers) {
+    case Buffers::kStatic:
+      return Source::kStatic;
+    case Buffers::kStack:
+      return Source::kStack;
+    case Buffers::kMmap:
+      return Source::kAnonymous;
+    default:
+      return Source::kMalloc;
+  }
+}
+
+/// That of a contender: what is in the window would be reached through it, and is not what a process without it has.
+Source source_of(const Options& options, const Contender& contender) {
+  const Source source = source_of(options);
+  return source == Source::kMalloc && contender.avoids_window() ? Source::kAnonymous : source;
 }
 
 /// Bytes of the two buffers of a rank.
@@ -99,7 +121,7 @@ class Cell {
   bool can_do_it(Runner& runner);
 
   Call call_of(const Runner& runner) const {
-    const std::uint64_t salt = bench_.options.buffers == Buffers::kUnchanged ? 0 : call_;
+    const std::uint64_t salt = bench_.options.unchanged ? 0 : call_;
     return {runner.pools->send.at(call_), runner.pools->receive.at(call_), root_, salt};
   }
   void prepare(const Runner& runner);
@@ -127,21 +149,18 @@ class Cell {
   std::size_t call_ = 0;           ///< counts all calls of both sides: the salt of the data and the place in the pool
   std::size_t turn_ = 0;           ///< counts the rounds in which each runner has had its turn
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
-  std::array<std::unique_ptr<Pools>, 2> pools_;
+  std::map<Source, Pools> pools_;
   std::vector<Runner> runners_;
 };
 
 const Pools* Cell::pools_of(Source source) {
-  auto& pools = pools_[source == Source::kMalloc ? 0 : 1];
-  if (!pools) {
-    const auto bytes = bytes_of(bench_.options, collective_, rank_);
-    pools = std::make_unique<Pools>(bytes, buffers_of(bench_.options, std::max(bytes[0], bytes[1])), source);
-  }
-  return pools.get();
+  const auto bytes = bytes_of(bench_.options, collective_, rank_);
+  const std::size_t buffers = buffers_of(bench_.options, std::max(bytes[0], bytes[1]));
+  return &pools_.try_emplace(source, bytes, buffers, source).first->second;
 }
 
 void Cell::add_host() {
-  const Source source = bench_.options.host_private_memory ? Source::kAnonymous : Source::kMalloc;
+  const Source source = bench_.options.host_private_memory ? Source::kAnonymous : source_of(bench_.options);
   runners_.emplace_back(Side::kHost, Contender{}, pools_of(source));
 }
 
@@ -149,7 +168,7 @@ void Cell::add_contenders() {
   if (!bench_.measure_tutti) return;
   for (const Contender& contender : contenders_of(bench_.options)) {
     if (!contender.algorithm.empty() && prediction_.rules_out(contender.name(), bench_.options.within)) continue;
-    Runner runner(Side::kTutti, contender, pools_of(contender.memory()));
+    Runner runner(Side::kTutti, contender, pools_of(source_of(bench_.options, contender)));
     runner.outcome.predicted_us = prediction_.us_of(contender.name());
     if (!bench_.options.compares() || can_do_it(runner)) runners_.push_back(std::move(runner));
   }
@@ -178,7 +197,7 @@ void Cell::prepare(const Runner& runner) {
   ++call_;
   const Options& options = bench_.options;
   // What a call in place overwrote must be restored even if it is to be the same as before.
-  const bool keep = options.buffers == Buffers::kUnchanged && call_ > 2 * kWarmUps && !options.rotate_root &&
+  const bool keep = options.unchanged && call_ > 2 * kWarmUps && !options.rotate_root &&
                     !options.compares() && !collective_.overwrites(root_);
   if (!keep) collective_.fill(call_of(runner));
   if (options.buffers == Buffers::kFresh) {
@@ -346,12 +365,13 @@ CellResult Cell::measure() {
 
 std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank) {
   const auto bytes = bytes_of(options, collective, rank);
-  const auto contenders = contenders_of(options);
-  const bool anonymous =
-      options.host_private_memory || std::any_of(contenders.begin(), contenders.end(), [](const Contender& contender) {
-        return contender.memory() == Source::kAnonymous;
-      });
-  return (bytes[0] + bytes[1]) * buffers_of(options, std::max(bytes[0], bytes[1])) * (anonymous ? 2 : 1);
+  std::set<Source> sources{options.host_private_memory ? Source::kAnonymous : source_of(options)};
+  for (const Contender& contender : contenders_of(options)) sources.insert(source_of(options, contender));
+  return (bytes[0] + bytes[1] + 2 * kLineBytes) * buffers_of(options, std::max(bytes[0], bytes[1])) * sources.size();
+}
+
+std::size_t buffer_capacity(const Options& options) {
+  return capacity_of(source_of(options));
 }
 
 CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place,

@@ -45,6 +45,9 @@ struct Bench {
 /// Bytes of all buffers that the cell needs on this rank.
 std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank);
 
+/// How many there are of the kind that the options ask for, on this rank.
+std::size_t buffer_capacity(const Options& options);
+
 /// Collective over the communicator of `collective`; the medians are right on rank 0 only.
 /// prediction: for this cell, to leave out what the options rule out.
 CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place,

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "buffers.h"
 #include "options.h"
 #include "sides.h"
 
@@ -19,8 +18,8 @@ struct Contender {
 
   /// "throttled,k=4", "auto"
   std::string name() const;
-  /// Memory that the window holds would be reached through it, and is not what a process without it has.
-  Source memory() const { return mechanism.empty() || mechanism == "window" ? Source::kMalloc : Source::kAnonymous; }
+  /// Asks for a mechanism that is not used for memory in the window.
+  bool avoids_window() const { return !mechanism.empty() && mechanism != "window"; }
   /// Asks the library. Collective. False, on all ranks, if it cannot.
   bool select(MPI_Comm communicator) const {
     return set_choice(communicator, algorithm, mechanism.empty() ? "auto" : mechanism);

@@ -30,8 +30,11 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
       "Measures collectives of the MPI (PMPI_) and of Tutti (MPI_) side by side in one process, call by call in "
       "random order. The time of a call is that of its slowest rank; medians are printed.",
       "tutti-bench"};
-  const std::map<std::string, Buffers> buffer_words{
-      {"changed", Buffers::kChanged}, {"unchanged", Buffers::kUnchanged}, {"fresh", Buffers::kFresh}};
+  const std::map<std::string, Buffers> buffer_words{{"window", Buffers::kWindow},
+                                                    {"static", Buffers::kStatic},
+                                                    {"stack", Buffers::kStack},
+                                                    {"mmap", Buffers::kMmap},
+                                                    {"fresh", Buffers::kFresh}};
   const std::map<std::string, Timing> timing_words{{"calls", Timing::kCalls},
                                                    {"between-barriers", Timing::kBetweenBarriers}};
   const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
@@ -50,11 +53,13 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
   app.add_flag("--in-place", options.in_place,
                "MPI_IN_PLACE wherever the collective has it, at the root of rooted ones");
   app.add_option("--buffers", options.buffers,
-                 "changed: every rank that sends rewrites its data before each call; unchanged: it does not (which "
-                 "measures the caches; data that a call in place overwrote is still restored); fresh: the next of a "
-                 "pool of buffers, rewritten and then flushed from the caches")
+                 "window: memory of malloc; static: arrays of the program; stack: that of main(); mmap: pages from the "
+                 "system; fresh: of malloc, the next of a pool for each call, flushed from the caches")
       ->transform(CLI::CheckedTransformer(buffer_words))
-      ->option_text("changed|unchanged|fresh [changed]");
+      ->option_text("window|static|stack|mmap|fresh [window]");
+  app.add_flag("--unchanged", options.unchanged,
+               "Ranks that send do not rewrite their data before each call, which measures the caches; data that a call "
+               "in place overwrote is still restored");
   app.add_option("--host-memory", options.host_private_memory,
                  "same: the host's own collective is measured on the same malloc'ed buffers as Tutti's; private: on "
                  "anonymous memory that an interposed malloc has no part in")

@@ -7,8 +7,8 @@
 
 namespace tutti::bench {
 
-/// What happens to the buffers before each call; see `tutti-bench --help`.
-enum class Buffers { kChanged, kUnchanged, kFresh };
+/// What buffers a program has; see `tutti-bench --help`. kFresh: of kWindow, another one for each call.
+enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 
 /// How a call is timed; see cell.cpp.
 enum class Timing { kCalls, kBetweenBarriers };
@@ -21,7 +21,8 @@ struct Options {
   bool rotate_root = false;
   int root = 0;
   bool in_place = false;
-  Buffers buffers = Buffers::kChanged;
+  Buffers buffers = Buffers::kWindow;
+  bool unchanged = false;
   bool host_private_memory = false;
   double skew_us = 0;
   Timing timing = Timing::kCalls;

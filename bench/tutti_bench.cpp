@@ -67,6 +67,10 @@ std::size_t everybodys_largest(std::size_t mine) {
   return value;
 }
 
+std::size_t everybodys_smallest(std::size_t mine) {
+  return SIZE_MAX - everybodys_largest(SIZE_MAX - mine);
+}
+
 /// A periodic ring of all ranks, freed with the object. Made by MPI_, so that Tutti knows it.
 class Ring {
  public:
@@ -121,7 +125,7 @@ class Measurement {
     const double bytes_of_int = 2147483647;
     if (static_cast<double>(cell.bytes) * 1.25 * (cell.entry->has_blocks ? ranks_ : 1) > bytes_of_int) return false;
     const std::size_t largest = everybodys_largest(buffer_bytes(options_, *cell.entry->make(place_of(cell)), rank_));
-    return largest * static_cast<std::size_t>(ranks_) <= available_bytes_ / 2;
+    return largest * static_cast<std::size_t>(ranks_) <= available_bytes_ / 2 && largest <= capacity_;
   }
   Row measure(const Plan& cell, const Bench& bench, double flag_us);
   void leave_out(const Plan& cell, const char* why) const {
@@ -133,6 +137,7 @@ class Measurement {
   const int rank_;
   const int ranks_;
   const std::size_t available_bytes_ = available_bytes();
+  const std::size_t capacity_ = everybodys_smallest(buffer_capacity(options_));
   const std::vector<Plan> cells_;
   const Clock clock_;
   std::unique_ptr<Ring> ring_;
@@ -183,7 +188,7 @@ bool Measurement::run() {
       else
         report_.add(row);
     } else {
-      leave_out(cells_[i], "its buffers would take more than half of the free memory, or than counts of type int");
+      leave_out(cells_[i], "its buffers would take more than half of the free memory, than there is of their kind, or than counts of int");
     }
     report_.progress(static_cast<double>(i + 1) / static_cast<double>(cells_.size()));
   }
@@ -212,7 +217,8 @@ int main(int argc, char** argv) {
     if (rank == 0) std::fputs(message.c_str(), status == 0 ? stdout : stderr);
   } else {
     try {
-      status = Measurement(options, rank, ranks).run() ? 0 : 1;
+      const auto run = [&] { status = Measurement(options, rank, ranks).run() ? 0 : 1; };
+      options.buffers == Buffers::kStack ? with_stack_buffers(run) : run();
     } catch (const std::exception& error) {
       std::fprintf(stderr, "tutti-bench: rank %d: %s\n", rank, error.what());
       MPI_Abort(MPI_COMM_WORLD, 2);

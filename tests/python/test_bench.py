@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tutti.bench.measuring_program import parse_line
-from tutti.bench.report import plot, result_tables, summary_table
+from tutti.bench.report import Reports, plot, result_tables, summary_table
 from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, runs_of
 from tutti.bench.words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
 from tutti.errors import UserError
@@ -53,7 +53,28 @@ def test_sizes_stay_apart():
 
 def test_geometric_mean():
     means = geometric_means([cell(1.0, count=4), cell(4.0, count=16), cell(0.5, "reduce")])
-    assert means == {("mpich", 2): {"bcast": pytest.approx(2.0), "reduce": pytest.approx(0.5)}}
+    assert means == {("mpich", 2, "window"): {"bcast": pytest.approx(2.0), "reduce": pytest.approx(0.5)}}
+
+
+def test_kinds_of_buffers_stay_apart():
+    cells = combine([cell(2.0), cell(8.0, buffers="static")])
+    assert [one["ratio"] for one in cells] == [2.0, 8.0]
+    means = geometric_means(cells)
+    assert means[("mpich", 2, "static")] == {"bcast": pytest.approx(8.0)}
+    text = Reports(cells, {"mpich": "MPICH"}, False).text
+    assert "MPICH, 2 ranks (times in us)" in text
+    assert "MPICH, 2 ranks, static buffers (times in us)" in text
+
+
+def test_each_kind_of_buffers_is_a_run_but_for_barriers():
+    options = BenchOptions([2], ["barrier", "bcast"], buffers=["window", "mmap"])
+    runs = runs_of([HOST], options)
+    assert [(run.collective, run.buffers) for run in runs] == [
+        ("barrier", "window"),
+        ("bcast", "window"),
+        ("bcast", "mmap"),
+    ]
+    assert runs[2].title.endswith("bcast, mmap")
 
 
 def test_runs_cover_everything_that_was_asked_for():
@@ -62,8 +83,8 @@ def test_runs_cover_everything_that_was_asked_for():
 
 
 def test_words_for_the_program():
-    options = BenchOptions([2], ["bcast"], 4, 64, "rotate", True, "fresh", 5.0, 0.25, floor=True)
-    assert " ".join(options.program_words("bcast")) == (
+    options = BenchOptions([2], ["bcast"], 4, 64, "rotate", True, skew_us=5.0, seconds=0.25, floor=True)
+    assert " ".join(options.program_words("bcast", "fresh")) == (
         "--collective bcast --min 4 --max 64 --factor 4 --root rotate --buffers fresh --skew-us 5"
         " --seconds-per-cell 0.25 --in-place --floor --json-lines -"
     )
@@ -193,7 +214,9 @@ def test_what_is_no_size_is_refused(text):
         (["--host", "lam"], "--host lam"),
         (["--ranks", "two"], "--ranks two"),
         (["--root", "first"], "--root first"),
-        (["--fresh", "--unchanged"], "exclude each other"),
+        (["--buffers", "fresh", "--unchanged"], "exclude each other"),
+        (["--buffers", "heap"], "--buffers heap: expected window, static, stack, mmap, fresh"),
+        (["--buffers", "static,mmap", "--algorithms", "all"], "--buffers: one kind at a time"),
         (["--host-wait", "sleep"], "--host-wait sleep"),
     ],
 )

@@ -53,7 +53,12 @@ def bench(
     ),
     root: str = typer.Option("0", "--root", help="A rank, or rotate: another root in each call."),
     in_place: bool = typer.Option(False, "--in-place", help="With MPI_IN_PLACE."),
-    fresh: bool = typer.Option(False, "--fresh", help="A newly allocated buffer for each call."),
+    buffers: str = typer.Option(
+        "window",
+        "--buffers",
+        help="Whose they are: window (of malloc), static, stack, mmap, fresh (of malloc, another for each call); with "
+        "commas.",
+    ),
     unchanged: bool = typer.Option(
         False, "--unchanged", help="Leave the data as it was: this measures the caches."
     ),
@@ -102,6 +107,7 @@ def bench(
     from tutti.bench.words import (
         AlgorithmWords,
         parse_bounds,
+        parse_buffers,
         parse_collectives,
         parse_mechanisms,
         parse_ranks,
@@ -112,9 +118,12 @@ def bench(
     collectives = parse_collectives(collective)
     minimum_bytes, maximum_bytes = parse_bounds(minimum, maximum)
     compared = parse_mechanisms(mechanisms)
+    kinds = parse_buffers(buffers)
     words = AlgorithmWords(algorithms) if algorithms else None
     if algorithm and words:
         raise UserError("--algorithm and --algorithms exclude each other: one is for the whole run")
+    if len(kinds) > 1 and (words or compared):
+        raise UserError("--buffers: one kind at a time where algorithms or mechanisms are compared")
     if not 0 < seconds < math.inf:
         raise UserError(f"--seconds {seconds:g}: expected more than 0")
     if repeats < 1:
@@ -127,8 +136,8 @@ def bench(
         raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
         raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
-    if fresh and unchanged:
-        raise UserError("--fresh and --unchanged exclude each other")
+    if unchanged and "fresh" in kinds:
+        raise UserError("--buffers fresh and --unchanged exclude each other")
     if root != "rotate" and not root.isdigit():
         raise UserError(f"--root {root}: expected a rank or rotate")
     rank_counts = parse_ranks(ranks) if ranks else [max(2, len(os.sched_getaffinity(0)))]
@@ -156,7 +165,8 @@ def bench(
         maximum_bytes=maximum_bytes,
         root=root,
         in_place=in_place,
-        buffers="fresh" if fresh else "unchanged" if unchanged else "changed",
+        buffers=kinds,
+        unchanged=unchanged,
         skew_us=skew,
         timing=timing,
         seconds=seconds,

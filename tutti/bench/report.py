@@ -3,7 +3,7 @@
 import io
 import statistics
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -12,7 +12,7 @@ from rich.text import Text
 from tutti.bench.choice import choices_of, report, summary
 from tutti.bench.compare import comparison_plots, comparison_tables
 from tutti.bench.host_knobs import DEFAULT
-from tutti.bench.runs import Cell, geometric_means
+from tutti.bench.runs import Cell, Place, geometric_means, place_of
 from tutti.console import WIDTH
 from tutti.sizes import human_bytes
 
@@ -32,19 +32,26 @@ def _floor_text(floor: object) -> str:
     return _microseconds(floor)
 
 
-def panels(cells: List[Cell]) -> Dict[Tuple[str, int], List[Cell]]:
-    """The cells by (host, ranks)."""
-    found: Dict[Tuple[str, int], List[Cell]] = {}
+def panels(cells: List[Cell]) -> Dict[Place, List[Cell]]:
+    """The cells by host, ranks and kind of buffers."""
+    found: Dict[Place, List[Cell]] = {}
     for cell in cells:
-        found.setdefault((str(cell["host"]), int(cell["ranks"])), []).append(cell)
+        found.setdefault(place_of(cell), []).append(cell)
     return found
+
+
+def title_of(place: Place, titles: Dict[str, str]) -> str:
+    """"MPICH, 2 ranks", and what the buffers are if they are not the usual ones."""
+    host, ranks, buffers = place
+    kind = f", {buffers} buffers" if buffers != "window" else ""
+    return f"{titles.get(host, host)}, {ranks} ranks{kind}"
 
 
 def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
     """One table for each host and number of ranks; times are in microseconds, of the slowest rank."""
     tables = []
-    for (host, ranks), rows in panels(cells).items():
-        table = Table(title=f"{titles.get(host, host)}, {ranks} ranks (times in us)", title_justify="left")
+    for place, rows in panels(cells).items():
+        table = Table(title=f"{title_of(place, titles)} (times in us)", title_justify="left")
         for name in (
             "collective",
             "size",
@@ -89,8 +96,8 @@ def summary_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
     places = panels(cells)
     table = Table(title="Speed-up over the MPI, geometric mean over sizes", title_justify="left")
     table.add_column("collective")
-    for host, ranks in places:
-        table.add_column(f"{titles.get(host, host)}\n{ranks} ranks", justify="right")
+    for place in places:
+        table.add_column(title_of(place, titles).replace(", ", "\n"), justify="right")
     for collective in dict.fromkeys(str(cell["collective"]) for cell in cells):
         values = [means.get(place, {}).get(collective) for place in places]
         table.add_row(collective, *["" if value is None else _ratio(value) for value in values])
@@ -105,7 +112,8 @@ def knob_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
     table = Table(title="What the MPIs were best set to", title_justify="left")
     for name in ("MPI", "ranks", "set to", "cells", "faster than as it comes"):
         table.add_column(name, justify="left" if name in ("MPI", "set to") else "right")
-    for (host, ranks), rows in panels(cells).items():
+    for place, rows in panels(cells).items():
+        host, ranks, _ = place
         won: Dict[str, List[float]] = {}
         for cell in rows:
             times = cell.get("host_knobs_us", {})
@@ -164,7 +172,7 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
     for axes in grid.flat:
         axes.set_axis_off()
     for number, collective in enumerate(collectives):
-        for offset, ((host, ranks), rows) in enumerate(places.items()):
+        for offset, (place, rows) in enumerate(places.items()):
             some = [cell for cell in rows if cell["collective"] == collective]
             if not some:
                 continue
@@ -175,7 +183,7 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
             else:
                 draw_curve(axes, some)
                 axes.legend(fontsize=7)
-            axes.set_title(f"{collective}: {titles.get(host, host)}, {ranks} ranks", fontsize=9)
+            axes.set_title(f"{collective}: {title_of(place, titles)}", fontsize=9)
             axes.set_ylabel("time in us, slowest rank", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
     figure.savefig(file, dpi=130)

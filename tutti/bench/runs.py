@@ -38,7 +38,9 @@ class BenchOptions:
     maximum_bytes: Optional[int] = None
     root: str = "0"
     in_place: bool = False
-    buffers: str = "changed"
+    #: Kinds of buffers, each measured by itself.
+    buffers: List[str] = field(default_factory=lambda: ["window"])
+    unchanged: bool = False
     skew_us: float = 0.0
     seconds: float = 0.5
     repeats: int = 1
@@ -61,11 +63,12 @@ class BenchOptions:
     def compares(self) -> bool:
         return self.algorithms is not None or bool(self.mechanisms)
 
-    def program_words(self, collective: str) -> List[str]:
+    def program_words(self, collective: str, buffers: str = "window") -> List[str]:
         """The options of the C++ program, but for the algorithms that are compared."""
         words = ["--collective", collective, "--min", str(self.minimum_bytes)]
         words += [] if self.maximum_bytes is None else ["--max", str(self.maximum_bytes)]
-        words += ["--factor", "4", "--root", self.root, "--buffers", self.buffers]
+        words += ["--factor", "4", "--root", self.root, "--buffers", buffers]
+        words += ["--unchanged"] if self.unchanged else []
         words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
         words += ["--timing", self.timing] if self.timing != "calls" else []
         words += ["--state-flag-us", f"{self.state_flag_us:g}"] if self.state_flag_us > 0 else []
@@ -85,10 +88,12 @@ class Run:
     yielding: bool
     repeat: int
     knob: Knob = AS_IT_COMES
+    buffers: str = "window"
 
     @property
     def title(self) -> str:
         words = f"{self.host.title}, {self.ranks} ranks, {self.collective}"
+        words += f", {self.buffers}" if self.buffers != "window" else ""
         return f"{words}, {self.knob.name}" if self.knob.variables else words
 
     @property
@@ -109,10 +114,11 @@ def runs_of(hosts: List[Host], options: BenchOptions) -> List[Run]:
     """Every start that the options ask for."""
     modes = {"default": (False,), "yield": (True,), "best": (False, True)}[options.host_wait]
     return [
-        Run(host, ranks, collective, yielding, repeat, knob)
+        Run(host, ranks, collective, yielding, repeat, knob, kind)
         for host in hosts
         for ranks in options.ranks
         for collective in options.collectives
+        for kind in (options.buffers if collective != "barrier" else options.buffers[:1])
         for yielding in modes
         for repeat in range(options.repeats)
         for knob in (knobs_of(host, collective) if options.host_best else [AS_IT_COMES])
@@ -130,7 +136,7 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     """The cells of one run. progress: called with the fraction done."""
     program = program_of(run.host)
     environment = {**os.environ, **run.host.environment(run.yielding), **run.knob.environment()}
-    words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective)]
+    words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective, run.buffers)]
     words += run.algorithm_words(options.algorithms, program)
     plan = make_certain_plan(words, run.host.library, options.variables, environment)
     cells = []
@@ -141,7 +147,7 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
         if "progress" in value:
             progress(float(value["progress"]))
         elif "ratio" in value:
-            mode = {"host_wait": "yield" if run.yielding else "default"}
+            mode = {"host_wait": "yield" if run.yielding else "default", "buffers": run.buffers}
             mode.update({"host_knob": run.knob.name} if options.host_best else {})
             cells.append({**value, "host": run.host.name, **mode})
     # The machine may never have been in the state that was asked for.
@@ -150,8 +156,13 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     return cells
 
 
-def _key(cell: Cell) -> Tuple[str, int, str, int, str, str]:
-    asked = (str(cell.get("asked", "")), str(cell.get("asked_mechanism", "")))
+def buffers_of(cell: Cell) -> str:
+    """What kind of buffers it was measured with."""
+    return str(cell.get("buffers", "window"))
+
+
+def _key(cell: Cell) -> Tuple[str, int, str, int, str, str, str]:
+    asked = (buffers_of(cell), str(cell.get("asked", "")), str(cell.get("asked_mechanism", "")))
     return (str(cell["host"]), int(cell["ranks"]), str(cell["collective"]), int(cell["bytes"]), *asked)
 
 
@@ -187,7 +198,7 @@ def combine(cells: List[Cell]) -> List[Cell]:
     knobs that with which the host was fastest, with the ratio of that run.
     """
     cells = _with_best_knobs(cells)
-    groups: Dict[Tuple[str, int, str, int, str, str], Dict[str, List[Cell]]] = {}
+    groups: Dict[Tuple[str, int, str, int, str, str, str], Dict[str, List[Cell]]] = {}
     for cell in cells:
         groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
     return [
@@ -196,12 +207,21 @@ def combine(cells: List[Cell]) -> List[Cell]:
     ]
 
 
-def geometric_means(cells: List[Cell]) -> Dict[Tuple[str, int], Dict[str, float]]:
-    """(host, ranks) -> collective -> geometric mean of the speed-ups over the sizes."""
-    ratios: Dict[Tuple[str, int], Dict[str, List[float]]] = {}
+#: Host, ranks, kind of buffers.
+Place = Tuple[str, int, str]
+
+
+def place_of(cell: Cell) -> Place:
+    """Which panel a cell belongs to. A barrier, which has no buffers, is in that of the usual ones."""
+    return (str(cell["host"]), int(cell["ranks"]), buffers_of(cell))
+
+
+def geometric_means(cells: List[Cell]) -> Dict[Place, Dict[str, float]]:
+    """Place -> collective -> geometric mean of the speed-ups over the sizes."""
+    ratios: Dict[Place, Dict[str, List[float]]] = {}
     for cell in cells:
         if float(cell["ratio"]) > 0:
-            where = ratios.setdefault((str(cell["host"]), int(cell["ranks"])), {})
+            where = ratios.setdefault(place_of(cell), {})
             where.setdefault(str(cell["collective"]), []).append(float(cell["ratio"]))
     return {
         key: {collective: statistics.geometric_mean(values) for collective, values in row.items()}
@@ -266,6 +286,7 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "root": options.root,
             "in_place": options.in_place,
             "buffers": options.buffers,
+            "unchanged": options.unchanged,
             "skew_us": options.skew_us,
             "timing": options.timing,
             "seconds_per_cell": options.seconds,

@@ -22,6 +22,8 @@ GROUPS = {
 }  # fmt: skip
 COLLECTIVES = tuple(dict.fromkeys(name for names in GROUPS.values() for name in names))
 MECHANISMS = ("window", "xpmem", "cma", "staged")
+#: Whose buffers are: of malloc, arrays of the program, its stack, pages of the system, and of malloc, new ones each call.
+BUFFERS = ("window", "static", "stack", "mmap", "fresh")
 #: By what a collective is chosen and explained, where that is not its own name.
 CHOSEN_AS = {
     "alltoallw": "alltoallv", "reduce_scatter_block": "reduce_scatter", "neighbor_allgather": "neighbor",
@@ -53,6 +55,17 @@ def parse_collectives(text: str) -> List[str]:
             raise UserError(f"--collectives {word}: no such collective or group{like}")
     if not found:
         raise UserError(f"--collectives: expected names or groups (all, {', '.join(GROUPS)})")
+    return list(dict.fromkeys(found))
+
+
+def parse_buffers(text: str) -> List[str]:
+    """Kinds of buffers, each once. Raises UserError for anything else."""
+    found = split(text)
+    for word in found:
+        if word not in BUFFERS:
+            raise UserError(f"--buffers {word}: expected {', '.join(BUFFERS)}{hint(word, [*BUFFERS])}")
+    if not found:
+        raise UserError(f"--buffers: expected {', '.join(BUFFERS)}, with commas")
     return list(dict.fromkeys(found))
 
 
