@@ -142,6 +142,7 @@ template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
                                                           bool commutative, Part part) {
   communicator_.current_collective = choices.collective;
+  communicator_.lends_copies = false;
   const std::size_t size_class = size_class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
   if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
@@ -164,8 +165,28 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
   if (!chosen.algorithm) return false;
   arguments.store = store_for(extent);
   arguments.parameter = chosen.parameter;
-  chosen.algorithm->run(communicator_, arguments);
+  carry_out(chosen, arguments, extent.held);
   return true;
+}
+
+template <class Arguments>
+void Collectives::carry_out(const Choice<Arguments>& chosen, const Arguments& arguments, std::size_t held) {
+  const Node& node = communicator_.node();
+  // A copy is to be no longer than one of what is cut into segments.
+  if (!node.cma || !node.may_stage || held <= shape_.eager_max || held > 2 * segment_bytes(node.settings)) {
+    chosen.algorithm->run(communicator_, arguments);
+    return;
+  }
+  struct Trying {
+    Communicator& communicator;
+    StagingTrial trial;
+    Trying(Communicator& of, std::unique_ptr<Ways>& ways) : communicator(of), trial(&ways, of.node().oversubscribed) {
+      communicator.staging_trial = &trial;
+    }
+    ~Trying() { communicator.staging_trial = nullptr; }
+  } trying(communicator_, chosen.staging);
+  chosen.algorithm->run(communicator_, arguments);
+  trying.trial.ends();
 }
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
@@ -200,7 +221,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
     part.buffer = arguments.buffer + at;
     part.bytes = std::min(segment, arguments.bytes - at);
-    algorithm->run(communicator_, part);
+    carry_out(chosen, part, part.bytes);
   }
   return true;
 }
@@ -225,7 +246,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
     part.send = arguments.send + at * combiner.element_bytes;
     if (arguments.receive) part.receive = arguments.receive + at * combiner.element_bytes;
     part.count = std::min(segment, arguments.count - at);
-    algorithm->run(communicator_, part);
+    carry_out(chosen, part, 2 * part.count * combiner.element_bytes);
   }
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,6 +89,8 @@ class Collectives {
     int parameter = 0;
     bool made = false;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
+    /// What this rank has learned about lending copies; null: it has had no reason to.
+    mutable std::unique_ptr<Ways> staging;
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
@@ -122,6 +125,9 @@ class Collectives {
   template <class Arguments>
   bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent, bool commutative = true,
            Part part = Part::whole);
+  /// One operation of a call in which a rank's buffers hold `held` bytes, about.
+  template <class Arguments>
+  void carry_out(const Choice<Arguments>& chosen, const Arguments& arguments, std::size_t held);
   template <class Arguments>
   bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
   /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.

@@ -277,6 +277,18 @@ class Communicator final : public sync::Party {
   }
   std::uint64_t sequence() const { return sequence_; }
 
+  /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is found to be faster.
+  memory::Kind reach(const void* address, std::size_t bytes) {
+    const memory::Kind kind = node_.reach(address, bytes);
+    if (kind != memory::Kind::cma || !staging_trial || !staging_trial->lends_copies()) return kind;
+    lends_copies = true;
+    return memory::Kind::none;
+  }
+  /// The region of memory that they reach so.
+  memory::Region reachable(const void* address, std::size_t bytes) {
+    return reach(address, bytes) == memory::Kind::none ? memory::Region{} : node_.reachable(address, bytes);
+  }
+
   /// A buffer of at least `bytes` in this rank's arena, kept for the life of the communicator. Two of them (0, 1).
   /// Throws std::bad_alloc if the arena is full.
   std::byte* staging(int which, std::size_t bytes);
@@ -332,6 +344,10 @@ class Communicator final : public sync::Party {
   /// called the collective reports and clears it.
   bool truncated = false;
 
+  /// Of the call that runs; null: what the kernel reaches is lent as it is.
+  StagingTrial* staging_trial = nullptr;
+  /// For reports: the call that ran last has lent a copy of what the kernel would have reached.
+  bool lends_copies = false;
   /// For reports: which collective runs.
   const char* current_collective = "";
 

@@ -39,6 +39,8 @@ struct Node {
   const std::atomic<std::size_t>* window_extent = nullptr;  ///< how much of it there is; it grows
   bool window_shared = false;
   bool cma = false;
+  /// What the kernel reaches may be copied to where peers map it, where that is faster.
+  bool may_stage = true;
   /// Pages of the own window that the program has mapped something else over, or protected; may be null.
   const memory::PageRanges* foreign = nullptr;
   /// By which ranks ask each other for memory that they cannot reach; may be null.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <optional>
 
 #include "base/ticks.h"
 
@@ -218,6 +220,36 @@ class Trial {
   bool begun_ = false;
   std::uint64_t begin_ = 0;
   std::uint64_t answer_begin_ = 0;  ///< 0: none is waited for
+};
+
+/// For one call: whether a rank lends what its peers reach only through the kernel as it is, or a copy that they can
+/// map. Which is faster is found out (Ways). Each rank decides for its own memory alone: how that is reached travels
+/// with it.
+class StagingTrial {
+ public:
+  /// ways: made when the first call has such memory; null: the call lends no copies.
+  StagingTrial(std::unique_ptr<Ways>* ways, bool in_runs) : ways_(ways), in_runs_(in_runs) {}
+
+  /// Whether this call lends copies; asked when it meets such memory.
+  bool lends_copies() {
+    if (!ways_) return false;
+    if (!trial_) {
+      if (!*ways_) *ways_ = std::make_unique<Ways>();
+      trial_.emplace(ways_->get(), 2, in_runs_);
+      trial_->begins();
+    }
+    return trial_->way() == way_copies;
+  }
+  /// The call has ended.
+  void ends() const {
+    if (trial_) trial_->ends();
+  }
+
+ private:
+  static constexpr int way_copies = 1;
+  std::unique_ptr<Ways>* ways_;
+  bool in_runs_;
+  std::optional<Trial> trial_;
 };
 
 }  // namespace tutti

@@ -5,6 +5,8 @@
 // stores each block into the other's receive buffer as well, while it is in the cache, past the other's caches or
 // through them (store_ways.h); if not, it reduces the other half itself too. Phase 3: both wait until the other has
 // finished.
+// A rank whose buffers peers cannot reach lends a copy of its contribution. Then neither delivers: its result would be
+// one copy more.
 // What is faster depends on whether the two share a cache at present: rank 0 times all ways from the first wait to the
 // last and keeps to the best one (Ways). The same bits come out of all.
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
@@ -25,6 +27,8 @@ constexpr std::uint64_t deliver = 1;
 constexpr std::uint64_t overwrites = 2;
 /// Rank 0: delivered through the caches.
 constexpr std::uint64_t through_caches = 4;
+/// Its contribution is a copy, and its results are not where they could be stored for it.
+constexpr std::uint64_t lends_copy = 8;
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -32,8 +36,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int other = 1 - self;
   const ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  const bool in_place = buffers.source.local == buffers.destination.local;
-  std::uint64_t own = in_place ? overwrites : 0;
+  const bool copied = buffers.source.copied || buffers.destination.copied;
+  const bool in_place = !copied && buffers.source.local == buffers.destination.local;
+  std::uint64_t own = copied ? lends_copy : in_place ? overwrites : 0;
   // In place its contribution must not change under the other's eyes: it delivers, and finds out how to store.
   const int ways = in_place ? ways_of(arguments.store) - 1 : ways_of(arguments.store);
   const Learned what = in_place ? Learned::allreduce_in_place : Learned::allreduce;
@@ -49,20 +54,25 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const std::uint64_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
   posted_sources(operation, buffers.source, sources);
-  const RemoteBuffer destinations[2] = {{self, buffers.destination.region},
-                                        {other, posted_destination(operation, other, buffers.destination)}};
+  RemoteBuffer destinations[2] = {{self, buffers.destination.region},
+                                  {other, posted_destination(operation, other, buffers.destination)}};
   const std::uint64_t chosen = self == 0 ? own : theirs;
   const bool must_deliver = ((own | theirs) & overwrites) != 0;
-  // Rank 0 cannot know before that the other one's result is in place where its own is not.
-  const bool as_chosen = !must_deliver || (chosen & overwrites) != 0;
+  const bool must_read = !must_deliver && ((own | theirs) & lends_copy) != 0;
+  // Rank 0 cannot know before that the other one's result is in place where its own is not, or that it lends a copy.
+  const bool as_chosen = !must_read && (!must_deliver || (chosen & overwrites) != 0);
   if (as_chosen) trial.begins();
-  const bool delivered = must_deliver || (chosen & deliver) != 0;
+  const bool delivered = must_deliver || (!must_read && (chosen & deliver) != 0);
   const bool cached = as_chosen && (chosen & through_caches) != 0;
   const memory::Store store = cached ? memory::Store::cached : arguments.store;
   const auto reduce = [&](int whose, std::size_t copies) {
     reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
                  copies, store);
   };
+  if (copied && must_read) {
+    sources[self].region = own_memory(buffers.source.local);
+    destinations[0].region = own_memory(arguments.receive);
+  }
   if (delivered) {
     reduce(self, 2);
   } else {
@@ -72,7 +82,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
   trial.ends();
-  collect_result(buffers);
+  if (!must_read) collect_result(buffers);
 }
 
 void run(Communicator& communicator, const AllreduceArguments& arguments) {

@@ -109,7 +109,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   const int next = rank_at(arguments.root, 1, communicator.size());
   const std::size_t room = blocks.size(static_cast<std::size_t>(next));
   // Blocks that are written into a copy are written whole.
-  bool helps = communicator.node().reach(blocks.base, room) != memory::Kind::cma &&
+  bool helps = communicator.reach(blocks.base, room) != memory::Kind::cma &&
                written_in_place(communicator, blocks, ranks, arguments.root);
   MeetOrRead choice(communicator, Learned::gather, room, arguments.store);
   const bool alone = helps && !choice.meet();
@@ -223,7 +223,7 @@ void run(Communicator& communicator, const GatherArguments& arguments) {
   if (is_root) return operation.run(root(operation, arguments));
   memory::Region reachable;
   if (arguments.regular || arguments.bytes >= shared_min)
-    reachable = communicator.node().reachable(arguments.send, arguments.bytes);
+    reachable = communicator.reachable(arguments.send, arguments.bytes);
   if (arguments.regular || reachable.loads_and_stores())
     operation.run(sender(operation, arguments, reachable));
   else

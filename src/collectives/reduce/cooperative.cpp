@@ -4,6 +4,8 @@
 // the other rank reduces from the front, the root from the back, until they meet; the other rank finds out whether that
 // pays, and if not the root reduces everything, or each one half (MeetOrRead). Phase 3: both wait until the other has
 // finished.
+// A rank whose buffer peers cannot reach lends a copy, which the root reduces piece by piece as it is made. Of a root with
+// such buffers nobody reads or writes anything: it reduces everything.
 // Of small messages the root reduces alone: only the other rank exposes its buffer, and waits until it was read.
 // Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to
 // 3n/4 of the result stored by the other rank, where shares of equal size have it store n/2; or all by the root.
@@ -34,51 +36,92 @@ constexpr Meeting::Shares halves{.front = 8, .back = 8};
 /// Below this the root reduces alone: to find each other, and what is faster, takes longer than to reduce half.
 constexpr std::size_t shared_min = std::size_t{16} * 1024;
 
-/// What the other rank says in its post: it stores its part through the caches; it has none; it has one half.
+/// What the other rank says in its post: it stores its part through the caches; it has none; it has one half; what it lends
+/// is a copy that it makes in pieces.
 constexpr std::uint64_t through_caches = 1;
 constexpr std::uint64_t root_reduces_all = 2;
 constexpr std::uint64_t by_halves = 4;
+constexpr std::uint64_t lends_copy = 8;
+/// What the root says: it reduces everything, as its buffers are not mapped.
+constexpr std::uint64_t root_is_alone = 1;
+
+constexpr std::size_t piece_bytes = 8 * grain_bytes;
+
+/// A buffer that the other rank may load from and store to; nothing if it cannot.
+Exposure expose_mapped(Communicator& communicator, const std::byte* buffer, std::size_t bytes) {
+  const memory::Region region = communicator.node().reachable(buffer, bytes);
+  return region.loads_and_stores() ? Exposure{region, const_cast<std::byte*>(buffer), false, false} : Exposure{};
+}
+
+void copy_in(Operation& operation, const ReduceArguments& arguments, const Exposure& copy) {
+  const std::size_t bytes = arguments.bytes();
+  for (std::size_t at = 0; at < bytes; at += piece_bytes) {
+    const std::size_t end = std::min(at + piece_bytes, bytes);
+    copy_bytes(copy.local + at, arguments.send + at, end - at);
+    operation.publish(operation.own().ready.flag[0], grains_complete(end, bytes));
+  }
+}
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const int other = 1 - self;
   const bool is_root = self == arguments.root;
-  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
-                                                    arguments.count, *arguments.combiner, false);
-  const std::size_t element = buffers.combiner->element_bytes;
+  const std::size_t element = arguments.combiner->element_bytes;
+  const Exposure source =
+      is_root ? expose_mapped(communicator, arguments.send, arguments.bytes())
+              : expose(operation, const_cast<std::byte*>(arguments.send), arguments.bytes(), Side::source);
+  const Exposure result = is_root ? expose_mapped(communicator, arguments.receive, arguments.bytes()) : Exposure{};
+  const bool mapped = source.local && result.local;
   // The root cannot tell how long it takes: the other rank finishes after it where it reduces everything.
   std::optional<MeetOrRead> choice;
-  if (!is_root) choice.emplace(communicator, Learned::reduce, buffers.count * element, arguments.store, true);
-  operation.own().post.regions.bytes = buffers.count * element;
-  const std::uint64_t chosen = !choice                    ? 0
-                               : !choice->meet()          ? root_reduces_all
-                               : choice->through_caches() ? through_caches
-                               : choice->apart()          ? by_halves
-                                                          : 0;
-  post(operation, buffers.source, buffers.destination, chosen);
+  if (!is_root && !source.copied)
+    choice.emplace(communicator, Learned::reduce, arguments.bytes(), arguments.store, true);
+  operation.own().post.regions.bytes = arguments.bytes();
+  const std::uint64_t own = is_root                    ? (mapped ? 0 : root_is_alone)
+                            : source.copied            ? root_reduces_all | lends_copy
+                            : !choice->meet()          ? root_reduces_all
+                            : choice->through_caches() ? through_caches
+                            : choice->apart()          ? by_halves
+                                                       : 0;
+  post(operation, source, result, own);
+  if (source.copied) copy_in(operation, arguments, source);
   co_await operation.others_posted();
-  if (choice) choice->begins();
-  const std::uint64_t said = choice ? chosen : operation.slot(other).post.flag.get() & sync::progress_max;
-  const bool meet = said != root_reduces_all;
+  const std::uint64_t others = operation.slot(other).post.flag.get() & sync::progress_max;
+  const std::uint64_t said = is_root ? others : own;
+  const bool alone = ((is_root ? own : others) & root_is_alone) != 0;
+  if (choice && !alone) choice->begins();
+  const bool meet = !alone && (said & root_reduces_all) == 0;
   const memory::Store store = said == through_caches ? memory::Store::cached : arguments.store;
   const std::size_t theirs = operation.slot(other).post.regions.bytes;
   RemoteBuffer sources[2];
-  posted_sources(operation, buffers.source, sources);
-  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
+  posted_sources(operation, source, sources);
+  RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, result)};
+  if (is_root && !meet) {
+    sources[self].region = own_memory(arguments.send);
+    destination.region = own_memory(arguments.receive);
+  }
 
   // Where a range of bytes begins or ends within an element, that belongs to the range before.
   const auto elements_of = [element](std::size_t bytes) { return (bytes + element - 1) / element; };
-  const std::size_t count = std::min(buffers.count, elements_of(theirs));
+  const std::size_t count = std::min(arguments.count, elements_of(theirs));
   const auto reduce = [&](std::size_t begin, std::size_t end) {
     const topology::Range range{std::min(count, elements_of(begin)), std::min(count, elements_of(end))};
-    reduce_range(communicator, *buffers.combiner, range, sources, 2, &destination, 1, store);
+    reduce_range(communicator, *arguments.combiner, range, sources, 2, &destination, 1, store);
   };
   // By the root's bytes on both ranks.
-  const std::size_t bytes = is_root ? buffers.count * element : theirs;
+  const std::size_t bytes = is_root ? arguments.bytes() : theirs;
   const Meeting meeting(bytes, 2, said == by_halves ? halves : shares_of(bytes));
   if (!meet && is_root) {
-    reduce(0, bytes);
+    const bool in_pieces = (said & lends_copy) != 0;
+    const std::size_t piece = in_pieces ? piece_bytes : bytes;
+    for (std::size_t at = 0; at < bytes; at += piece) {
+      const std::size_t end = std::min(at + piece, bytes);
+      if (in_pieces)
+        co_await operation.has(operation.slot(other).ready.flag[0],
+                               grains_needed(std::min(elements_of(end) * element, theirs)), other);
+      reduce(at, end);
+    }
     operation.publish(operation.own().done.flag[0]);
   } else if (!meet) {
     co_await operation.has(operation.slot(other).done.flag[0], 0, other);
@@ -90,7 +133,6 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     co_await Meeting::meet(operation, meeting, other, 1, reduce);
   }
   if (choice) choice->ends();
-  collect_result(buffers);
 }
 
 /// No coroutine: each waits for the other once.
@@ -136,22 +178,23 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
     {"two ranks", [](const selection::Shape& shape) { return shape.ranks == 2; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const double staged = shape.reach == selection::Reach::staged ? bytes : 0.0;
-      if (shape.bytes < shared_min)
+      // Where buffers are not mapped the root reduces everything too; a copy overlaps with that but for its first piece.
+      if (shape.bytes < shared_min || shape.reach != selection::Reach::mapped) {
+        const bool staged = shape.reach == selection::Reach::staged;
         return selection::Cost{.hops = 3.0,
                                .rounds = 2,
                                .remote_bytes = bytes,
-                               .slot_bytes = staged,
+                               .slot_bytes = staged ? std::min<double>(bytes, piece_bytes) : 0.0,
                                .reduced_bytes = bytes,
                                .exposures = 1,
-                               .startups = 1,
+                               .startups = std::max(1.0, bytes / usual_block_bytes),
                                .concurrency = 1};
+      }
       // The root's part: it reads the other's half and more, the other rank reads and stores the rest.
       constexpr double part = 0.6;
       return selection::Cost{.hops = 4.4,
                              .rounds = 4,
                              .remote_bytes = bytes * (1 - part) * 2,
-                             .slot_bytes = 2 * staged,
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 3.0 + bytes / usual_block_bytes,

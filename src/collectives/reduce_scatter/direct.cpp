@@ -37,7 +37,7 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
   const std::size_t element = arguments.combiner->element_bytes;
   auto* send = const_cast<std::byte*>(arguments.send);
   if (!round.only) {
-    const memory::Region region = communicator.node().reachable(send, arguments.bytes());
+    const memory::Region region = communicator.reachable(send, arguments.bytes());
     if (region.kind() != memory::Kind::none) return {region, send, false, false};
   }
   std::size_t elements = 0;

@@ -12,7 +12,8 @@ const char* mechanism_of(const LastCall& call) {
   const memory::Kind kind = call.node->reach(call.buffer, call.bytes);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
   if (!memory::always_mapped(kind) && call.bytes <= call.node->settings.eager_max) return "slot";
-  return kind == memory::Kind::none ? "staged" : memory::name_of(kind);
+  const bool staged = kind == memory::Kind::none || (kind == memory::Kind::cma && call.lends_copies);
+  return staged ? "staged" : memory::name_of(kind);
 }
 
 }  // namespace tutti::mpi

@@ -12,6 +12,7 @@ struct LastCall {
   const Node* node = nullptr;  ///< null if the host has carried it out
   const void* buffer = nullptr;
   std::size_t bytes = 0;
+  bool lends_copies = false;  ///< of what the kernel would have reached
 };
 extern constinit thread_local LastCall last_call;
 
@@ -21,10 +22,11 @@ const char* mechanism_of(const LastCall& call);
 /// Notes what the collective that just ended was: one of ours, `bytes` of `buffer` of this rank (one block of them
 /// where all are of one size), or the host's.
 inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
-  last_call = {collectives.last_algorithm(), &collectives.communicator().node(), buffer, bytes};
+  Communicator& communicator = collectives.communicator();
+  last_call = {collectives.last_algorithm(), &communicator.node(), buffer, bytes, communicator.lends_copies};
 }
 inline void remember_host() {
-  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
+  last_call = {selection::host_algorithm, nullptr, nullptr, 0, false};
 }
 
 }  // namespace tutti::mpi

@@ -19,6 +19,8 @@ struct AskedMechanisms {
   unsigned listed = 0, forbidden = 0;
 
   unsigned allowed() const;
+  /// What the kernel reaches may be staged where that is faster: unless the user has asked for cma, and not for staged.
+  bool may_stage() const { return by_name(mechanism_arena) || !by_name(mechanism_cma); }
   bool by_name(Mechanism mechanism) const { return (listed & ~forbidden & mechanism) != 0; }
 };
 

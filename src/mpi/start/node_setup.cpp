@@ -148,6 +148,7 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   node.warnings = &reinterpret_cast<ArenaHeader*>(node.peers.front().arena)->warnings;
   node.window_shared = (agreed & mechanism_window) != 0;
   node.cma = (agreed & mechanism_cma) != 0;
+  node.may_stage = contribution.asked.may_stage();
   for (memory::Peer& peer : node.peers) peer.copies = node.cma;
   if (node.window_shared && contribution.window) {
     node.foreign = &contribution.window->foreign();
@@ -263,13 +264,15 @@ std::unique_ptr<Job> start_job() {
 }
 
 bool restrict_mechanisms(Job& job, const std::string& text) {
-  const unsigned allowed = asked_mechanisms(text, job.node.log).allowed();
+  const AskedMechanisms asked = asked_mechanisms(text, job.node.log);
+  const unsigned allowed = asked.allowed();
   const bool any = allowed == every_mechanism;
   const unsigned usable = allowed & job.mechanisms;
   if (job.node.exposures && !(usable & mechanism_xpmem)) return false;  // what is attached stays so: a run of its own
   if (usable == mechanism_arena && allowed != mechanism_arena && !any) return false;
   job.node.window_shared = (usable & mechanism_window) != 0;
   job.node.cma = (usable & mechanism_cma) != 0;
+  job.node.may_stage = asked.may_stage();
   return true;
 }
 

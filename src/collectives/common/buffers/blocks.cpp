@@ -43,22 +43,22 @@ Span span_of(const Blocks& blocks, std::size_t count) {
 }
 
 /// How peers could reach all of the blocks; irregular ones may lie in different objects.
-memory::Kind reach(const Node& node, const Blocks& blocks, std::size_t count, const Span& span) {
+memory::Kind reach(Communicator& communicator, const Blocks& blocks, std::size_t count, const Span& span) {
   if (span.bytes == 0) return memory::Kind::none;
-  if (blocks.is_regular()) return node.reach(span.begin, span.bytes);
+  if (blocks.is_regular()) return communicator.reach(span.begin, span.bytes);
   std::optional<memory::Kind> all;
   bool mixed = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (blocks.size(i) == 0) continue;
     for (const std::byte* at : {blocks.at(i), blocks.at(i) + blocks.size(i) - 1}) {
-      const memory::Kind kind = node.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
+      const memory::Kind kind = communicator.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
       if (kind == memory::Kind::none) return kind;
       mixed = mixed || all.value_or(kind) != kind;
       all = kind;
     }
   }
   // Some in the window and some not: the kernel reaches all by address.
-  if (mixed) return node.cma ? memory::Kind::cma : memory::Kind::none;
+  if (mixed) return communicator.node().cma ? memory::Kind::cma : memory::Kind::none;
   return all.value_or(memory::Kind::none);
 }
 
@@ -152,7 +152,7 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
 }  // namespace
 
 bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
-  const memory::Kind kind = reach(communicator.node(), blocks, count, span_of(blocks, count));
+  const memory::Kind kind = reach(communicator, blocks, count, span_of(blocks, count));
   if (memory::always_mapped(kind)) return true;
   return kind != memory::Kind::none && !fit_data_area(communicator, blocks, count, bytes_without(blocks, count, skip));
 }
@@ -164,7 +164,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
     return post_in_tail(operation, blocks, count, skip, progress);
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(communicator.node(), blocks, count, span);
+  const memory::Kind kind = reach(communicator, blocks, count, span);
   std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
   const std::size_t table_bytes = table_bytes_of(blocks, count);
   const bool fits = fit_data_area(communicator, blocks, count, copied);
@@ -227,14 +227,15 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
 
 bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count) {
   return count <= Offer::blocks_max &&
-         reach(communicator.node(), blocks, count, span_of(blocks, count)) != memory::Kind::none;
+         reach(communicator, blocks, count, span_of(blocks, count)) != memory::Kind::none;
 }
 
 void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count) {
-  const Node& node = operation.communicator().node();
+  Communicator& communicator = operation.communicator();
   const Span span = span_of(blocks, count);
+  const memory::Kind kind = reach(communicator, blocks, count, span);
   Offer& mine = operation.own().offer;
-  mine.region = reachable(node, blocks, count, span, reach(node, blocks, count, span)).bits();
+  mine.region = reachable(communicator.node(), blocks, count, span, kind).bits();
   for (std::size_t i = 0; i < count; ++i)
     mine.blocks[i] = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
   mine.flag.set(operation.stamp(Offer::to_be_stored));

@@ -7,8 +7,8 @@ Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side
   const Node& node = communicator.node();
   const bool fits = bytes <= node.settings.eager_max;
   // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
-  if (fits && (prefer_slot || !memory::always_mapped(node.reach(buffer, bytes)))) return data_area(operation);
-  const memory::Region region = node.reachable(buffer, bytes);
+  if (fits && (prefer_slot || !memory::always_mapped(communicator.reach(buffer, bytes)))) return data_area(operation);
+  const memory::Region region = communicator.reachable(buffer, bytes);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
   return staging_buffer(communicator, side, bytes);
 }
