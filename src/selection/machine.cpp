@@ -46,7 +46,8 @@ int schema_version(const std::string& schema) {
 /// Files of the first versions have none of these. The shipped values hold then; but a busy turn is priced as any other.
 bool came_later(std::string_view field) {
   return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
-         field == "byte_numa" || field == "byte_socket" || field == "byte_machine";
+         field == "byte_numa" || field == "byte_socket" || field == "byte_machine" || field == "rank_byte" ||
+         field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes";
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -108,12 +109,19 @@ std::span<const ModelField> model_fields() {
                  "times a byte of another core's, where two cores share a NUMA node and no cache"},
       ModelField{"byte_socket", &Model::byte_socket, 1, factor_most, "the same where they share a socket only"},
       ModelField{"byte_machine", &Model::byte_machine, 1, factor_most, "the same where they share no socket"},
+      ModelField{"rank_byte", &Model::rank_byte, byte_least, byte_most,
+                 "seconds a byte of all together who copy from one rank's memory, or to it, at once"},
+      ModelField{"node_byte", &Model::node_byte, byte_least, byte_most,
+                 "the same from the caches and the memory of one NUMA node, or to them"},
+      ModelField{"link_byte", &Model::link_byte, byte_least, byte_most, "the same from one socket to another one"},
+      ModelField{"total_byte", &Model::total_byte, byte_least, byte_most, "the same on the whole machine"},
       ModelField{"expose", &Model::expose, 0, 1e-3, "seconds to expose a buffer and find the peers' ones"},
       ModelField{"kernel_start", &Model::kernel_start, 1e-9, 1e-2, "seconds to start a copy by the kernel (alpha)"},
       ModelField{"kernel_byte", &Model::kernel_byte, byte_least, byte_most, "seconds a byte it copies (beta)"},
       ModelField{"kernel_write_byte", &Model::kernel_write_byte, byte_least, byte_most,
                  "the same where it writes to another rank"},
       ModelField{"kernel_page", &Model::kernel_page, 0, 1e-3, "seconds a page it locks, alone (l)"},
+      ModelField{"page_bytes", &Model::page_bytes, 1024, 1e9, "bytes of such a page (s)"},
       ModelField{"kernel_gamma_square", &Model::kernel_gamma_square, 0, 1e3, "a of gamma(c) = a c^2 + b c"},
       ModelField{"kernel_gamma_linear", &Model::kernel_gamma_linear, 0, 1e3, "b of gamma(c) = a c^2 + b c"},
   };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "topology/distance.h"
@@ -49,6 +50,13 @@ struct Model {
   double byte_socket = 1.5;
   double byte_machine = 2;
 
+  // What all get together who copy at once, of ordinary servers with two sockets. The prices above are of one who copies
+  // alone; two that share one of these get no more of it, however fast each could copy.
+  double rank_byte = 1.0 / 40e9;    ///< from one rank's memory, or to it
+  double node_byte = 1.0 / 300e9;   ///< from the caches and the memory of one NUMA node, or to them
+  double link_byte = 1.0 / 100e9;   ///< from one socket to another one
+  double total_byte = 1.0 / 600e9;  ///< on the whole machine
+
   // Copies by the kernel (process_vm_readv and writev), as the CMA-aware paper has them (section II.B and III):
   // alpha + n beta + pages * lock * gamma(c), gamma(c) = gamma_square c^2 + gamma_linear c, c of them at once on one
   // rank.
@@ -56,6 +64,7 @@ struct Model {
   double kernel_byte = 1.0 / 10e9;        ///< beta
   double kernel_write_byte = 1.0 / 10e9;  ///< the same for process_vm_writev
   double kernel_page = 60e-9;             ///< lock: one page alone
+  double page_bytes = 4096;               ///< s: of such a page; who copies less locks one all the same
   double kernel_gamma_square = 0.1;       ///< for c above 1
   double kernel_gamma_linear = 0.9;
 
@@ -96,6 +105,19 @@ struct Shape {
   Reach reach_of(std::size_t exposed) const {
     return reach == Reach::staged && kernel_beyond_slot && exposed > slot_bytes ? Reach::kernel : reach;
   }
+  /// The same of blocks: what would need the kernel lies in the data area if it fits there.
+  Reach reach_of_blocks(std::size_t blocks) const {
+    const Reach found = reach_of(blocks * bytes);
+    return found == Reach::kernel && blocks * bytes <= slot_bytes ? Reach::staged : found;
+  }
+  /// How the hierarchy branches; if all groups are of equal size, where that is not known.
+  topology::Branching branching() const {
+    if (distances.branching.children > 0) return distances.branching;
+    const double group = std::pow(ranks, 1.0 / levels);
+    topology::Branching equal{levels * (group - 1), ranks / group, 0, group};
+    for (double below = ranks / group; below > 1.5; below /= group) equal.on_the_way += below;
+    return equal;
+  }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
   bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
@@ -113,6 +135,7 @@ struct Beside {
   double copied_bytes = 0;   ///< between own buffers
   double remote_bytes = 0;   ///< read from or written to others' buffers
   double written_bytes = 0;  ///< the part of remote_bytes that is written to others' buffers
+  double slot_bytes = 0;     ///< into memory that others have read before
 };
 
 /// What one call costs one rank, slowest rank first.
@@ -129,9 +152,15 @@ struct Cost {
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
   bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
+  double lent_bytes = 0;   ///< the part of remote_bytes that is loaded from shared memory, also where the kernel copies
   double concurrency = 1;  ///< how many copy from or to one rank at once
-  double workers = 0;      ///< how many ranks do all this work, 0: every rank; what they do at the same time adds up
-  double held_bytes = 0;   ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
+  double crowded_bytes = 0;  ///< the part of remote_bytes that is copied not so, but by `crowd` at once
+  double crowd = 0;
+  double crossing =
+      0;               ///< how many copy from one socket to another at once; 0: as many as `across` makes of the others
+  double workers = 0;  ///< how many ranks do all this work, 0: every rank; what they do at the same time adds up
+  double streams = 0;  ///< how many ranks copy from or to others at once, 0: as many as there are workers
+  double held_bytes = 0;  ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
   bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
   Beside beside = {};   ///< what the root does meanwhile: the slower of both counts
   Across across = Across::farthest;
@@ -141,23 +170,10 @@ struct Cost {
     const Prices price = prices(shape, model, shared);
     double work = copied_bytes * price.own + slot_bytes * price.slot + reduced_bytes * model.reduce_byte +
                   exposures * model.expose;
-    const double read = remote_bytes - written_bytes - either_bytes;
-    if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
-      // Ranks that take turns are not in the kernel at the same time. What it costs to reach the data is on top of, or
-      // less than, what it is in the kernel's prices.
-      const double at_once = std::max(1.0, concurrency / shared);
-      const double reached = remote_bytes * (price.read - model.remote_byte);
-      work +=
-          startups * model.kernel_start +
-          std::max(0.0, (read + either_bytes) * model.kernel_byte + written_bytes * model.kernel_write_byte + reached) +
-          remote_bytes / 4096 * model.kernel_page * model.gamma(at_once);
-    } else {
-      work += (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged +
-              written_bytes * price.written + either_bytes * std::min(price.read, price.written);
-    }
+    work += remote_seconds(shape, model, price, shared);
     const double meanwhile = beside.copied_bytes * price.own +
                              (beside.remote_bytes - beside.written_bytes) * price.read +
-                             beside.written_bytes * price.written_alone;
+                             beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed()) return slower + hops * model.hop * model.hop_factor(hop_distances(shape));
     const double cores = shape.ranks / shared;
@@ -171,7 +187,94 @@ struct Cost {
   /// Seconds a byte, and a turn.
   struct Prices {
     double own, slot, read, exchanged, written, written_alone, turn;
+    double beyond;  ///< the part of the data that is not in the caches any more when it is copied
   };
+
+  /// How many copy at once through what they share; not more than there are cores.
+  struct Traffic {
+    double rank;    ///< the memory of one
+    double cache;   ///< a cache that several cores share, and no further
+    double node;    ///< a NUMA node, between its caches or to others
+    double link;    ///< from one socket to another one
+    double total;   ///< the machine, between its caches
+    double apart;   ///< the part of the pairs that are on several sockets
+    double beyond;  ///< the part that comes from memory or goes there
+  };
+
+  /// at_once: from or to one rank. same: all read the same there.
+  Traffic traffic(const Shape& shape, const Prices& price, double shared, double at_once, bool same) const {
+    using topology::Distance;
+    const topology::DistanceShares& pairs = shape.distances.pairs;
+    const double cores = std::max(1.0, shape.ranks / shared);
+    // Cores in the same domain, from the part of the pairs that are.
+    const auto near = [&](double part) { return 1 + part * (cores - 1); };
+    const double of_cache = near(pairs[index_of(Distance::cache)]);
+    const double of_node = near(pairs[index_of(Distance::cache)] + pairs[index_of(Distance::numa)]);
+    const double apart = pairs[index_of(Distance::machine)];
+    const double sockets = cores / near(1 - apart);
+    // Ranks that take turns do not copy at the same time.
+    const double on_one = std::clamp(at_once / shared, 1.0, cores);
+    const double usual = streams > 0 ? streams : workers > 0 ? workers : shape.ranks;
+    const double all = std::max(on_one, std::min(usual, cores));
+    // Of what all read, one fetches for all that share its cache; of a tree, and of neighbours, one of these has another.
+    const double fetched = same ? of_cache : 1;
+    const bool neighbors = across == Across::levels || crossing > 0;
+    const double leaves = neighbors ? std::min(1.0, std::max(1.0, crossing) / of_cache)
+                                    : std::min(1 - pairs[index_of(Distance::cache)], 1 / fetched);
+    double link = 0;
+    if (apart > 0)
+      link = crossing > 0               ? crossing
+             : across == Across::levels ? 1
+                                        : std::max(on_one / sockets, all * apart / (sockets * (sockets - 1))) / fetched;
+    return {.rank = on_one / fetched,
+            .cache = std::max(all * (1 - leaves) * of_cache / cores, same ? std::min(on_one, of_cache) : 0.0),
+            .node = std::max(on_one / fetched, all * leaves * of_node / cores),
+            .link = link,
+            .total = all * leaves,
+            .apart = apart,
+            .beyond = price.beyond};
+  }
+
+  /// The least that `bytes` take where so many copy as much at once, and the root `besides` from its memory or to it.
+  static double least_seconds(const Traffic& traffic, const Model& model, double bytes, double besides) {
+    // Who is alone gets what its core can do, of which the prices tell.
+    const auto through = [&](double streams, double extra, double byte) {
+      return streams > 1 || (streams > 0 && extra > 0) ? (streams * bytes + extra) * byte : 0.0;
+    };
+    return std::max({through(traffic.rank, besides, model.rank_byte), through(traffic.cache, 0, model.node_byte),
+                     through(traffic.node, besides, model.node_byte),
+                     through(traffic.link, traffic.apart * besides, model.link_byte),
+                     through(traffic.total, besides, model.total_byte),
+                     through(traffic.total, besides, traffic.beyond * model.streams_byte)});
+  }
+
+  /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.
+  double remote_seconds(const Shape& shape, const Model& model, const Prices& price, double shared) const {
+    const double read = remote_bytes - written_bytes - either_bytes;
+    double copying = 0, page_seconds = 0, started = 0, called = remote_bytes;
+    if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
+      called -= lent_bytes;
+      // What it costs to reach the data is on top of, or less than, what it is in the kernel's prices.
+      const double reached = called * (price.read - model.remote_byte);
+      copying = lent_bytes * price.read + std::max(0.0, (read - lent_bytes + either_bytes) * model.kernel_byte +
+                                                            written_bytes * model.kernel_write_byte + reached);
+      page_seconds = std::max(called / model.page_bytes, startups) * model.kernel_page;
+      started = startups * model.kernel_start;
+    } else {
+      copying = (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged +
+                written_bytes * price.written + either_bytes * std::min(price.read, price.written);
+    }
+    // Ranks that take turns are not in the kernel at the same time.
+    const auto seconds_of = [&](double bytes, double locked, double at_once, bool same, double besides) {
+      const double copied = remote_bytes > 0 ? bytes / remote_bytes * copying : 0;
+      return std::max(copied + locked * page_seconds * model.gamma(std::max(1.0, at_once / shared)),
+                      least_seconds(traffic(shape, price, shared, at_once, same), model, bytes, besides));
+    };
+    const double crowded_pages = called > 0 ? std::min(1.0, crowded_bytes / called) : 0;
+    const double others =
+        seconds_of(remote_bytes - crowded_bytes, 1 - crowded_pages, concurrency, common, beside.remote_bytes);
+    return started + others + (crowded_bytes > 0 ? seconds_of(crowded_bytes, crowded_pages, crowd, false, 0) : 0);
+  }
 
   static topology::DistanceShares widest(const Shape& shape) {
     topology::DistanceShares one{};
@@ -186,7 +289,6 @@ struct Cost {
   }
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {
-    // The part of the data that is not in the caches any more when it is copied.
     const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
     const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
     const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
@@ -195,6 +297,7 @@ struct Cost {
     const double held = (held_bytes > 0 ? held_bytes : usual) + (shared - 1) * usual;
     const bool spilled = held > model.private_cache;
     Prices price{};
+    price.beyond = beyond;
     price.own = byte(spilled ? model.spilled_byte : model.copy_byte);
     // Whoever has its turn finds as much less of its own in the caches as others have brought there.
     price.turn = model.turn + std::min(1.0, held / model.private_cache) * std::max(0.0, model.busy_turn - model.turn);

@@ -4,6 +4,7 @@
 #include <compare>
 #include <iterator>
 #include <map>
+#include <vector>
 
 namespace tutti::topology {
 
@@ -82,6 +83,29 @@ DistanceShares count_levels(const Placement& placement, const Hierarchy& hierarc
   return counted;
 }
 
+Branching branching_of(const Hierarchy& hierarchy) {
+  Branching branching;
+  // By rank: those that are reached through it so far, itself included, and what leaders handle on the longest way down.
+  std::vector<double> reached(static_cast<std::size_t>(hierarchy.rank_count), 1.0), handled(reached.size(), 0.0);
+  for (const Level& level : hierarchy.levels)
+    for (const Group& group : level.groups) {
+      const auto leader = static_cast<std::size_t>(group.leader);
+      branching.group = std::max(branching.group, static_cast<double>(group.members.size()));
+      for (const int rank : group.members) {
+        const auto member = static_cast<std::size_t>(rank);
+        if (member == leader) continue;
+        if (group.leader == hierarchy.root) {
+          ++branching.children;
+          branching.largest = std::max(branching.largest, reached[member]);
+        }
+        if (reached[member] > 1) handled[leader] = std::max(handled[leader], reached[member] + handled[member]);
+        reached[leader] += reached[member];
+      }
+    }
+  branching.on_the_way = handled.empty() ? 0 : handled[static_cast<std::size_t>(hierarchy.root)];
+  return branching;
+}
+
 }  // namespace
 
 std::string_view name_of(Distance distance) {
@@ -101,7 +125,7 @@ Distance Distances::widest() const {
 }
 
 Distances distances(const Placement& placement, const Hierarchy& hierarchy) {
-  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy))};
+  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy)), branching_of(hierarchy)};
 }
 
 }  // namespace tutti::topology

@@ -30,10 +30,19 @@ Distance distance_between(const RankPlace& a, const RankPlace& b);
 /// Parts of a whole, one for each distance: they sum to 1.
 using DistanceShares = std::array<double, distance_count>;
 
-/// How far apart the ranks of a communicator are.
+/// How a hierarchy branches, as whoever leads all of it sees that; 0 where it is not known.
+struct Branching {
+  double children = 0;    ///< ranks that it hands on to itself, over all levels
+  double largest = 0;     ///< ranks that are reached through one of these, at most
+  double on_the_way = 0;  ///< ranks below each leader on the longest way down, summed up: what these handle for others
+  double group = 0;       ///< members of the widest group
+};
+
+/// How far apart the ranks of a communicator are, and how they are joined.
 struct Distances {
   DistanceShares pairs{1, 0, 0, 0};   ///< of the pairs of ranks that do not share a core
   DistanceShares levels{1, 0, 0, 0};  ///< of the levels of the hierarchy, each by who is farthest from the leader
+  Branching branching{};
 
   /// Of any two ranks.
   Distance widest() const;

@@ -7,6 +7,7 @@
 // cache or socket if j is chosen by how the ranks are placed.
 // Requires: gcd(p, j) = 1, else the steps of rank - j do not come by all ranks. CMA-aware, section V.A.1.
 
+#include <algorithm>
 #include <numeric>
 
 #include "collectives/collectives.h"
@@ -67,7 +68,9 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
                              .exposures = 2,
                              .startups = steps,
-                             .by_kernel = reach == selection::Reach::kernel};
+                             .by_kernel = reach == selection::Reach::kernel,
+                             // Where neighbours have neighbouring numbers.
+                             .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
     run,
     {"j", candidate}};

@@ -108,7 +108,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_cooperative{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 2 * (2 + bytes / usual_block_bytes),
-                             .concurrency = 2};
+                             .concurrency = 1};
     },
     run};
 

@@ -80,7 +80,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .reduced_bytes = (others - 1) * bytes,
                              .exposures = 1,
                              .startups = others * (1 + bytes / usual_block_bytes),
-                             .concurrency = others,
+                             .concurrency = readers_of_one(shape, others),
                              .common = true,
                              .across = selection::Across::all};
     },

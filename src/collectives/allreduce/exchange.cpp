@@ -78,7 +78,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 2 * shape.ranks + bytes / usual_block_bytes,
-                             .concurrency = static_cast<double>(shape.ranks),
+                             // The other half, the results, each reads from the next one first.
+                             .crowded_bytes = others * bytes,
+                             .crowd = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
     run,

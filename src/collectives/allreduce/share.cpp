@@ -64,7 +64,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .reduced_bytes = bytes,
                              .exposures = 2.0,
                              .startups = 2 * (shape.ranks + bytes / usual_block_bytes),
-                             .concurrency = static_cast<double>(shape.ranks),
+                             .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
     run};

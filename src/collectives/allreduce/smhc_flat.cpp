@@ -31,6 +31,10 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
                              .slot_bytes = 2 * bytes,
                              .reduced_bytes = shape.ranks * bytes,
                              .exposures = 1,
+                             // The root alone reads what the others have, then all what it has.
+                             .crowded_bytes = bytes,
+                             .crowd = shape.ranks - 1.0,
+                             .streams = 1,
                              .across = selection::Across::all};
     },
     run};

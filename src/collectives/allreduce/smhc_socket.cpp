@@ -5,6 +5,8 @@
 // Cost: the sum of the two.
 // Requires: an operator that commutes.
 
+#include <algorithm>
+
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
 
@@ -28,14 +30,17 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.
-      const double combined = shape.ranks / 2.0 + 2;
+      const double combined = shape.levels > 1 ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
       return selection::Cost{.hops = 12.0 + 0.25 * shape.ranks,
                              .rounds = 12,
                              .copied_bytes = bytes,
                              .remote_bytes = (combined + 2) * bytes,
                              .slot_bytes = 4 * bytes,
                              .reduced_bytes = combined * bytes,
-                             .exposures = 2};
+                             .exposures = 2,
+                             .crowded_bytes = 2 * bytes,
+                             .crowd = std::max(1.0, shape.levels > 1 ? shape.ranks / 2.0 : shape.ranks - 1.0),
+                             .streams = 2};
     },
     run};
 

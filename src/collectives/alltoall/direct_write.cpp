@@ -72,13 +72,11 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not packed here as in `direct`: not to be preferred to that.
-      const double stored = shape.regular ? others * bytes : 0;
       return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
                              .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
-                             .written_bytes = stored,
+                             .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
                              .exposures = 2,
                              .startups = others,

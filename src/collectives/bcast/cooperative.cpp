@@ -159,6 +159,17 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
                           : mapped                                  ? part * bytes
                           : shape.reach == selection::Reach::kernel ? bytes
                                                                     : std::min(bytes, 8.0 * grain_bytes);
+      // Of a copy the readers read all, while the root makes it; each waits for the first piece of the other.
+      if (shape.reach == selection::Reach::staged && !shape.oversubscribed())
+        return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
+                               .rounds = 2,
+                               .remote_bytes = bytes,
+                               .slot_bytes = read,
+                               .exposures = 2,
+                               .concurrency = others,
+                               .workers = others,
+                               .common = true,
+                               .beside = {.remote_bytes = read, .slot_bytes = bytes}};
       const double stored = mapped ? others * (1 - part) * bytes : 0.0;
       return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.
@@ -167,7 +178,7 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
                              .either_bytes = either,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
-                             .startups = std::max(1.0, bytes / (8 * grain_bytes)),
+                             .startups = 1,
                              .concurrency = shape.ranks - 1.0,
                              .workers = shape.ranks - 1.0,
                              .common = true,

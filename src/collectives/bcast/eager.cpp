@@ -45,6 +45,7 @@ const selection::Algorithm<BcastArguments> bcast_eager{
                              .rounds = 1,
                              .remote_bytes = bytes,
                              .slot_bytes = bytes,
+                             .concurrency = shape.ranks - 1.0,
                              // In all the message is copied p times.
                              .workers = shape.ranks / 2.0,
                              .common = true};

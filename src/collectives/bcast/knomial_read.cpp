@@ -58,7 +58,8 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .remote_bytes = depth * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
                              .exposures = 2,
-                             .startups = depth,
+                             // Who hands on copies chunk by chunk.
+                             .startups = 1 + (depth - 1) * std::max(1.0, bytes / usual_chunk_bytes),
                              .concurrency = std::min(static_cast<double>(shape.parameter), shape.ranks - 1.0),
                              // In all the message is read p - 1 times.
                              .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),

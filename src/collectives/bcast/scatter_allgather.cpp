@@ -9,6 +9,9 @@
 // for the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
 // Requires: nothing. CMA-aware, section V.B, 3.
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
@@ -105,9 +108,11 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .remote_bytes = bytes,
                              .slot_bytes = staged ? bytes + bytes / ranks : 0.0,
                              .exposures = 2,
-                             .startups = ranks,
-                             // The mean over the bytes: p - 1 for one part of p, 1 for the others.
-                             .concurrency = 2 * (ranks - 1) / ranks,
+                             // No block is shorter than a grain.
+                             .startups = std::min(ranks, std::ceil(bytes / grain_bytes)),
+                             // All read their first part of p from the root, then each from another.
+                             .crowded_bytes = bytes / ranks,
+                             .crowd = ranks - 1,
                              .common = true,
                              .across = selection::Across::all};
     },

@@ -29,14 +29,26 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
       // Copying out overlaps with copying the next piece in.
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
-      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks),
+      const double hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks);
+      // Where ranks share cores nobody waits for a first piece; in all the message is copied p times.
+      if (shape.oversubscribed())
+        return selection::Cost{.hops = hops,
+                               .rounds = 2,
+                               .remote_bytes = last,
+                               .slot_bytes = bytes,
+                               .exposures = 1,
+                               .concurrency = shape.ranks - 1.0,
+                               .workers = shape.ranks * bytes / std::max(1.0, bytes + last),
+                               .common = true};
+      return selection::Cost{.hops = hops,
                              .rounds = 2,
-                             .remote_bytes = last,
-                             .slot_bytes = bytes,
+                             .remote_bytes = bytes,
+                             .slot_bytes = last,
                              .exposures = 1,
-                             // In all the message is copied p times.
-                             .workers = shape.ranks * bytes / std::max(1.0, bytes + last),
-                             .common = true};
+                             .concurrency = shape.ranks - 1.0,
+                             .workers = shape.ranks - 1.0,
+                             .common = true,
+                             .beside = {.remote_bytes = last, .slot_bytes = bytes}};
     },
     run};
 

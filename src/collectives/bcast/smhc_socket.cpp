@@ -33,13 +33,30 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
       const double levels = shape.levels > 1 ? 2 : 1;
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
+      const double hops =
+          3.0 * levels + 0.2 * shape.ranks / levels + (pieces - 1) * (levels + 0.1 * shape.ranks / levels);
+      const double members = std::max(1.0, shape.ranks / levels - 1);
+      // The members, and beside them the leaders, whose copies in they wait for once.
+      if (!shape.oversubscribed())
+        return selection::Cost{.hops = hops,
+                               .rounds = 2 * levels,
+                               .remote_bytes = bytes,
+                               .slot_bytes = levels * last,
+                               .exposures = levels,
+                               .concurrency = members,
+                               .workers = shape.ranks - 1.0,
+                               .common = true,
+                               .beside = {.copied_bytes = (levels - 1) * bytes,
+                                          .remote_bytes = (levels - 1) * bytes + last,
+                                          .slot_bytes = levels * bytes}};
       return selection::Cost{
-          .hops = 3.0 * levels + 0.2 * shape.ranks / levels + (pieces - 1) * (levels + 0.1 * shape.ranks / levels),
+          .hops = hops,
           .rounds = 2 * levels,
           .copied_bytes = (levels - 1) * bytes,
           .remote_bytes = (levels - 1) * bytes + last,
           .slot_bytes = levels * bytes,
           .exposures = levels,
+          .concurrency = members,
           // In all the message is copied p times, and once more for each socket but the root's.
           .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, (3 * levels - 2) * bytes + last),
           .common = true};

@@ -7,7 +7,7 @@
 // Cost: one flag hop a level and the first chunk of each level, then n bytes at the slowest level.
 // Requires: nothing. With TUTTI_HIERARCHY=flat this is the paper's XHC-flat.
 
-#include <cmath>
+#include <algorithm>
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
@@ -53,18 +53,24 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
       const auto bytes = static_cast<double>(shape.bytes);
       const bool eager = shape.bytes <= shape.eager_max;
       const double levels = shape.levels;
-      return selection::Cost{.hops = (eager ? 1.0 : 2.0) * levels + 0.05 * shape.ranks / levels,
-                             .rounds = (eager ? 1.0 : 2.0) * levels,
-                             .copied_bytes = eager ? bytes * (levels - 1) : 0,
-                             .remote_bytes = eager ? bytes * levels : bytes,
-                             .slot_bytes = eager || shape.reach == selection::Reach::staged ? bytes : 0.0,
-                             .exposures = eager ? 0.0 : 2.0,
-                             .startups = eager ? 0.0 : levels,
-                             .concurrency = std::max(1.0, std::pow(shape.ranks, 1 / levels) - 1),
-                             // Through slots it is copied once more.
-                             .workers = eager ? (shape.ranks + levels - 1) / (2 * levels) : shape.ranks - 1.0,
-                             .common = true,
-                             .across = selection::Across::levels};
+      // Below the first level a rank has to wait for each chunk, and for the first one of all levels.
+      const double chunks = levels > 1 ? levels - 1 + std::max(1.0, bytes / usual_chunk_bytes) : 1.0;
+      const bool staged = shape.reach == selection::Reach::staged;
+      return selection::Cost{
+          .hops = (eager ? 1.0 : 2.0) * levels + 0.05 * shape.ranks / levels,
+          .rounds = (eager ? 1.0 : 2.0) * levels,
+          .copied_bytes = eager                  ? bytes * (levels - 1)
+                          : staged && levels > 1 ? bytes
+                                                 : 0.0,
+          .remote_bytes = eager ? bytes * levels : bytes + (levels - 1) * std::min(bytes, usual_chunk_bytes),
+          .slot_bytes = eager || staged ? bytes : 0.0,
+          .exposures = eager ? 0.0 : 2.0,
+          .startups = eager ? 0.0 : chunks,
+          .concurrency = shape.branching().children,
+          // Through slots it is copied once more.
+          .workers = eager ? (shape.ranks + levels - 1) / (2 * levels) : shape.ranks - 1.0,
+          .common = true,
+          .across = selection::Across::levels};
     },
     run};
 

@@ -49,7 +49,8 @@ inline selection::Cost neighbor_cost(const selection::Shape& shape) {
           .slot_bytes = small || shape.reach == selection::Reach::staged ? bytes : 0.0,
           .exposures = small ? 0.0 : 1.0,
           .startups = small ? 0.0 : degree,
-          .concurrency = degree};
+          // Who reads from a rank at the moment at which another one does, if all go on in any order.
+          .concurrency = 2 - 1 / std::max(1.0, degree)};
 }
 
 }  // namespace tutti

@@ -241,7 +241,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
      [](const selection::Shape& shape) { return (shape.regular || shape.ranks == 2) && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
       // The root loads only where buffers are mapped. Of two ranks one copies all, whichever it is.
       const bool shares = shape.reach == selection::Reach::mapped && shape.ranks > 2;
       const double part = shares ? 1.0 - 0.75 / shape.ranks : 1.0;
@@ -262,7 +262,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
                              .either_bytes = either,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 2,
-                             .startups = 1,
+                             .startups = reach == selection::Reach::kernel ? 1.0 : 0.0,
                              .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .workers = static_cast<double>(shape.ranks - 1),

@@ -97,7 +97,11 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const bool in_slot = shape.bytes <= shape.slot_bytes;
-      const double copied = shape.ranks - 1 + blocks_of_leaders(shape);  // the root reads all blocks
+      // The root reads all blocks. Those of leaves are where they are; what leaders have collected is lent.
+      const topology::Branching branching = shape.branching();
+      const double copied = shape.ranks - 1 + branching.on_the_way;
+      const double of_leaves = branching.on_the_way > 0 ? 2 * (branching.group - 1) : copied;
+      const bool by_kernel = shape.reach == selection::Reach::kernel && !in_slot;
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              // Who is read directly waits for that.
                              .rounds = in_slot ? shape.levels : 2.0 + 2.0 * shape.levels,
@@ -108,7 +112,8 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                                                ? bytes * std::max(1.0, shape.ranks_per_core)
                                                : 0.0,
                              .exposures = static_cast<double>(shape.levels),
-                             .startups = copied,
+                             .startups = by_kernel ? of_leaves : 0.0,
+                             .lent_bytes = bytes * (copied - of_leaves),
                              .workers = static_cast<double>(shape.levels),
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};

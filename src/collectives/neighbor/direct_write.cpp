@@ -17,8 +17,7 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       cost.hops += 0.25;
-      // Two ranks with caches in common store more slowly than they read, and it is not known whether they have.
-      if (cost.startups > 0 && shape.oversubscribed()) cost.written_bytes = cost.remote_bytes;
+      if (cost.startups > 0) cost.written_bytes = cost.remote_bytes;
       return cost;
     },
     [](Communicator& communicator, const NeighborArguments& arguments) {

@@ -198,7 +198,7 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = 3.0 + bytes / usual_block_bytes,
-                             .concurrency = 2};
+                             .concurrency = 1};
     },
     run};
 

@@ -39,6 +39,7 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .remote_bytes = others * bytes / crowd,
                              .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes / crowd,
+                             .streams = 1,
                              .across = selection::Across::all};
     },
     run};

@@ -60,7 +60,10 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .reduced_bytes = bytes,
                              .exposures = 2,
                              .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
-                             .concurrency = static_cast<double>(shape.ranks),
+                             .concurrency = readers_of_one(shape, shape.ranks - 1),
+                             // All store into the root's buffer.
+                             .crowded_bytes = bytes / shape.ranks,
+                             .crowd = shape.ranks - 1.0,
                              .across = selection::Across::all};
     },
     run,

@@ -34,6 +34,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .slot_bytes = bytes,
                              .reduced_bytes = shape.ranks * bytes,
                              .exposures = 1,
+                             .streams = 1,
                              .across = selection::Across::all};
     },
     run};

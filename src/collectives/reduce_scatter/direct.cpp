@@ -140,7 +140,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .reduced_bytes = bytes,
                              .exposures = 1,
                              .startups = (shape.ranks - 1) * std::max(1.0, bytes / shape.ranks / usual_block_bytes),
-                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
     run};

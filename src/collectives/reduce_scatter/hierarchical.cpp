@@ -101,15 +101,18 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double blocks = std::sqrt(static_cast<double>(shape.ranks));
+      // Read by all; they are staged, so that peers load them.
+      const double partials = blocks * bytes / shape.ranks;
       return selection::Cost{.hops = 3.0 + 0.3 * shape.ranks,
                              .rounds = 5,
                              .copied_bytes = bytes / shape.ranks,
-                             .remote_bytes = bytes + blocks * bytes / shape.ranks,
+                             .remote_bytes = bytes + partials,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
-                             .reduced_bytes = bytes + blocks * bytes / shape.ranks,
+                             .reduced_bytes = bytes + partials,
                              .exposures = 2,
                              .startups = std::max(blocks, bytes / usual_block_bytes),
-                             .concurrency = blocks,
+                             .lent_bytes = partials,
+                             .concurrency = readers_of_one(shape, shape.ranks / blocks - 1),
                              .across = selection::Across::levels};
     },
     run};

@@ -111,7 +111,8 @@ const selection::Algorithm<ScanArguments> scan_cooperative{
                                .reduced_bytes = (sources + 1) * bytes,
                                .exposures = 2,
                                .startups = sources * std::max(1.0, bytes / usual_block_bytes),
-                               .concurrency = static_cast<double>(shape.ranks - 1),
+                               .concurrency = readers_of_one(shape, shape.ranks - 1),
+                               .streams = mean_readers(shape),
                                .common = true,
                                .across = selection::Across::all};
       }

@@ -8,7 +8,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "collectives/common/reducing/share.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
@@ -71,7 +71,8 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .reduced_bytes = (sources + 1) * bytes,
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
-                             .concurrency = static_cast<double>(shape.ranks - 1),
+                             .concurrency = readers_of_one(shape, shape.ranks - 1),
+                             .streams = mean_readers(shape),
                              .common = true,
                              .across = selection::Across::all};
     },

@@ -9,6 +9,7 @@
 #include "collectives/common/eager.h"
 
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
@@ -48,6 +49,7 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .remote_bytes = sources * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = (sources + 1) * bytes,
+                             .streams = mean_readers(shape),
                              .common = true,
                              .across = selection::Across::all};
     },

@@ -134,10 +134,12 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              .rounds = 1.0 + steps,
                              .copied_bytes = bytes,
                              .remote_bytes = steps * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::mapped ? 0.0 : bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = 2 * steps * bytes,
                              .exposures = 2,
-                             .startups = std::max(1.0, bytes / usual_block_bytes)};
+                             .startups = std::max(1.0, bytes / usual_block_bytes),
+                             // Of partial results, which are staged.
+                             .lent_bytes = (steps - 1) * bytes};
     },
     run};
 

@@ -124,6 +124,7 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              // All read when the root has written, those of a core one after the other.
                              .remote_bytes = bytes * std::max(1.0, shape.ranks_per_core),
                              .slot_bytes = bytes * others,
+                             .concurrency = others,
                              .workers = 1};
     },
     run};

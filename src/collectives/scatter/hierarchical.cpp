@@ -106,16 +106,26 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double all = bytes * shape.ranks;
-      const bool in_slot = all <= static_cast<double>(shape.slot_bytes);
-      const double leaders = blocks_of_leaders(shape);
-      const selection::Reach reach = shape.reach_of(static_cast<std::size_t>(all));
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
+      const bool in_slot = all - bytes <= static_cast<double>(shape.slot_bytes);
+      // Of a branch of the root its leader reads all blocks at once, as one run before its own and one behind it.
+      // What is below has been lent by leaders, who have as many children as others.
+      const topology::Branching branching = shape.branching();
+      const double from_root = branching.on_the_way > 0 ? branching.largest : 1;
+      const double below = 1 + branching.on_the_way - from_root;
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
-                             .remote_bytes = bytes * (1 + leaders),
+                             .remote_bytes = bytes * (from_root + below),
                              .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,
                              .exposures = static_cast<double>(shape.levels),
-                             .startups = 1 + leaders,
+                             .startups = reach != selection::Reach::kernel ? 0.0
+                                         : from_root > 1                   ? 3.0
+                                                                           : 1.0,
                              .by_kernel = reach == selection::Reach::kernel,
+                             .lent_bytes = bytes * below,
+                             .concurrency = branching.group - 1,
+                             .crowded_bytes = bytes * from_root,
+                             .crowd = (shape.ranks - 1) / from_root,
                              .workers = static_cast<double>(shape.ranks - 1),
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes},

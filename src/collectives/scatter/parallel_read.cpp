@@ -99,13 +99,13 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
     selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
                              .exposures = 1,
-                             .startups = 1,
+                             .startups = reach == selection::Reach::kernel ? 1.0 : 0.0,
                              .by_kernel = reach == selection::Reach::kernel,
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .workers = static_cast<double>(shape.ranks - 1),

@@ -65,17 +65,16 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      // Of irregular blocks many are small, and not packed here as by `parallel-read`: not to be preferred.
-      const double stored = shape.regular ? bytes * others : 0;
+      const selection::Reach reach = shape.reach_of_blocks(1);
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              // It waits for everybody's post, and everybody for it: no rank does both in one turn.
                              .rounds = 4,
                              .copied_bytes = bytes,
                              .remote_bytes = bytes * others,
-                             .written_bytes = stored,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .written_bytes = bytes * others,
+                             .slot_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 1,
-                             .startups = others,
+                             .startups = reach == selection::Reach::kernel ? others : 0.0,
                              .workers = 1,
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};

@@ -26,4 +26,10 @@ void carry_range(Communicator& communicator, const Combiner& combiner, topology:
                  const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
                  std::size_t destination_count, bool first_is_empty);
 
+/// For costs, where rank r reads from the r ranks before it: how many who read as much as the last one read as much as
+/// all. Where ranks share cores, the costs are of the mean rank.
+inline double mean_readers(const selection::Shape& shape) {
+  return shape.oversubscribed() ? shape.ranks : shape.ranks / 2.0;
+}
+
 }  // namespace tutti

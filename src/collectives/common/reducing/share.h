@@ -3,6 +3,7 @@
 
 #include "collectives/arguments.h"
 #include "collectives/common/buffers/exposure.h"
+#include "selection/model.h"
 #include "topology/partition.h"
 
 namespace tutti {
@@ -56,6 +57,12 @@ inline memory::Store store_at(const Communicator& communicator, const RemoteBuff
 
 /// TUTTI_BLOCK unless the user says otherwise, for costs: what is not mapped is read in pieces of it.
 inline constexpr double usual_block_bytes = 16 * 1024;
+
+/// For costs, of `readers` who reduce at once, each its own part: how many read from one rank. All take the sources in
+/// the order of ranks. So all copy from the same one where the kernel copies, block by block; loads come from all.
+inline double readers_of_one(const selection::Shape& shape, double readers) {
+  return shape.reach == selection::Reach::kernel ? readers : 1.0;
+}
 
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);

@@ -1,7 +1,6 @@
 #include "collectives/common/reducing/xhc_reduce.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tutti {
 
@@ -128,7 +127,8 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
   const auto bytes = static_cast<double>(shape.bytes);
   const double levels = shape.levels;
   const bool eager = shape.bytes <= shape.eager_max;
-  const double members = std::pow(shape.ranks, 1 / levels);
+  const topology::Branching branching = shape.branching();
+  const double members = branching.group;
   const double down = result == XhcResult::all ? 1 : 0;
   return {.hops = (2.0 + down) * levels + 0.1 * shape.ranks / levels,
           .rounds = 1 + down + (2 + down) * levels,
@@ -139,7 +139,11 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
           .reduced_bytes = 1.2 * bytes,
           .exposures = 2,
           .startups = eager ? 0.0 : levels * members + (1.2 + down) * bytes / usual_block_bytes,
-          .concurrency = members,
+          .concurrency = readers_of_one(shape, members - 1),
+          // The result, which all children read from one rank; or what the members of a group store into their leader's
+          // buffer.
+          .crowded_bytes = down > 0 ? bytes : 0.2 * bytes,
+          .crowd = down > 0 ? branching.children : members - 1,
           .across = selection::Across::levels};
 }
 

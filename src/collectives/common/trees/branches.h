@@ -22,14 +22,6 @@ void for_each_run(const std::vector<int>& places, std::size_t begin, std::size_t
   }
 }
 
-/// Blocks that the leaders on the longest way handle, if all groups are of equal size.
-inline double blocks_of_leaders(const selection::Shape& shape) {
-  const double fan = std::pow(shape.ranks, 1.0 / shape.levels);
-  double blocks = 0;
-  for (double below = shape.ranks / fan; below > 1.5; below /= fan) blocks += below;
-  return blocks;
-}
-
 /// Hops up or down the hierarchy; a leader has its group to wait for or to be waited for.
 inline double hierarchical_hops(const selection::Shape& shape) {
   return (1.2 + 0.2 * std::pow(shape.ranks, 1.0 / shape.levels)) * shape.levels;

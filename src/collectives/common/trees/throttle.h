@@ -63,14 +63,14 @@ selection::Cost throttled_cost(const selection::Shape& shape) {
   const double others = shape.ranks - 1;
   const double k = std::min<double>(std::max(1, shape.parameter), others);
   const double steps = std::ceil(others / k);
-  const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
+  const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
   return {.hops = 2.0 + steps + 0.2 * k,
           .rounds = 1 + steps,
           .remote_bytes = bytes * steps,
           .written_bytes = writes ? bytes * steps : 0.0,
           .slot_bytes = reach == selection::Reach::staged ? bytes * others : 0.0,
           .exposures = 1,
-          .startups = steps,
+          .startups = reach == selection::Reach::kernel ? steps : 0.0,
           .by_kernel = reach == selection::Reach::kernel,
           .concurrency = k,
           .workers = others / steps,

@@ -1,0 +1,300 @@
+// What the model predicts on machines with many cores: those of the CMA-aware paper, and two of today (tests/machines).
+// Nothing is predicted that the machine's parameters do not allow, and the choices are those of the paper.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "collectives/call_shape.h"
+#include "collectives/collectives.h"
+#include "collectives/prediction.h"
+#include "selection/machine.h"
+#include "topology/mapping.h"
+
+namespace tutti {
+namespace {
+
+constexpr std::size_t K = 1024, M = K * K;
+/// Rounding alone.
+constexpr double a_little_less = 1 - 1e-9;
+
+/// One of tests/machines, with a rank on each core or hardware thread, as its file says.
+struct Described {
+  selection::Model model;
+  Surroundings surroundings;
+  double sockets = 1;
+
+  int ranks() const { return surroundings.common.ranks; }
+  double others() const { return ranks() - 1.0; }
+};
+
+Described machine_of(const std::string& name) {
+  std::ifstream file(std::string(TUTTI_TEST_MACHINES) + "/" + name + ".json");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string error;
+  const auto probe = selection::parse_probe(text.str(), error);
+  EXPECT_TRUE(probe) << name << ": " << error;
+  const auto about = nlohmann::json::parse(text.str())["machine"];
+  const auto machine = topology::Machine::load(about["description"].get<std::string>(), error);
+  EXPECT_TRUE(machine) << name << ": " << error;
+  const int ranks = about["ranks"].get<int>();
+  EXPECT_EQ(machine->core_count(), probe->machine.cores) << name;
+  const auto mapping = topology::parse_mapping("core", error);
+  const auto placement = topology::place_by_affinity(*machine, topology::map_ranks(*machine, ranks, *mapping));
+  const auto hierarchy = topology::build(placement, topology::choose_levels({true, {}}, placement), 0);
+  return {probe->model,
+          surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
+                          ranks_per_core_of(placement, ranks, placement.oversubscribed()),
+                          topology::distances(placement, hierarchy)),
+          static_cast<double>(machine->domain_count(topology::LevelKind::socket))};
+}
+
+const std::vector<std::string> machines_of_the_paper{"knights-landing", "broadwell", "power8"};
+const std::vector<std::string> machines_of_today{"epyc-9654", "xeon-8490h"};
+
+std::vector<std::string> all_machines() {
+  std::vector<std::string> all = machines_of_the_paper;
+  all.insert(all.end(), machines_of_today.begin(), machines_of_today.end());
+  return all;
+}
+
+Surroundings with_mechanism(Surroundings surroundings, const std::string& name) {
+  surroundings.window = name == "window";
+  surroundings.xpmem = name == "xpmem";
+  surroundings.cma = name == "cma";
+  return surroundings;
+}
+
+struct Asked {
+  std::string collective;
+  selection::Shape shape;
+  Predictions told;
+};
+
+/// flat: algorithms for few ranks are asked as well.
+Asked ask(const Described& machine, const std::string& mechanism, const std::string& collective, std::size_t bytes,
+          bool flat = false) {
+  Surroundings surroundings = with_mechanism(machine.surroundings, mechanism);
+  if (flat) surroundings.common.flat_max = static_cast<std::size_t>(machine.ranks());
+  const selection::Shape shape = call_shape(surroundings, bytes, true, true);
+  selection::Knowledge knowledge;
+  knowledge.model = machine.model;
+  return {collective, shape, *predict(collective, shape, knowledge)};
+}
+
+/// What must pass through something, whatever the algorithm does, at least.
+struct Least {
+  double rank = 0;   ///< bytes from or to one rank's memory, of several others at once or of one after the other
+  double node = 0;   ///< bytes from the caches and memory of one socket, or to them, and not within one cache
+  double link = 0;   ///< bytes from one socket to another one
+  double total = 0;  ///< bytes on the whole machine, the same
+};
+
+Least least_of(const Described& machine, const Asked& asked, const std::string& algorithm) {
+  const auto n = static_cast<double>(asked.shape.bytes);
+  const double p = machine.ranks(), others = p - 1, sockets = machine.sockets;
+  const double far = sockets > 1 ? p / sockets : 0;
+  const double leaves = 1 - asked.shape.distances.pairs[0];
+  // So many share a cache, into which what all read comes once.
+  const double near = 1 + asked.shape.distances.pairs[0] * others;
+  if (asked.collective == "scatter" || asked.collective == "gather")
+    return algorithm == "hierarchical" ? Least{others * n, 0, far * n, 0}
+                                       : Least{others * n, leaves * others * n, far * n, leaves * others * n};
+  if (asked.collective == "alltoall")
+    return algorithm == "bruck"
+               ? Least{}
+               : Least{others * n, leaves * p * others * n / sockets, far * far * n, leaves * p * others * n};
+  if (asked.collective == "allgather")
+    return {0, p * others * n / sockets / near * leaves, far * n / near, p * others * n / near * leaves};
+  if (asked.collective == "reduce_scatter") return {0, 0, far > 0 ? n / sockets : 0, leaves * others * n / p};
+  if (asked.collective != "bcast" && asked.collective != "allreduce") return {};
+  Least least{0, 0, far > 0 ? n : 0, (asked.collective == "bcast" ? 1 : 2) * others * n / near * leaves};
+  for (const char* flat : {"direct-read", "cooperative", "eager", "smhc-flat"})
+    if (asked.collective == "bcast" && algorithm == flat) least.rank = others * n / near;
+  return least;
+}
+
+/// Seconds below which no call can be.
+double bound_of(const Described& machine, const Least& least) {
+  const selection::Model& model = machine.model;
+  // A single stream is not held up, but nothing here is one: it would need the price of a core, which is above these.
+  return std::max({least.rank * model.rank_byte, least.node * model.node_byte, least.link * model.link_byte,
+                   least.total * model.total_byte});
+}
+
+/// The least that it takes for all pages of one rank to be locked, by however many at once.
+double least_lock_seconds(const Described& machine, double pages) {
+  double least = 1;
+  for (int at_once = 2; at_once < machine.ranks(); ++at_once)
+    least = std::min(least, machine.model.gamma(at_once) / at_once);
+  return pages * machine.model.kernel_page * least;
+}
+
+/// Whether the kernel copies all blocks from the root's memory, or to it.
+bool locks_the_root(const Asked& asked, const std::string& algorithm) {
+  const bool rooted = asked.collective == "scatter" || asked.collective == "gather";
+  const bool one_sided = algorithm == "sequential-write" || algorithm == "sequential-read" || algorithm == "eager";
+  return rooted && asked.shape.reach == selection::Reach::kernel && !one_sided &&
+         !(asked.collective == "gather" && algorithm == "hierarchical") &&
+         asked.shape.bytes * static_cast<std::size_t>(asked.shape.ranks - 1) > asked.shape.slot_bytes;
+}
+
+TEST(ManyCores, NoPredictionMovesMoreThanTheMachineCan) {
+  int looked_at = 0, locked = 0;
+  for (const std::string& name : all_machines()) {
+    const Described machine = machine_of(name);
+    for (const char* mechanism : {"window", "xpmem", "cma", "staged"})
+      for (const auto& known : known_algorithms())
+        for (std::size_t bytes = 1; bytes <= 64 * M; bytes *= 2)
+          for (const bool flat : {false, true}) {
+            const Asked asked = ask(machine, mechanism, std::string(known.collective), bytes, flat);
+            for (const Prediction& each : asked.told.candidates) {
+              if (!each.seconds) continue;
+              const std::string where = name + " " + mechanism + " " + asked.collective + " of " +
+                                        std::to_string(bytes) + " by " + each.algorithm + "(" +
+                                        std::to_string(each.parameter) + ")";
+              EXPECT_GT(*each.seconds, 0) << where;
+              EXPECT_GE(*each.seconds, a_little_less * bound_of(machine, least_of(machine, asked, each.algorithm)))
+                  << where;
+              ++looked_at;
+              if (!locks_the_root(asked, each.algorithm)) continue;
+              const double pages = machine.others() * static_cast<double>(asked.shape.bytes) / machine.model.page_bytes;
+              EXPECT_GE(*each.seconds, a_little_less * least_lock_seconds(machine, pages)) << where;
+              ++locked;
+            }
+          }
+  }
+  EXPECT_GT(looked_at, 100000);
+  EXPECT_GT(locked, 1000);
+}
+
+/// Seconds of one algorithm, the best over its parameters, or with this one.
+double seconds_of(const Asked& asked, const std::string& algorithm, int parameter = 0) {
+  double best = -1;
+  for (const Prediction& each : asked.told.candidates)
+    if (each.algorithm == algorithm && each.seconds && (parameter == 0 || each.parameter == parameter))
+      best = best < 0 ? *each.seconds : std::min(best, *each.seconds);
+  EXPECT_GT(best, 0) << asked.collective << " by " << algorithm;
+  return best;
+}
+
+TEST(ManyCores, ALoneLevelOfAHierarchyIsNothingElseThanParallelCopies) {
+  const Described machine = machine_of("knights-landing");
+  ASSERT_EQ(machine.surroundings.common.levels, 1);
+  for (std::size_t bytes = 128 * K; bytes <= 16 * M; bytes *= 2) {
+    const Asked asked = ask(machine, "cma", "scatter", bytes);
+    EXPECT_NEAR(seconds_of(asked, "hierarchical") / seconds_of(asked, "parallel-read"), 1, 0.05) << bytes;
+    EXPECT_GT(seconds_of(asked, "hierarchical"), 2 * seconds_of(asked, "throttled")) << bytes;
+  }
+}
+
+/// CMA-aware, sections IV.A and IV.B: too many at once take longer, and one at a time as well.
+TEST(ManyCores, RootedBlocksByTheKernelAreThrottledAsInThePaper) {
+  // On Power8 the paper found 10, where its formula has more at once: what two sockets have to do with each other's locks
+  // is not in it.
+  const std::map<std::string, std::pair<int, int>> factors{
+      {"knights-landing", {8, 8}}, {"broadwell", {4, 4}}, {"power8", {8, 32}}};
+  for (const std::string& name : machines_of_the_paper) {
+    const Described machine = machine_of(name);
+    for (const char* collective : {"scatter", "gather"})
+      for (std::size_t bytes = 256 * K; bytes <= 4 * M; bytes *= 2) {
+        const Asked asked = ask(machine, "cma", collective, bytes);
+        EXPECT_EQ(asked.told.algorithm, "throttled") << name << " " << collective << " of " << bytes;
+        EXPECT_GE(asked.told.parameter, factors.at(name).first) << name << " " << collective << " of " << bytes;
+        EXPECT_LE(asked.told.parameter, factors.at(name).second) << name << " " << collective << " of " << bytes;
+        const char* parallel = collective[0] == 's' ? "parallel-read" : "parallel-write";
+        EXPECT_GT(seconds_of(asked, parallel), seconds_of(asked, "throttled")) << name << " " << bytes;
+      }
+  }
+}
+
+/// CMA-aware, section V.B, 4: k-nomial before the direct ones, and scatter-allgather for the largest.
+TEST(ManyCores, BcastByTheKernelGoesDownATreeThenInParts) {
+  for (const std::string& name : machines_of_the_paper) {
+    const Described machine = machine_of(name);
+    for (const std::size_t bytes : {32 * K, 64 * K}) {
+      const Asked asked = ask(machine, "cma", "bcast", bytes, true);
+      EXPECT_LT(seconds_of(asked, "knomial-read"), seconds_of(asked, "direct-read")) << name << " " << bytes;
+      EXPECT_LT(seconds_of(asked, "knomial-read"), seconds_of(asked, "direct-write")) << name << " " << bytes;
+    }
+    for (std::size_t bytes = 4 * M; bytes <= 64 * M; bytes *= 2) {
+      const Asked asked = ask(machine, "cma", "bcast", bytes, true);
+      for (const char* other : {"knomial-read", "direct-read", "direct-write"})
+        EXPECT_LT(seconds_of(asked, "scatter-allgather"), seconds_of(asked, other)) << name << " " << bytes;
+      EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
+    }
+    // And in the middle a tree, before that pays.
+    EXPECT_LT(seconds_of(ask(machine, "cma", "bcast", 8 * K, true), "knomial-read"),
+              seconds_of(ask(machine, "cma", "bcast", 8 * K, true), "scatter-allgather"))
+        << name;
+  }
+}
+
+/// CMA-aware, section V.A, 5.
+TEST(ManyCores, LargeAllgathersGoAroundARing) {
+  for (const std::string& name : machines_of_the_paper) {
+    const Described machine = machine_of(name);
+    // On one socket recursive doubling is as good.
+    for (std::size_t bytes = machine.sockets > 1 ? M : 4 * M; bytes <= 16 * M; bytes *= 2) {
+      const Asked asked = ask(machine, "cma", "allgather", bytes);
+      EXPECT_EQ(asked.told.algorithm.substr(0, 5), "ring-") << name << " " << bytes << " " << asked.told.algorithm;
+    }
+    if (machine.sockets < 2) continue;
+    const Asked asked = ask(machine, "cma", "allgather", 1 * M);
+    EXPECT_LT(seconds_of(asked, "ring-neighbor", 1), seconds_of(asked, "recursive-doubling")) << name;
+  }
+}
+
+/// The same: neighbours keep most of it within a socket, a rank of the other socket has all of it cross the link.
+TEST(ManyCores, ARingOfNeighboursKeepsOffTheLinkBetweenSockets) {
+  const Described machine = machine_of("broadwell");
+  const Asked asked = ask(machine, "cma", "allgather", 64 * K);  // which the caches hold
+  EXPECT_GT(seconds_of(asked, "ring-neighbor", 13), 1.2 * seconds_of(asked, "ring-neighbor", 1));
+}
+
+/// CMA-aware, section IV.C: there is one good way for large blocks, from each to each; Bruck's is for small ones.
+TEST(ManyCores, LargeAlltoallsAreExchangedInPairs) {
+  for (const std::string& name : machines_of_the_paper) {
+    const Described machine = machine_of(name);
+    EXPECT_EQ(ask(machine, "cma", "alltoall", 4).told.algorithm, "bruck") << name;
+    for (std::size_t bytes = 128 * K; bytes <= 1 * M; bytes *= 2) {
+      const Asked asked = ask(machine, "cma", "alltoall", bytes);
+      EXPECT_EQ(asked.told.algorithm.substr(0, 6), "direct") << name << " " << bytes;
+      EXPECT_NEAR(seconds_of(asked, "pairwise") / *asked.told.seconds, 1, 0.1) << name << " " << bytes;
+    }
+  }
+}
+
+/// The more read from one rank, the longer each takes, once its memory gives no more: XHC, section III.A, Fig. 1b.
+TEST(ManyCores, LoadsFromOneRankAreBounded) {
+  for (const std::string& name : machines_of_today) {
+    const Described machine = machine_of(name);
+    const Asked asked = ask(machine, "window", "scatter", 1 * M);
+    const double bytes = machine.others() * static_cast<double>(M);
+    EXPECT_GE(seconds_of(asked, "parallel-read"), a_little_less * bytes * machine.model.rank_byte) << name;
+    Described wider = machine;
+    wider.model.rank_byte = wider.model.node_byte = wider.model.link_byte = wider.model.total_byte = 1e-13;
+    const Asked free = ask(wider, "window", "scatter", 1 * M);
+    EXPECT_LT(seconds_of(free, "parallel-read"), seconds_of(asked, "parallel-read") / 2) << name;
+  }
+}
+
+TEST(ManyCores, ALeaderOfWideBranchesIsReadByAllItsChildren) {
+  const Described machine = machine_of("epyc-9654");
+  const topology::Branching& branching = machine.surroundings.common.distances.branching;
+  // 7 beside the root's own cores, 11 leaders of its socket, 1 of the other one.
+  EXPECT_EQ(branching.children, 7 + 11 + 1);
+  EXPECT_EQ(branching.largest, 96);
+  EXPECT_EQ(branching.on_the_way, 96 + 8);
+  EXPECT_EQ(branching.group, 12);
+}
+
+}  // namespace
+}  // namespace tutti
