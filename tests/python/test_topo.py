@@ -147,3 +147,35 @@ def test_a_missing_tool_is_explained(tmp_path):
 )
 def test_runs_of_ranks_are_joined(numbers, text):
     assert compact(numbers) == text
+
+
+@needs_tool
+def test_the_environment_counts_as_in_a_run_and_options_are_stronger(monkeypatch, capsys):
+    def told(topology="", hierarchy=""):
+        assert carry_out(topology, hierarchy, 0, 0, "", None, None, Path("-"), TOOL) == 0
+        return json.loads(capsys.readouterr().out)
+
+    monkeypatch.setenv("TUTTI_TOPOLOGY", TWO_SOCKETS)
+    monkeypatch.setenv("TUTTI_HIERARCHY", "socket")
+    assert told()["machine"]["core_count"] == 64
+    assert told()["hierarchy"] == "socket"
+    assert told(hierarchy="numa")["hierarchy"] == "numa"
+    assert told("package:1 core:3 pu:1")["machine"]["core_count"] == 3
+    assert carry_out("", "", 0, 0, "", None, None, None, TOOL) == 0
+    assert f"from the environment: TUTTI_TOPOLOGY={TWO_SOCKETS}" in capsys.readouterr().out.replace("\n", " ")
+
+
+@needs_tool
+def test_what_the_environment_says_wrongly_is_a_warning_as_in_a_run(monkeypatch, capsys):
+    monkeypatch.setenv("TUTTI_TOPOLOGY", "nonsense:2")
+    monkeypatch.setenv("TUTTI_HIERARCHY", "rooms")
+    assert carry_out("", "", 1, 0, "", None, None, Path("-"), TOOL) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["machine"]["is_this_machine"]
+    for words in (
+        "TUTTI_TOPOLOGY=nonsense:2",
+        "this machine is used",
+        "TUTTI_HIERARCHY=rooms",
+        "auto is used",
+    ):
+        assert words in told.err

@@ -26,10 +26,15 @@ Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
 
 def topo(
     topology: str = typer.Option(
-        "", "--topology", "-t", help="hwloc synthetic description or XML file; default: here."
+        "",
+        "--topology",
+        "-t",
+        help="hwloc synthetic description or XML file; default: TUTTI_TOPOLOGY, or here.",
     ),
     hierarchy: str = typer.Option(
-        "", "--hierarchy", help="Levels, e.g. numa+socket; default: as the library chooses."
+        "",
+        "--hierarchy",
+        help="Levels, e.g. numa+socket; default: TUTTI_HIERARCHY, or as the library chooses.",
     ),
     ranks: int = typer.Option(0, "--ranks", "-n", help="Number of ranks; 0: one for each core."),
     root: int = typer.Option(0, "--root", help="Root of the collective whose tree is drawn."),
@@ -64,19 +69,21 @@ def carry_out(
 
     A json_file of "-" prints the JSON instead of the text, for scripts.
     """
-    from tutti.topo.model import describe
-    from tutti.topo.text import show
+    from tutti.topo.model import describe, settings_here
+    from tutti.topo.text import show, show_taken
 
     to_output = json_file == Path("-")
     for path in (svg, png, None if to_output else json_file):
         if path is not None:
             files.check_output(path)
+    topology, hierarchy, taken = settings_here(tool, topology, hierarchy)
     description = describe(tool, topology, hierarchy, ranks, root, mapping)
     text = json.dumps(description, indent=1)
     if to_output:
         print(text)
     else:
         show(description, for_output())
+        show_taken(taken, for_output())
     if json_file is not None and not to_output:
         files.write(json_file, text + "\n")
     for path, kind in ((svg, "svg"), (png, "png")):

@@ -5,7 +5,9 @@ a run with the same settings would do.
 """
 
 import json
+import os
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -42,6 +44,31 @@ def describe(
         words = done.stderr.strip() or f"ended with status {done.returncode}"
         raise UserError(words.replace("tutti-topo: ", "", 1))
     return json.loads(done.stdout)
+
+
+def settings_here(tool: Path, topology: str, hierarchy: str) -> Tuple[str, str, List[str]]:
+    """Topology and hierarchy, where the options name none those of the environment as in a run; and in words what was
+    taken from there. What cannot be used is a warning, and the default holds."""
+    taken = []
+    if not topology:
+        topology = _usable(tool, "TUTTI_TOPOLOGY", "topology", "this machine is used")
+        taken += [f"TUTTI_TOPOLOGY={topology}"] if topology else []
+    if not hierarchy:
+        hierarchy = _usable(tool, "TUTTI_HIERARCHY", "hierarchy", "auto is used")
+        taken += [f"TUTTI_HIERARCHY={hierarchy}"] if hierarchy else []
+    return topology, hierarchy, taken
+
+
+def _usable(tool: Path, variable: str, option: str, otherwise: str) -> str:
+    """A setting of the environment; empty, with a warning, if it is of no use."""
+    value = os.environ.get(variable, "")
+    if value:
+        try:
+            describe(tool, **{option: value}, ranks=1)
+        except UserError as problem:
+            print(f"tutti: {variable}={value}: {problem}; {otherwise}", file=sys.stderr)
+            return ""
+    return value
 
 
 def level_names(description: Dict[str, Any]) -> List[str]:

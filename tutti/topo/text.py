@@ -53,6 +53,12 @@ def show(description: Dict[str, Any], console: Console) -> None:
         console.print(Text(f"Note: {note}.", style="yellow"))
 
 
+def show_taken(taken: Sequence[str], console: Console) -> None:
+    """The settings of the environment that count."""
+    if taken:
+        console.print(Text(f"from the environment: {', '.join(taken)}", style="dim"), soft_wrap=True)
+
+
 def _style_of(rank: int, led: Dict[int, int], root: int) -> str:
     if rank == root:
         return _ROOT_STYLE
