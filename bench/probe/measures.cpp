@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "base/settings.h"
 #include "memory/stream.h"
+#include "probe/rounds.h"
 #include "probe/team.h"
 #include "processors.h"
 #include "reduction/reduction.h"
@@ -22,70 +23,6 @@
 namespace tutti::bench {
 
 namespace {
-
-constexpr std::size_t page_bytes = 4096;
-constexpr int least_samples = 7;
-constexpr int warm_ups = 3;
-constexpr double patience_seconds = 20;  // beyond what is planned; then something hangs
-
-/// Memory that is not shared: mapped before the fork, so that it lies at the same address in each process.
-class OwnMemory {
- public:
-  explicit OwnMemory(std::size_t bytes) : bytes_(bytes) {
-    void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) throw std::runtime_error(std::string("no memory: ") + std::strerror(errno));
-    base_ = static_cast<std::byte*>(base);
-  }
-  ~OwnMemory() { munmap(base_, bytes_); }
-  OwnMemory(const OwnMemory&) = delete;
-  OwnMemory& operator=(const OwnMemory&) = delete;
-  std::byte* base() const { return base_; }
-
- private:
-  std::byte* base_;
-  std::size_t bytes_;
-};
-
-void keep_memory() {
-  asm volatile("" ::: "memory");
-}
-
-/// New data: as a program does before a collective.
-void change(std::byte* data, std::size_t bytes, int round) {
-  std::memset(data, round & 0xff, bytes);
-  keep_memory();
-}
-
-void look_at(const std::byte* data, std::size_t bytes) {
-  std::uint64_t sum = 0;
-  for (std::size_t at = 0; at + sizeof sum <= bytes; at += 64) {
-    std::uint64_t word;
-    std::memcpy(&word, data + at, sizeof word);
-    sum += word;
-  }
-  asm volatile("" : : "r"(sum) : "memory");
-}
-
-/// Runs rounds until the time is over. round(i, counts): one of them; not all count.
-template <class Round>
-void repeat(Member& member, double seconds, Round&& round) {
-  const std::uint64_t begin = shared_now_ns();
-  for (int i = 0;; ++i) {
-    round(i, i >= warm_ups);
-    const double taken = static_cast<double>(shared_now_ns() - begin) * 1e-9;
-    if (!member.agree(i < warm_ups + least_samples || (taken < seconds && i < static_cast<int>(samples_max)))) break;
-  }
-}
-
-class Stopwatch {
- public:
-  explicit Stopwatch(const Clock& clock) : clock_(clock), start_(Clock::ticks()) {}
-  double seconds() const { return 1e-9 * clock_.nanoseconds_between(start_, Clock::ticks()); }
-
- private:
-  const Clock& clock_;
-  std::uint64_t start_;
-};
 
 /// One call of the kernel between own memory and the same addresses of another process.
 void kernel_copy(pid_t process, void* local, std::size_t local_bytes, void* remote, std::size_t remote_bytes,
@@ -115,6 +52,10 @@ void copy_by(bool streaming, std::byte* to, const std::byte* from, std::size_t b
 
 }  // namespace
 
+std::size_t page_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 bool kernel_copies_work(std::string& reason) {
   const Clock clock;
   try {
@@ -135,7 +76,7 @@ std::optional<memory::Xpmem> usable_xpmem(std::string& reason) {
 
 std::vector<double> kernel_step(const Probing& probing, const std::vector<int>& processors, KernelStep step,
                                 std::size_t pages, bool write) {
-  const std::size_t bytes = pages * page_bytes;
+  const std::size_t bytes = pages * page_bytes();
   const OwnMemory local(bytes), remote(bytes);
   const auto samples = run_team(processors, probing.seconds + patience_seconds, [&](Member& member) {
     const bool caller = member.index() == 0;
@@ -363,25 +304,6 @@ std::vector<double> mapped_exchange(const Probing& probing, const std::vector<in
       member.meet();
       const Stopwatch watch(probing.clock);
       copy_bytes(destination.base(), theirs, bytes);
-      keep_memory();
-      if (counts) member.keep(watch.seconds());
-      member.meet();
-    });
-  }));
-}
-
-std::vector<double> mapped_streams(const Probing& probing, const std::vector<int>& processors, std::size_t bytes) {
-  const std::size_t members = processors.size();
-  const SharedMemory all(bytes * members);
-  const OwnMemory source(bytes);
-  return slowest(run_team(processors, probing.seconds + patience_seconds, [&](Member& member) {
-    const auto index = static_cast<std::size_t>(member.index());
-    repeat(member, probing.seconds, [&](int round, bool counts) {
-      change(source.base(), bytes, round);
-      look_at(all.base() + index * bytes, bytes);
-      member.meet();
-      const Stopwatch watch(probing.clock);
-      copy_by(true, all.base() + (index + 1) % members * bytes, source.base(), bytes);
       keep_memory();
       if (counts) member.keep(watch.seconds());
       member.meet();

@@ -23,6 +23,9 @@ enum class KernelStep {
 /// A call that moves data between processes.
 enum class Way { mapped, cma, staged, xpmem };
 
+/// Of the pages that the kernel locks.
+std::size_t page_bytes();
+
 struct Probing {
   const Clock& clock;
   double seconds;  ///< to spend on one figure
@@ -72,6 +75,13 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
 
 /// Copies of own data to own memory, both of which other data have pushed out of a private cache of `cache_bytes`.
 std::vector<double> spilled_copy(const Probing& probing, int processor, std::size_t bytes, std::size_t cache_bytes);
+
+/// The first processor writes its data anew, then all the others copy at once through mapped memory, each a part of its
+/// own; the slowest counts.
+std::vector<double> mapped_readers(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
+
+/// All processors copy at once, each from what the next one has just written; the slowest counts.
+std::vector<double> mapped_ring(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);
 
 /// Two processors copy from each other at once, each from what the other has just written; the slower one counts.
 std::vector<double> mapped_exchange(const Probing& probing, const std::vector<int>& processors, std::size_t bytes);

@@ -52,6 +52,7 @@ Plan::Plan(const ProbeOptions& options) : options_(options) {
   kernel_steps();
   copies();
   readers();
+  at_once();
   pairs_of_cores();
   concurrent();
 }
@@ -140,6 +141,7 @@ ordered_json Plan::machine_line() const {
           {"processor", identity.processor},
           {"cores", identity.cores},
           {"units", machine_->unit_count()},
+          {"page_bytes", page_bytes()},
           {"topology", identity.topology},
           {"l2_bytes", machine_->l2_bytes()},
           {"l3_bytes", machine_->l3_bytes()},
@@ -241,12 +243,45 @@ void Plan::readers() {
           {{"measure", "readers"},
            {"pattern", "same"},
            {"readers", count},
-           {"bytes", pages * 4 * K},
+           {"bytes", pages * page_bytes()},
            {"lock_only", true}},
           [=](const Probing& probing) {
-            return concurrent_readers(probing, places, Readers::same, pages * 4 * K, true);
+            return concurrent_readers(probing, places, Readers::same, pages * page_bytes(), true);
           });
   }
+}
+
+/// What is shared: the memory of one owner, a NUMA node, the machine.
+void Plan::at_once() {
+  if (processors_.size() < 3) leave_out("several readers of one core's memory: that takes three cores");
+  if (processors_.size() < 2) return;
+  for (const std::size_t count : some_counts(processors_.size() - 1)) {
+    if (count < 2) continue;  // what one gets is no limit of what they share
+    const std::vector<int> places(processors_.begin(), processors_.begin() + static_cast<std::ptrdiff_t>(count + 1));
+    for (const std::size_t bytes : {64 * K, 1 * M})
+      add("readers of one core's memory", 1, {{"measure", "mapped_readers"}, {"readers", count}, {"bytes", bytes}},
+          [=](const Probing& probing) { return mapped_readers(probing, places, bytes); });
+  }
+  std::map<int, std::vector<int>> nodes;
+  for (const int processor : processors_) {
+    const auto* unit = unit_of(processor);
+    nodes[unit ? unit->domain[topology::index_of(topology::LevelKind::numa)] : -1].push_back(processor);
+  }
+  // Every second one first, so that those who copy from each other share no cache if it can be otherwise.
+  const auto ring = [&](const char* where, const std::vector<int>& members) {
+    std::vector<int> places;
+    for (const std::size_t first : {0, 1})
+      for (std::size_t i = first; i < members.size(); i += 2) places.push_back(members[i]);
+    for (const std::size_t bytes : {64 * K, 1 * M})
+      add("all cores at once", 1,
+          {{"measure", "mapped_ring"}, {"where", where}, {"processors", places.size()}, {"bytes", bytes}},
+          [=](const Probing& probing) { return mapped_ring(probing, places, bytes); });
+  };
+  const auto& largest = std::max_element(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) {
+                          return a.second.size() < b.second.size();
+                        })->second;
+  if (largest.size() > 1) ring("node", largest);
+  ring("machine", processors_);
 }
 
 void Plan::pairs_of_cores() {

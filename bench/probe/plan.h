@@ -47,6 +47,7 @@ class Plan {
   void copies();
   void single_core();
   void readers();
+  void at_once();
   void pairs_of_cores();
   void concurrent();
   void concurrent(const char* where, const std::vector<int>& pairs);

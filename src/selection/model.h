@@ -136,6 +136,7 @@ struct Beside {
   double remote_bytes = 0;   ///< read from or written to others' buffers
   double written_bytes = 0;  ///< the part of remote_bytes that is written to others' buffers
   double slot_bytes = 0;     ///< into memory that others have read before
+  double exposures = 0;
 };
 
 /// What one call costs one rank, slowest rank first.
@@ -171,9 +172,9 @@ struct Cost {
     double work = copied_bytes * price.own + slot_bytes * price.slot + reduced_bytes * model.reduce_byte +
                   exposures * model.expose;
     work += remote_seconds(shape, model, price, shared);
-    const double meanwhile = beside.copied_bytes * price.own +
-                             (beside.remote_bytes - beside.written_bytes) * price.read +
-                             beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot;
+    const double meanwhile =
+        beside.copied_bytes * price.own + (beside.remote_bytes - beside.written_bytes) * price.read +
+        beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot + beside.exposures * model.expose;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed()) return slower + hops * model.hop * model.hop_factor(hop_distances(shape));
     const double cores = shape.ranks / shared;

@@ -26,8 +26,8 @@ def pair_of(a, b):
 def measurements():
     """What a machine of four cores would give that follows the model to the letter."""
     lines = [
-        {"measure": "machine", "processor": "Test Processor", "cores": 4, "units": 4, "topology": "1 socket, 4 cores",
-         "l2_bytes": 512 * K, "l3_bytes": 32 * M, "processors": []}
+        {"measure": "machine", "processor": "Test Processor", "cores": 4, "units": 4, "page_bytes": 4096,
+         "topology": "1 socket, 4 cores", "l2_bytes": 512 * K, "l3_bytes": 32 * M, "processors": []}
     ]  # fmt: skip
     for call, beta in (("process_vm_readv", BETA), ("process_vm_writev", BETA_WRITE)):
         lines.append(line("kernel_step", 5e-7, call=call, step="empty", pages=1))
@@ -48,6 +48,17 @@ def measurements():
         lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
         lines.append(line("mapped_streams", size * 1.2e-10, bytes=size, processors=4))
         lines.append(line("staged_copy", size * 9e-11, bytes=size))
+    for count in (2, 3):
+        lines.append(line("mapped_readers", M * count * 2.5e-11, readers=count, bytes=M))
+    lines.append(line("mapped_readers", 64 * K * 2 * 2.6e-11, readers=2, bytes=64 * K))
+    for where, count, byte in (("node", 2, 1.1e-11), ("machine", 4, 6e-12)):
+        lines.append(line("mapped_ring", M * count * byte, where=where, processors=count, bytes=M))
+    for pairs in (1, 2):
+        lines.append(
+            line(
+                "pairs", M * pairs * 1.5e-11, where="between", way="mapped", cold=False, pairs=pairs, bytes=M
+            )
+        )
     lines += [line("turn", 1.8e-6), line("busy_turn", 2.4e-6), line("expose", 3e-8)]
     lines.append(line("reduction", 16 * K * 4e-11, kernel="sum f64", sources=2, bytes=16 * K))
     for c in (1, 2, 3, 4):

@@ -62,6 +62,22 @@ TEST(ProbeFile, WithoutDistancesIsOfAnOlderVersion) {
   EXPECT_NE(error_of(with("hop_machine", "0.5")).find("hop_machine"), std::string::npos) << "nearer than the nearest";
 }
 
+TEST(ProbeFile, OfBeforeWhatManyGetTogetherHasTheShippedValues) {
+  std::string text = file();
+  for (const char* field : {"rank_byte", "node_byte", "link_byte", "total_byte", "page_bytes"}) {
+    const auto at = text.find(std::string("\"") + field + "\"");
+    ASSERT_NE(at, std::string::npos) << field;
+    text.erase(at, text.find(',', at) + 2 - at);
+  }
+  std::string error;
+  const auto probe = parse_probe(text, error);
+  ASSERT_TRUE(probe) << error;
+  EXPECT_EQ(probe->model.rank_byte, Model().rank_byte);
+  EXPECT_EQ(probe->model.total_byte, Model().total_byte);
+  EXPECT_EQ(probe->model.page_bytes, Model().page_bytes);
+  EXPECT_NE(error_of(with("rank_byte", "0")).find("rank_byte"), std::string::npos);
+}
+
 TEST(ProbeFile, OfBeforeBusyTurnsHasTurnsOfOneKind) {
   std::string text = with("turn", "3e-7");
   const auto at = text.find("\"busy_turn\"");

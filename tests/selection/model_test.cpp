@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tutti::selection {
 namespace {
 
@@ -264,6 +266,135 @@ TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
   far.distances = all_at(topology::Distance::machine);
   const Cost cost{.remote_bytes = 100, .startups = 2};
   EXPECT_DOUBLE_EQ(cost.seconds(far, model), 2 * 1000 + 100 * (2 + (3 - 1)) + 100);
+}
+
+/// Nothing is held up by anything but what a test says.
+Model unbounded() {
+  Model model;
+  model.rank_byte = model.node_byte = model.link_byte = model.total_byte = 0;
+  model.remote_byte = model.write_byte = model.exchange_byte = 1;
+  model.byte_numa = model.byte_socket = model.byte_machine = 1;
+  return model;
+}
+
+/// Two sockets of four ranks, with a cache for two of them.
+Shape two_sockets_of_four() {
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.ranks = 8;
+  shape.distances.pairs = {1 / 7.0, 2 / 7.0, 0, 4 / 7.0};
+  shape.distances.levels = {0, 0.5, 0, 0.5};
+  return shape;
+}
+
+TEST(Ceilings, WhoeverIsAloneIsHeldUpByNone) {
+  Model model = unbounded();
+  model.rank_byte = model.node_byte = model.link_byte = model.total_byte = 100;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .workers = 1}.seconds(two_sockets_of_four(), model)), 10);
+}
+
+TEST(Ceilings, ThoseWhoCopyFromOneRankShareItsMemory) {
+  Model model = unbounded();
+  model.rank_byte = 1;
+  const Shape shape = two_sockets_of_four();
+  for (const Cost& cost :
+       {Cost{.remote_bytes = 10, .concurrency = 7}, Cost{.remote_bytes = 10, .written_bytes = 10, .concurrency = 7},
+        Cost{.remote_bytes = 10, .exchanged_bytes = 10, .concurrency = 7}})
+    EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 7 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .concurrency = 7, .common = true}.seconds(shape, model)), 3.5 * 10)
+      << "one fetches for the two of a cache";
+  EXPECT_DOUBLE_EQ(
+      (Cost{.remote_bytes = 10, .concurrency = 7, .beside = {.remote_bytes = 5, .written_bytes = 5}}.seconds(shape,
+                                                                                                             model)),
+      7 * 10 + 5)
+      << "what the root stores meanwhile comes from there as well";
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .concurrency = 7, .crowded_bytes = 0}.seconds(shape, model)), 7 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .crowded_bytes = 4, .crowd = 7}.seconds(shape, model)), 6 + 7 * 4);
+}
+
+TEST(Ceilings, ANodeALinkAndTheMachineAreSharedByThoseWhoUseThem) {
+  const Shape shape = two_sockets_of_four();
+  const Cost each{.remote_bytes = 10, .across = Across::all};
+  Model model = unbounded();
+  model.node_byte = 1;
+  // 6 of the 7 others are outside the cache.
+  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 8 * 6 / 7.0 * 4 / 8 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .concurrency = 7}.seconds(shape, model)), 7 * 10) << "all from one node";
+  model = unbounded();
+  model.link_byte = 1;
+  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 8 * 4 / 7.0 / 2 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .concurrency = 7}.seconds(shape, model)), 3.5 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .crossing = 3}.seconds(shape, model)), 3 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .concurrency = 7, .across = Across::levels}.seconds(shape, model)), 10)
+      << "one leader";
+  model = unbounded();
+  model.total_byte = 1;
+  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 8 * 6 / 7.0 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .across = Across::levels}.seconds(shape, model)), 8 / 2.0 * 10)
+      << "of each cache one reads from elsewhere";
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .streams = 3, .across = Across::all}.seconds(shape, model)),
+                   3 * 6 / 7.0 * 10);
+}
+
+TEST(Ceilings, WhatHasLeftTheCachesComesNoFasterThanMemoryGivesIt) {
+  Model model = unbounded();
+  model.shared_cache = 100, model.memory_byte = 1, model.streams_byte = 1;
+  const Shape shape = two_sockets_of_four();  // 8 ranks with 2 buffers: 160
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .across = Across::all}.seconds(shape, model)),
+                   std::max(10.0, (1 - 100 / 160.0) * 8 * 6 / 7.0 * 10));
+}
+
+TEST(Ceilings, HoldForCopiesByTheKernelToo) {
+  Model model = unbounded();
+  model.kernel_start = 0, model.kernel_byte = 1, model.kernel_page = 0, model.rank_byte = 1;
+  Shape shape = two_sockets_of_four();
+  shape.reach = Reach::kernel;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1, .concurrency = 7}.seconds(shape, model)), 7 * 10);
+}
+
+TEST(Cost, APageIsLockedWhateverIsCopiedOfIt) {
+  Model model = unbounded();
+  model.kernel_start = 0, model.kernel_byte = 0, model.kernel_page = 1000, model.page_bytes = 65536;
+  model.kernel_gamma_square = 0, model.kernel_gamma_linear = 2;
+  const Cost cost{.remote_bytes = 3000, .startups = 3, .concurrency = 2};
+  EXPECT_DOUBLE_EQ(cost.seconds(shape_of(1000, Reach::kernel), model), 3 * 1000 * 4);
+  const Cost long_one{.remote_bytes = 655360, .startups = 1};
+  EXPECT_DOUBLE_EQ(long_one.seconds(shape_of(655360, Reach::kernel), model), 10 * 1000);
+}
+
+TEST(Cost, PagesOfTheCrowdedBytesAreLockedByTheCrowd) {
+  Model model = unbounded();
+  model.kernel_start = 0, model.kernel_byte = 0, model.kernel_page = 1000;
+  model.kernel_gamma_square = 1, model.kernel_gamma_linear = 0;
+  Shape shape = shape_of(40960, Reach::kernel);
+  const Cost cost{.remote_bytes = 40960, .startups = 1, .crowded_bytes = 4096, .crowd = 3};
+  EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 9 * 1000 + 1 * 1000 * 9);
+  // What leaders lend is loaded from shared memory: no pages, no calls.
+  const Cost lent{.remote_bytes = 40960, .startups = 1, .lent_bytes = 36864, .crowded_bytes = 4096, .crowd = 3};
+  model.remote_byte = 2;
+  EXPECT_DOUBLE_EQ(lent.seconds(shape, model), 36864 * 2 + 1000 * 9);
+}
+
+TEST(Shape, BlocksThatFitTheDataAreaNeedNoKernel) {
+  Shape shape = shape_of(10, Reach::kernel);
+  shape.slot_bytes = 30;
+  EXPECT_EQ(shape.reach_of_blocks(3), Reach::staged);
+  EXPECT_EQ(shape.reach_of_blocks(4), Reach::kernel);
+  shape.reach = Reach::staged, shape.kernel_beyond_slot = true;
+  EXPECT_EQ(shape.reach_of_blocks(3), Reach::staged);
+  EXPECT_EQ(shape.reach_of_blocks(4), Reach::kernel);
+  shape.reach = Reach::mapped;
+  EXPECT_EQ(shape.reach_of_blocks(3), Reach::mapped);
+}
+
+TEST(Shape, GroupsAreOfEqualSizeWhereNothingIsKnownOfThem) {
+  Shape shape;
+  shape.ranks = 64, shape.levels = 2;
+  EXPECT_DOUBLE_EQ(shape.branching().children, 14);
+  EXPECT_DOUBLE_EQ(shape.branching().largest, 8);
+  EXPECT_DOUBLE_EQ(shape.branching().on_the_way, 8);
+  EXPECT_DOUBLE_EQ(shape.branching().group, 8);
+  shape.distances.branching = {3, 2, 2, 2};
+  EXPECT_EQ(shape.branching().children, 3);
 }
 
 TEST(Cost, ShippedParametersKnowNoLimitOfTheCaches) {

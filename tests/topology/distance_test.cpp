@@ -90,6 +90,20 @@ TEST(Distances, EachLevelIsAsWideAsItsWidestGroup) {
   EXPECT_EQ(distances_of(placement, "flat").levels, (DistanceShares{0, 0, 0, 1}));
 }
 
+TEST(Distances, SayHowTheHierarchyBranches) {
+  const Branching flat = distances_of(placed("package:1 core:8 pu:1", sequence(8))).branching;
+  EXPECT_EQ(flat.children, 7);
+  EXPECT_EQ(flat.largest, 1);
+  EXPECT_EQ(flat.on_the_way, 0);
+  EXPECT_EQ(flat.group, 8);
+  // Two sockets of three caches of four: 3 beside rank 0, 2 leaders of its socket, 1 of the other one.
+  const Branching deep = distances_of(placed("package:2 l3:3 core:4 pu:1", sequence(24))).branching;
+  EXPECT_EQ(deep.children, 3 + 2 + 1);
+  EXPECT_EQ(deep.largest, 12);
+  EXPECT_EQ(deep.on_the_way, 12 + 4);
+  EXPECT_EQ(deep.group, 4);
+}
+
 TEST(Distances, OfOneRankAreNear) {
   const Distances found = distances_of(placed("package:2 core:1 pu:1", {0}));
   EXPECT_EQ(found.pairs, (DistanceShares{1, 0, 0, 0}));

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 
 Line = Dict[str, Any]
 
+#: Where a file does not say how large pages are.
 PAGE = 4096
 #: Sizes that collectives with large buffers move; what is smaller is a matter of flags.
 LEAST_BYTES = 16 * 1024
@@ -115,6 +116,11 @@ def _line_through(points: List[Tuple[float, float]]) -> Tuple[float, float]:
     return mean_y - slope * mean_x, slope
 
 
+def page_bytes(lines: List[Line]) -> int:
+    """Of the pages that the kernel locks."""
+    return int(next(iter(select(lines, "machine")), {}).get("page_bytes") or PAGE)
+
+
 def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
     """alpha, beta and l of each call and of both together (CMA-aware, Table III); None if there is nothing of it."""
     found: Dict[str, Any] = {}
@@ -136,7 +142,7 @@ def fit_kernel(lines: List[Line]) -> Optional[Dict[str, Any]]:
             # Where large copies scatter the line may begin below 0; a call that copies nothing does less than any.
             "alpha": max(start, empty_call),
             "l": page,
-            "beta": (whole_page - page) / PAGE,
+            "beta": (whole_page - page) / page_bytes(lines),
             "page": whole_page,
             "empty_call": empty_call,
             "access": statistics.median(float(line["seconds"]) for line in accesses),
@@ -267,6 +273,14 @@ def fit_distances(rows: List[Line], prefix: str) -> Dict[str, Tuple[float, float
     return factors
 
 
+def _at_once(rows: List[Line], how_many: str) -> Optional[Tuple[float, float]]:
+    """Seconds a byte of all together where they get most, and the spread. how_many: names the number that copy."""
+    if not rows:
+        return None
+    best = min(rows, key=lambda row: float(row["seconds"]) / int(row["bytes"]) / int(row[how_many]))
+    return float(best["seconds"]) / int(best["bytes"]) / int(best[how_many]), spread_of(best)
+
+
 def fit(lines: List[Line]) -> Fit:
     """The model of the machine that the measurements describe."""
     model: Dict[str, float] = {}
@@ -290,6 +304,9 @@ def fit(lines: List[Line]) -> Fit:
     if private > 0:
         model["private_cache"] = private
         spread["private_cache"] = 0.0
+    if machine.get("page_bytes"):
+        model["page_bytes"] = float(machine["page_bytes"])
+        spread["page_bytes"] = 0.0
     hops = select(lines, "hop")
     put("hop", single(next(iter(by_distance(hops).values()), [])))
     for name, factor in {
@@ -317,6 +334,12 @@ def fit(lines: List[Line]) -> Fit:
         _per_byte(streams, most=CACHED_BYTES),
         lambda seconds: seconds / int(streams[0]["processors"]),
     )
+    # One alone shows no limit of what several share; the fewest that do are two.
+    put("rank_byte", _at_once(select(lines, "mapped_readers"), "readers"))
+    put("node_byte", _at_once(select(lines, "mapped_ring", where="node"), "processors"))
+    put("total_byte", _at_once(select(lines, "mapped_ring", where="machine"), "processors"))
+    between = select(lines, "pairs", where="between", way="mapped", cold=False)
+    put("link_byte", _at_once([row for row in between if int(row["pairs"]) > 1], "pairs"))
     put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
     put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
     caches = fit_caches(lines)
@@ -336,7 +359,9 @@ def fit(lines: List[Line]) -> Fit:
         model["kernel_start"], model["kernel_page"] = both["alpha"], both["l"]
         for name, call in (("kernel_byte", "process_vm_readv"), ("kernel_write_byte", "process_vm_writev")):
             # With the page's time of both together, so that their sum is what was measured.
-            model[name] = max(kernel[call]["page"] - both["l"], 0.05 * kernel[call]["page"]) / PAGE
+            model[name] = max(kernel[call]["page"] - both["l"], 0.05 * kernel[call]["page"]) / page_bytes(
+                lines
+            )
         for name in ("kernel_start", "kernel_page", "kernel_byte", "kernel_write_byte"):
             spread[name] = max(spread_of(line) for line in rows)
     if gamma:

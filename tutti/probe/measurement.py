@@ -28,8 +28,8 @@ SECONDS_MAX = 120.0
 #: The program may be silent for its whole time and this much more before it is stopped.
 PATIENCE = 60.0
 
-#: What hwloc says, without any measurement.
-BY_HWLOC = {"private_cache"}
+#: What hwloc and the system say, without any measurement.
+BY_HWLOC = {"private_cache", "page_bytes"}
 
 Document = Dict[str, Any]
 

@@ -169,7 +169,7 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
                                .concurrency = others,
                                .workers = others,
                                .common = true,
-                               .beside = {.remote_bytes = read, .slot_bytes = bytes}};
+                               .beside = {.remote_bytes = read, .slot_bytes = bytes, .exposures = 2}};
       const double stored = mapped ? others * (1 - part) * bytes : 0.0;
       return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
                              // The root waits for the readers' posts, they for it, and it for their end.

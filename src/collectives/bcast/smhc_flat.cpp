@@ -48,7 +48,7 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                              .concurrency = shape.ranks - 1.0,
                              .workers = shape.ranks - 1.0,
                              .common = true,
-                             .beside = {.remote_bytes = last, .slot_bytes = bytes}};
+                             .beside = {.remote_bytes = last, .slot_bytes = bytes, .exposures = 1}};
     },
     run};
 

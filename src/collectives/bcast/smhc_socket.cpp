@@ -48,7 +48,8 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                                .common = true,
                                .beside = {.copied_bytes = (levels - 1) * bytes,
                                           .remote_bytes = (levels - 1) * bytes + last,
-                                          .slot_bytes = levels * bytes}};
+                                          .slot_bytes = levels * bytes,
+                                          .exposures = levels}};
       return selection::Cost{
           .hops = hops,
           .rounds = 2 * levels,
