@@ -157,10 +157,9 @@ struct Cost {
   double concurrency = 1;  ///< how many copy from or to one rank at once
   double crowded_bytes = 0;  ///< the part of remote_bytes that is copied not so, but by `crowd` at once
   double crowd = 0;
-  double crossing =
-      0;               ///< how many copy from one socket to another at once; 0: as many as `across` makes of the others
-  double workers = 0;  ///< how many ranks do all this work, 0: every rank; what they do at the same time adds up
-  double streams = 0;  ///< how many ranks copy from or to others at once, 0: as many as there are workers
+  double crossing = 0;    ///< how many copy from one socket to another at once; 0: what follows from the others
+  double workers = 0;     ///< how many ranks do all this work, 0: every rank; what they do at the same time adds up
+  double streams = 0;     ///< how many ranks copy from or to others at once, 0: as many as there are workers
   double held_bytes = 0;  ///< by the buffers of the rank that has copied_bytes; 0: by those of the mean rank
   bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
   Beside beside = {};   ///< what the root does meanwhile: the slower of both counts

@@ -100,7 +100,7 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
       // The root reads all blocks. Those of leaves are where they are; what leaders have collected is lent.
       const topology::Branching branching = shape.branching();
       const double copied = shape.ranks - 1 + branching.on_the_way;
-      const double of_leaves = branching.on_the_way > 0 ? 2 * (branching.group - 1) : copied;
+      const double of_leaves = branching.on_the_way > 0 ? std::min(copied, 2 * (branching.group - 1)) : copied;
       const bool by_kernel = shape.reach == selection::Reach::kernel && !in_slot;
       return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
                              // Who is read directly waits for that.

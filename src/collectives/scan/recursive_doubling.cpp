@@ -139,7 +139,7 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / usual_block_bytes),
                              // Of partial results, which are staged.
-                             .lent_bytes = (steps - 1) * bytes};
+                             .lent_bytes = std::max(0.0, steps - 1) * bytes};
     },
     run};
 
