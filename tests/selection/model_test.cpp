@@ -51,8 +51,8 @@ TEST(Cost, WhatIsReadOrWrittenIsMovedTheFasterWay) {
 
 TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
   Model model;
-  model.kernel_start = 1000, model.kernel_byte = 1, model.kernel_write_byte = 2, model.kernel_page = 4096;
-  model.kernel_gamma_square = 0, model.kernel_gamma_linear = 3;
+  model.kernel_start = 1000, model.kernel_byte = 1, model.kernel_write_byte = 2, model.kernel_page = 1;
+  model.page_bytes = 1, model.kernel_gamma_square = 0, model.kernel_gamma_linear = 3;
   const Cost cost{.remote_bytes = 100, .written_bytes = 40, .startups = 2, .concurrency = 2};
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(100, Reach::kernel), model), 2 * 1000 + 60 * 1 + 40 * 2 + 100 * 3 * 2);
 }
@@ -167,7 +167,7 @@ TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
   EXPECT_EQ(shape.reach_of(20), Reach::mapped);
 
   Model model;
-  model.kernel_start = 1000, model.remote_byte = 1, model.kernel_byte = 0, model.kernel_page = 0;
+  model.kernel_start = 1000, model.remote_byte = 1, model.kernel_byte = 0, model.kernel_page = 0, model.node_byte = 0;
   shape.reach = Reach::staged;
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1}.seconds(shape, model)), 10);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1, .by_kernel = true}.seconds(shape, model)), 1000);
@@ -260,8 +260,8 @@ TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
 
 TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
   Model model;
-  model.kernel_start = 1000, model.kernel_byte = 2, model.kernel_page = 4096, model.remote_byte = 1;
-  model.byte_machine = 3;
+  model.kernel_start = 1000, model.kernel_byte = 2, model.kernel_page = 1, model.remote_byte = 1;
+  model.page_bytes = 1, model.byte_machine = 3;
   Shape far = shape_of(100, Reach::kernel);
   far.distances = all_at(topology::Distance::machine);
   const Cost cost{.remote_bytes = 100, .startups = 2};
