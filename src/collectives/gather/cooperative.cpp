@@ -241,7 +241,7 @@ const selection::Algorithm<GatherArguments> gather_cooperative{
      [](const selection::Shape& shape) { return (shape.regular || shape.ranks == 2) && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
       // The root loads only where buffers are mapped. Of two ranks one copies all, whichever it is.
       const bool shares = shape.reach == selection::Reach::mapped && shape.ranks > 2;
       const double part = shares ? 1.0 - 0.75 / shape.ranks : 1.0;

@@ -129,7 +129,7 @@ const selection::Algorithm<ScatterArguments> scatter_cooperative{
      [](const selection::Shape& shape) { return shape.regular && shape.few_ranks(); }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
       // The root stores only where buffers are mapped. Of two ranks one copies all, whichever it is, of short blocks;
       // of long ones this is less than what the meeting takes: who only stores is much slower where caches are shared.
       const bool mapped = shape.reach == selection::Reach::mapped;

@@ -106,8 +106,8 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double all = bytes * shape.ranks;
-      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
-      const bool in_slot = all - bytes <= static_cast<double>(shape.slot_bytes);
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
+      const bool in_slot = all <= static_cast<double>(shape.slot_bytes);
       // Of a branch of the root its leader reads all blocks at once, as one run before its own and one behind it.
       // What is below has been lent by leaders, who have as many children as others.
       const topology::Branching branching = shape.branching();

@@ -99,7 +99,7 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
     selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
+      const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
       return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
                              .rounds = 2,
                              .remote_bytes = bytes,

@@ -63,7 +63,7 @@ selection::Cost throttled_cost(const selection::Shape& shape) {
   const double others = shape.ranks - 1;
   const double k = std::min<double>(std::max(1, shape.parameter), others);
   const double steps = std::ceil(others / k);
-  const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks) - 1);
+  const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
   return {.hops = 2.0 + steps + 0.2 * k,
           .rounds = 1 + steps,
           .remote_bytes = bytes * steps,
