@@ -149,6 +149,7 @@ struct Cost {
   double exchanged_bytes = 0;  ///< the part of remote_bytes that is read while its owner reads from another rank, too
   double either_bytes = 0;     ///< the part of remote_bytes that is read or written, whichever takes less time
   double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
+  double drawn_bytes = 0;      ///< what many copy out of slots at once, where slot_bytes has it in the price of those
   double reduced_bytes = 0;
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
@@ -168,9 +169,11 @@ struct Cost {
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
     const Prices price = prices(shape, model, shared);
-    double work = copied_bytes * price.own + slot_bytes * price.slot + reduced_bytes * model.reduce_byte +
-                  exposures * model.expose;
-    work += remote_seconds(shape, model, price, shared);
+    const double drawn =
+        drawn_bytes > 0 ? least_seconds(traffic(shape, price, shared, concurrency, common), model, drawn_bytes, 0) : 0;
+    const double work = copied_bytes * price.own + std::max(slot_bytes * price.slot, drawn) +
+                        reduced_bytes * model.reduce_byte + exposures * model.expose +
+                        remote_seconds(shape, model, price, shared);
     const double meanwhile =
         beside.copied_bytes * price.own + (beside.remote_bytes - beside.written_bytes) * price.read +
         beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot + beside.exposures * model.expose;

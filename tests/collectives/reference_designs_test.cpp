@@ -37,6 +37,8 @@ void expect_none_chosen(const char* collective) {
                 if (reach == selection::Reach::staged && bytes > shape.eager_max) continue;
                 // On crowded cores two levels take fewer turns than the four of some machines.
                 if (ranks_per_core > 1 && shape.levels > 2) continue;
+                // Within a cache that all share there are two levels at most.
+                if (near && shape.levels > 2) continue;
                 shape.distances = near ? topology::Distances() : far_apart(shape.levels);
                 shape.bytes = bytes;
                 shape.reach = reach;

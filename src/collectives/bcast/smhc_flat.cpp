@@ -36,9 +36,11 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                                .rounds = 2,
                                .remote_bytes = last,
                                .slot_bytes = bytes,
+                               .drawn_bytes = bytes + last,
                                .exposures = 1,
                                .concurrency = shape.ranks - 1.0,
                                .workers = shape.ranks * bytes / std::max(1.0, bytes + last),
+                               .streams = static_cast<double>(shape.ranks),
                                .common = true};
       return selection::Cost{.hops = hops,
                              .rounds = 2,
