@@ -219,8 +219,8 @@ TEST(ManyCores, ALoneLevelOfAHierarchyIsNothingElseThanParallelCopies) {
 
 /// CMA-aware, sections IV.A and IV.B: too many at once take longer, and one at a time as well.
 TEST(ManyCores, RootedBlocksByTheKernelAreThrottledAsInThePaper) {
-  // On Power8 the paper found 10, where its formula has more at once: what two sockets have to do with each other's locks
-  // is not in it.
+  // On Power8 the paper found 10, where its formula has its least at 31: what two sockets have to do with each other's
+  // locks is not in it.
   const std::map<std::string, std::pair<int, int>> factors{
       {"knights-landing", {8, 8}}, {"broadwell", {4, 4}}, {"power8", {8, 32}}};
   for (const std::string& name : machines_of_the_paper) {
