@@ -51,19 +51,18 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                                           .slot_bytes = levels * bytes,
                                           .exposures = levels}};
       const double handled = (3 * levels - 2) * bytes + last;
-      return selection::Cost{
-          .hops = hops,
-          .rounds = 2 * levels,
-          .copied_bytes = (levels - 1) * bytes,
-          .remote_bytes = (levels - 1) * bytes + last,
-          .slot_bytes = levels * bytes,
-          .drawn_bytes = handled,
-          .exposures = levels,
-          .concurrency = members,
-          // In all the message is copied p times, and once more for each socket but the root's.
-          .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, handled),
-          .streams = static_cast<double>(shape.ranks),
-          .common = true};
+      return selection::Cost{.hops = hops,
+                             .rounds = 2 * levels,
+                             .copied_bytes = (levels - 1) * bytes,
+                             .remote_bytes = (levels - 1) * bytes + last,
+                             .slot_bytes = levels * bytes,
+                             .drawn_bytes = handled,
+                             .exposures = levels,
+                             .concurrency = members,
+                             // In all the message is copied p times, and once more for each socket but the root's.
+                             .workers = (shape.ranks + levels - 1) * bytes / std::max(1.0, handled),
+                             .streams = static_cast<double>(shape.ranks),
+                             .common = true};
     },
     run};
 
