@@ -177,6 +177,7 @@ const selection::Algorithm<BcastArguments> bcast_cooperative{
                              .remote_bytes = read,
                              .either_bytes = either,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .drawn_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .exposures = 2,
                              .startups = 1,
                              .concurrency = shape.ranks - 1.0,
