@@ -465,9 +465,9 @@ def test_tables_are_found_in_the_order_of_their_names(configuration, tmp_path, m
     [
         (
             "ALGORITHM",
-            "bcast:knomial-read",
+            "bcast:scatter-allgather",
             ("choice", "name"),
-            "knomial-read",
+            "scatter-allgather",
             {"algorithm": "bcast:xhc"},
             "xhc",
         ),
