@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -13,10 +15,24 @@ namespace tutti::memory {
 
 namespace {
 constexpr std::size_t page_bytes = 4096;
+
+/// Of what is kept: what a program needs that makes and frees one thing after another, and two of anything.
+constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
+constexpr std::size_t always_kept = 2;
+
+constexpr std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
+/// Holes read as zero, and give the memory back. By address: the descriptor's number may mean a file of the program's,
+/// if it has closed what it had not opened. Past those who watch madvise: some note each call for ever.
+bool punch(std::byte* address, std::size_t bytes) {
+  return syscall(SYS_madvise, address, bytes, MADV_REMOVE) == 0;
+}
+}  // namespace
+
 std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) {
-  capacity = (capacity + page_bytes - 1) & ~(page_bytes - 1);
+  capacity = whole_pages(capacity);
   // Beyond it, setting the file's size would be answered with a signal that ends the program.
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < capacity) {
@@ -53,31 +69,98 @@ Arena::~Arena() {
 }
 
 std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
-  bytes = (bytes + page_bytes - 1) & ~(page_bytes - 1);
   const std::lock_guard lock(mutex_);
-  for (auto it = free_.begin(); it != free_.end(); ++it) {
-    if (it->second < bytes) continue;
-    const std::size_t offset = it->first;
-    if (!mapping_->open(offset, offset + bytes)) return std::nullopt;
-    const std::size_t rest = it->second - bytes;
-    free_.erase(it);
-    if (rest) free_[offset + bytes] = rest;
-    used_[offset] = bytes;
-    return offset;
-  }
+  const auto offset = take(whole_pages(bytes));
+  if (!offset) return offset;
+  const auto part = used_.find(*offset);
+  if (open(*offset, part->second)) return offset;
+  free_part(part, Contents::tidy);
   return std::nullopt;
 }
 
-void Arena::release(std::size_t offset) {
+std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto kept = take_kept(whole_pages(bytes));
+  return kept ? kept : take(whole_pages(bytes));
+}
+
+/// Of what is kept.
+std::optional<std::size_t> Arena::take_kept(std::size_t bytes) {
+  const auto kept =
+      std::find_if(kept_.rbegin(), kept_.rend(), [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
+  if (kept == kept_.rend()) return std::nullopt;
+  const std::size_t offset = *kept;
+  kept_.erase(std::next(kept).base());
+  kept_bytes_ -= bytes;
+  return offset;
+}
+
+/// Of what is free.
+std::optional<std::size_t> Arena::take(std::size_t bytes) {
+  auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= bytes; });
+  if (it == free_.end()) {
+    if (kept_.empty()) return std::nullopt;
+    let_go_of_kept();
+    return take(bytes);
+  }
+  const auto [offset, room] = *it;
+  if (!mapping_->take(offset + bytes)) return std::nullopt;
+  free_.erase(it);
+  if (room > bytes) free_[offset + bytes] = room - bytes;
+  used_[offset] = {bytes, false};
+  return offset;
+}
+
+void Arena::let_go_of_kept() {
+  for (const std::size_t offset : std::exchange(kept_, {})) free_part(used_.find(offset), Contents::tidy);
+  kept_bytes_ = 0;
+}
+
+bool Arena::open(std::size_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto it = used_.find(offset);
+  return it != used_.end() && open(offset, it->second);
+}
+
+bool Arena::open(std::size_t offset, Part& part) {
+  if (!part.open) part.open = mapping_->open(offset, offset + part.bytes);
+  return part.open;
+}
+
+void Arena::release(std::size_t offset, Contents contents) {
   const std::lock_guard lock(mutex_);
   const auto it = used_.find(offset);
   if (it == used_.end()) return;
-  const std::size_t bytes = it->second;
-  used_.erase(it);
-  // Holes read as zero, which is what `allocate` promises, and give the memory back. By address: the descriptor's
-  // number may mean a file of the program's, if it has closed what it had not opened.
-  if (madvise(base() + offset, bytes, MADV_REMOVE) != 0) std::memset(base() + offset, 0, bytes);
-  mapping_->close(offset, offset + bytes);
+  if (contents == Contents::tidy && keep(offset, it->second)) return;
+  free_part(it, contents);
+}
+
+void Arena::free_part(std::map<std::size_t, Part>::iterator part, Contents contents) {
+  const auto [offset, was] = *part;
+  if ((was.open || contents == Contents::unknown) && !clear(offset, part->second)) return;
+  used_.erase(part);
+  add_free(offset, was.bytes);
+}
+
+/// False if enough is kept already.
+bool Arena::keep(std::size_t offset, const Part& part) {
+  if (!part.open || (kept_bytes_ + part.bytes > kept_bytes_max && kept_.size() >= always_kept)) return false;
+  kept_.push_back(offset);
+  kept_bytes_ += part.bytes;
+  return true;
+}
+
+/// Makes it zero, as all that is free, and inaccessible. What was never opened here may have been written by peers. False
+/// if the system refuses: then nobody can have it again.
+bool Arena::clear(std::size_t offset, Part& part) {
+  if (!open(offset, part)) return false;
+  if (!punch(base() + offset, part.bytes)) std::memset(base() + offset, 0, part.bytes);
+  mapping_->close(offset, offset + part.bytes);
+  part.open = false;
+  return true;
+}
+
+void Arena::add_free(std::size_t offset, std::size_t bytes) {
   auto at = free_.emplace(offset, bytes).first;
   if (at != free_.begin()) {
     const auto before = std::prev(at);

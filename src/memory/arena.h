@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "memory/growing_mapping.h"
 
@@ -30,20 +31,42 @@ class Arena {
   /// Bytes from the base that have been of use so far, at most.
   std::size_t extent() const { return mapping_->extent().load(std::memory_order_relaxed); }
 
-  /// Zero-filled bytes at a page boundary; returns their offset, or nothing when the arena is full or the system has no
-  /// address space for more.
+  /// Zero-filled bytes at a page boundary, their offset; nothing when the arena is full or the system has no address
+  /// space for more.
   std::optional<std::size_t> allocate(std::size_t bytes);
-  /// Gives back what `allocate` returned.
-  void release(std::size_t offset);
+  /// The same without access: what is never opened takes no memory and no call of the system. It may also be what was
+  /// released as tidy, as it was then.
+  std::optional<std::size_t> reserve(std::size_t bytes);
+  /// Gives access to what was reserved; nothing to do if there is already. False if the system refuses.
+  bool open(std::size_t offset);
+
+  enum class Contents { unknown, tidy };
+  /// Gives back what `allocate` or `reserve` returned. tidy: the next one to reserve as many bytes can use it as it is; if
+  /// it was never opened, it is zero. A little of that is kept.
+  void release(std::size_t offset, Contents contents = Contents::unknown);
 
  private:
+  struct Part {
+    std::size_t bytes;
+    bool open;
+  };
   Arena(int descriptor, std::unique_ptr<GrowingMapping> mapping);
+  std::optional<std::size_t> take(std::size_t bytes);
+  void let_go_of_kept();
+  std::optional<std::size_t> take_kept(std::size_t bytes);
+  bool open(std::size_t offset, Part& part);
+  bool keep(std::size_t offset, const Part& part);
+  void free_part(std::map<std::size_t, Part>::iterator part, Contents contents);
+  bool clear(std::size_t offset, Part& part);
+  void add_free(std::size_t offset, std::size_t bytes);
 
   int descriptor_;
   std::unique_ptr<GrowingMapping> mapping_;
   std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes
-  std::map<std::size_t, std::size_t> used_;
+  std::map<std::size_t, Part> used_;
+  std::vector<std::size_t> kept_;  ///< of those in use: tidy, open, and nobody's
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace tutti::memory

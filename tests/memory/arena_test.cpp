@@ -99,6 +99,62 @@ TEST(Arena, TakesAndShowsOnlyWhatIsAllocated) {
   arena->base()[*small] = std::byte{1};
 }
 
+TEST(Arena, WhatIsReservedTakesNothingBeforeItIsOpened) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 30, reason);
+  ASSERT_TRUE(arena) << reason;
+  std::vector<std::size_t> reserved;
+  for (int i = 0; i < 100; ++i) reserved.push_back(*arena->reserve(150'000));
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 0u);
+  ASSERT_TRUE(arena->open(reserved[5]));
+  ASSERT_TRUE(arena->open(reserved[5]));
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 151'552u);
+  for (const std::size_t offset : reserved) arena->release(offset);
+  EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 0u);
+  EXPECT_TRUE(arena->allocate(std::size_t{1} << 30));
+}
+
+TEST(Arena, ALittleOfWhatIsTidyIsKeptForTheNextOfItsSize) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 30, reason);
+  ASSERT_TRUE(arena) << reason;
+  std::vector<std::size_t> parts;
+  for (int i = 0; i < 100; ++i) {
+    parts.push_back(*arena->reserve(150'000));
+    ASSERT_TRUE(arena->open(parts.back()));
+    arena->base()[parts.back()] = std::byte{1};
+  }
+  for (const std::size_t offset : parts) arena->release(offset, Arena::Contents::tidy);
+  EXPECT_LE(readable_bytes(arena->base(), arena->capacity()), std::size_t{1} << 20);
+  // As it was, and the rest zero; what is allocated is zero whatever was kept.
+  const auto zero = arena->allocate(150'000);
+  EXPECT_EQ(arena->base()[*zero], std::byte{0});
+  int kept = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto again = arena->reserve(150'000);
+    ASSERT_TRUE(again && arena->open(*again));
+    kept += arena->base()[*again] == std::byte{1} ? 1 : 0;
+  }
+  EXPECT_GE(kept, 2);
+  EXPECT_LE(kept, 6);
+}
+
+TEST(Arena, WhatIsKeptIsNotMissing) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_TRUE(arena) << reason;
+  for (int i = 0; i < 2; ++i) {
+    const auto half = arena->reserve(std::size_t{512} << 10);
+    ASSERT_TRUE(half && arena->open(*half));
+    arena->base()[*half] = std::byte{1};
+    arena->release(*half, Arena::Contents::tidy);
+    const auto all = arena->allocate(std::size_t{1} << 20);
+    ASSERT_TRUE(all);
+    EXPECT_EQ(arena->base()[*half], std::byte{0});
+    arena->release(*all);
+  }
+}
+
 TEST(StreamCopy, CopiesEverySizeAtEveryAlignmentAndNothingElse) {
   for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65},
                             std::size_t{127}, std::size_t{200}, std::size_t{5000}})
