@@ -99,13 +99,15 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   const Node& node = communicator_.node();
   selection::Shape shape = shape_of(bytes, choices.regular, commutative);
   add_collective<Arguments>(shape, choices.collective);
-  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge_);
+  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge());
   if (chosen.reason == selection::Reason::refused && should_warn(choices.collective, Asked::by_user)) {
     node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
-                  choices.collective, bytes, shape.ranks, knowledge_.user.words(choices.collective).c_str(),
+                  choices.collective, bytes, shape.ranks, knowledge().user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  Choice<Arguments>& made = choices.of[(commutative ? size_classes : 0) + size_class];
+  auto& place = choices.of[(commutative ? size_classes : 0) + size_class];
+  place = std::make_unique<Choice<Arguments>>();
+  Choice<Arguments>& made = *place;
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
     node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
@@ -117,7 +119,6 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
   made.record =
       record_of({choices.collective, choices.regular, size_class, made.name,
                  chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
-  made.made = true;
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -145,9 +146,9 @@ const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& ch
   communicator_.lends_copies = false;
   const std::size_t size_class = size_class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
-  if (choices.of.empty() || !choices.of[index].made) [[unlikely]]
+  if (choices.of.empty() || !choices.of[index]) [[unlikely]]
     make(choices, size_class, bytes, commutative);
-  const Choice<Arguments>& chosen = choices.of[index];
+  const Choice<Arguments>& chosen = *choices.of[index];
   // Neighbours agree on their own sizes only.
   communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes,
                          part != Part::later);
@@ -190,7 +191,8 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, const Arguments& ar
 }
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
-  knowledge_.user = user;
+  if (!own_knowledge_) own_knowledge_ = std::make_unique<selection::Knowledge>(knowledge_);
+  own_knowledge_->user = user;
   quiet_ = true;
   last_ = &no_choice;
 #define TUTTI_FORGET(Kind, name) name##_.of.clear();

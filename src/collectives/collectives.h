@@ -40,6 +40,7 @@ std::vector<CatalogueEntry> catalogue(int ranks);
 /// The choices of one communicator: made once a collective and size class, then one load a call.
 class Collectives {
  public:
+  /// knowledge: outlives this.
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
   /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
@@ -47,7 +48,7 @@ class Collectives {
   void choose_anew(const selection::UserChoice& user);
 
   Communicator& communicator() { return communicator_; }
-  const selection::Knowledge& knowledge() const { return knowledge_; }
+  const selection::Knowledge& knowledge() const { return own_knowledge_ ? *own_knowledge_ : knowledge_; }
   /// What choices for messages of these bytes are made from, sizes rounded up to their class. collective: as in
   /// TUTTI_ALGORITHM.
   selection::Shape shape_of(std::string_view collective, std::size_t bytes) const;
@@ -87,7 +88,6 @@ class Collectives {
   struct Choice : AnyChoice {
     const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
-    bool made = false;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
     mutable std::unique_ptr<Ways> staging;
@@ -97,7 +97,7 @@ class Collectives {
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    std::vector<Choice<Arguments>> of = {};  ///< empty until first used
+    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
   };
   /// What an operation is of its call.
   enum class Part { whole, first, later };
@@ -143,7 +143,8 @@ class Collectives {
   }
 
   Communicator& communicator_;
-  selection::Knowledge knowledge_;
+  const selection::Knowledge& knowledge_;
+  std::unique_ptr<selection::Knowledge> own_knowledge_;  ///< after choose_anew()
   selection::Shape shape_;
   double cached_bytes_;
   const AnyChoice* last_ = &no_choice;
