@@ -1,9 +1,9 @@
 #include "engine/communicator.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cstring>
 #include <new>
-#include <span>
+#include <utility>
 
 namespace tutti {
 
@@ -14,22 +14,6 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
-
-/// "64K" or "16K,64K": one chunk a level, the last one for all that follow. Empty if malformed.
-std::vector<std::size_t> parse_chunks(std::string_view text) {
-  std::vector<std::size_t> chunks;
-  while (!text.empty()) {
-    const auto comma = text.find(',');
-    std::size_t bytes = 0;
-    if (!parse_bytes(text.substr(0, comma), bytes) || bytes == 0) return {};
-    chunks.push_back(round_up(bytes, grain_bytes));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  }
-  return chunks;
-}
-
-/// Where nothing else is said: large enough that a chunk costs many flag hops, small enough for the second-level cache.
-constexpr std::size_t default_chunk_bytes = std::size_t{128} * 1024;
 
 }  // namespace
 
@@ -44,35 +28,28 @@ std::size_t slot_bytes_of(const Settings& settings, int ranks) {
 }
 
 std::size_t shared_bytes(const Settings& settings, int ranks) {
-  return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks) +
-         static_cast<std::size_t>(ranks) * sizeof(sync::Flag);
+  return sizeof(Shared) + data_areas * slot_bytes_of(settings, ranks);
 }
 
-Communicator::Communicator(Node& node, CommunicatorLayout layout)
+Communicator::Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement)
     : Party(layout.identity),
       node_(node),
       rank_(layout.rank),
       size_(static_cast<int>(layout.node_ranks.size())),
-      node_ranks_(std::move(layout.node_ranks)),
-      own_offset_(layout.offsets[static_cast<std::size_t>(layout.rank)]),
+      layout_(std::move(layout)),
+      arrangement_(std::move(arrangement)),
       slot_bytes_(slot_bytes_of(node.settings, size_)),
       sources_(static_cast<std::size_t>(size_)),
-      destinations_(static_cast<std::size_t>(size_)),
-      placement_(topology::subset(node.placement, node_ranks_)) {
+      destinations_(static_cast<std::size_t>(size_)) {
+  if (!arrangement_)
+    arrangement_ = std::make_shared<Arrangement>(node.settings, node.placement, layout_.node_ranks, rank_);
+  if (!node.arena->open(own_offset())) throw std::bad_alloc();
   for (int rank = 0; rank < size_; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
-    const memory::Peer& peer = node.peers[static_cast<std::size_t>(node_ranks_[i])];
+    const memory::Peer& peer = node.peers[static_cast<std::size_t>(layout_.node_ranks[i])];
     peers_.push_back(&peer);
-    shared_.push_back(reinterpret_cast<Shared*>(peer.in_arena(layout.offsets[i], shared_bytes(node.settings, size_))));
+    shared_.push_back(reinterpret_cast<Shared*>(peer.in_arena(layout_.offsets[i], shared_bytes(node.settings, size_))));
   }
-  std::string error;
-  const auto spec = topology::parse_levels(node.settings.hierarchy, error);
-  levels_ = topology::choose_levels(spec.value_or(topology::LevelSpec{true, {}}), placement_);
-  const topology::Hierarchy hierarchy = topology::build(placement_, levels_, 0);
-  depth_ = std::max<int>(1, static_cast<int>(hierarchy.levels.size()));
-  distances_ = topology::distances(placement_, hierarchy);
-  if (node.settings.chunk != "auto") chunk_of_level_ = parse_chunks(node.settings.chunk);
-  if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
   if (node.operations) node.operations->add(running_since_);
 }
 
@@ -81,16 +58,22 @@ Communicator::~Communicator() {
   if (has_parted_) return;
   for (const Staging& staging : staging_)
     if (staging.bytes) node_.arena->release(staging.offset);
-  node_.arena->release(own_offset_);
+  node_.arena->release(own_offset());
 }
 
 Remains Communicator::part() {
   has_parted_ = true;
-  Remains remains{{own_offset_}, parted(rank_), size_};
-  for (const Staging& staging : staging_)
-    if (staging.bytes) remains.offsets.push_back(staging.offset);
-  for (int owner = 0; owner < size_; ++owner) parted(owner)[rank_].set(1);
-  return remains;
+  std::vector<std::size_t> staging;
+  for (const Staging& each : staging_)
+    if (each.bytes) staging.push_back(each.offset);
+  return {node_, layout_, traces(), true, std::move(staging)};
+}
+
+Traces Communicator::traces() const {
+  if (closed()) return Traces::anywhere();
+  // Before an operation a rank may say something in its slot already.
+  const bool nothing = sequence_ == 0 && left(rank_, Left::given).get() == 0;
+  return nothing ? Traces::none() : Traces::of(std::min(sequence_ + 1, ring_slots));
 }
 
 memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
@@ -98,7 +81,7 @@ memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
 }
 
 memory::Region Communicator::slot_region(std::uint64_t sequence) const {
-  return {memory::Kind::arena, own_offset_ + sizeof(Shared) + place_in_ring(sequence, data_areas) * slot_bytes_};
+  return {memory::Kind::arena, own_offset() + sizeof(Shared) + place_in_ring(sequence, data_areas) * slot_bytes_};
 }
 
 std::uint64_t Communicator::begin(std::uint64_t in_flight) {
@@ -126,6 +109,38 @@ void Communicator::wait_for_all(std::uint64_t sequence_left) {
   all_completed_ = lowest;
 }
 
+bool Communicator::exchange(const void* mine, std::size_t bytes, void* all) {
+  constexpr std::uint16_t no_algorithm = 0xffff;
+  current_collective = "making a communicator";
+  announce(no_algorithm, bytes);
+  std::uint64_t sequence = 0;
+  try {
+    sequence = begin(ring_slots);
+  } catch (const Disagreement&) {
+    return false;
+  }
+  Post& post = slot(rank_, sequence).post;
+  std::memcpy(post.payload, mine, bytes);
+  post.flag.set(sync::stamp(sequence, 1));
+  published();
+  bool complete_set = true;
+  for (int rank = 0; rank < size_; ++rank) {
+    const Post& theirs = slot(rank, sequence).post;
+    // Nobody leaves what has begun: a rank that has not begun says that it never will, one that has can be taken at its
+    // word. So all find the same, whenever they look.
+    const auto has_come = [&] { return theirs.flag.has(sync::stamp(sequence, 1)); };
+    const auto is_known = [&] { return has_come() || left(rank, Left::communicator).get() != 0; };
+    const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank)};
+    sync::wait(*node_.waiter, reason, is_known);
+    if (has_come())
+      std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(rank) * bytes, theirs.payload, bytes);
+    else
+      complete_set = false;
+  }
+  complete(sequence);
+  return complete_set;
+}
+
 Communicator::Lead Communicator::lead(Ways& ways, int count) {
   const int before = common_way();
   const int way = way_is_new_ ? before : node_.oversubscribed ? ways.next_of_run(count) : ways.next(count);
@@ -144,29 +159,6 @@ std::byte* Communicator::staging(int which, std::size_t bytes) {
     staging = {*offset, bytes};
   }
   return node_.arena->base() + staging.offset;
-}
-
-const topology::RankPlan& Communicator::plan(int root, Grouping grouping) {
-  auto& plans = plans_[static_cast<std::size_t>(grouping)];
-  if (plans.empty()) plans.resize(static_cast<std::size_t>(size_));
-  auto& plan = plans[static_cast<std::size_t>(root)];
-  if (!plan) {
-    static constexpr topology::LevelKind sockets[] = {topology::LevelKind::socket};
-    const std::span<const topology::LevelKind> levels =
-        grouping == Grouping::by_socket ? std::span<const topology::LevelKind>(sockets) : levels_;
-    plan = std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels, root), rank_));
-  }
-  return *plan;
-}
-
-const topology::RankBlocks& Communicator::rank_blocks() {
-  if (!rank_blocks_) rank_blocks_ = topology::rank_blocks(topology::build(placement_, levels_, 0));
-  return *rank_blocks_;
-}
-
-std::size_t Communicator::chunk_bytes(int level) const {
-  const auto i = std::min(static_cast<std::size_t>(level), chunk_of_level_.size() - 1);
-  return chunk_of_level_[i];
 }
 
 }  // namespace tutti

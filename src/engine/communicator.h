@@ -9,159 +9,17 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/arrangement.h"
 #include "engine/node.h"
+#include "engine/remains.h"
+#include "engine/shared.h"
 #include "engine/ways.h"
 #include "sync/flag.h"
-#include "topology/distance.h"
-#include "topology/rank_blocks.h"
-#include "topology/tree.h"
 
 namespace tutti {
-
-/// Operations that may be in flight: a rank can be this many ahead of the slowest one. Those that need a data area are
-/// fewer, so that small messages in them stay in the cache.
-inline constexpr std::uint64_t ring_slots = 32;
-inline constexpr std::uint64_t data_areas = 8;
-
-/// The place of an operation in a ring of `size` places, a power of two: triangular numbers, which come to every place
-/// once a lap, and by no two equal steps in a row. A rank that polled the posts of its peers at a constant stride would
-/// have its processor fetch the next one ahead of time, out of the cache of the peer that is about to write it.
-constexpr std::uint64_t place_in_ring(std::uint64_t sequence, std::uint64_t size) {
-  const std::uint64_t turn = sequence % size;
-  return turn * (turn + 1) / 2 % size;
-}
-
-inline constexpr std::size_t cache_line_bytes = 64;
-inline constexpr std::size_t expected_bytes_max = 4096;
-
-/// What a rank tells the others at the start of an operation, in one line: its stamp, the signature of its call, and
-/// either the payload itself or where the payload is.
-struct alignas(sync::line_bytes) Post {
-  static constexpr std::size_t inline_bytes = sync::line_bytes - 2 * sizeof(sync::Flag);
-  static constexpr std::size_t tail_bytes = inline_bytes - 4 * sizeof(std::uint64_t);
-  /// Where buffers are.
-  struct Regions {
-    std::uint64_t source;       ///< Region bits of what peers read
-    std::uint64_t destination;  ///< Region bits of what peers write
-    std::uint64_t bytes;        ///< of each block, where blocks are announced (collectives/common/buffers/blocks.h)
-    std::uint64_t stride;
-    std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
-  };
-  sync::Flag flag;
-  sync::Flag signature;  ///< set by Communicator::begin
-  union {
-    std::byte payload[inline_bytes];
-    Regions regions;
-  };
-};
-static_assert(sizeof(Post) == sync::line_bytes);
-
-/// Where peers may store what they have for this rank, in operations in which each rank either reads or is stored to.
-struct alignas(sync::line_bytes) Offer {
-  struct Block {
-    std::uint64_t offset, bytes;
-  };
-  static constexpr std::size_t blocks_max = 13;
-  static constexpr std::uint64_t to_read = 0, to_be_stored = 1;
-
-  sync::Flag flag;       ///< its progress: to_read, this rank will do so, or to_be_stored
-  std::uint64_t region;  ///< Region bits of what peers write
-  sync::Flag cut;        ///< set by peers that had more for a block than there is room
-  sync::Flag took;       ///< no stamp: ticks a KiB that this rank took to store for its peers
-  Block blocks[blocks_max];
-};
-static_assert(sizeof(Offer) == 2 * sync::line_bytes);
-
-/// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
-///
-/// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors
-/// hand over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
-struct Slot {
-  Post post;
-  sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains, where its post does not say
-  sync::FlagLine reduced;  ///< how much of its share this rank has reduced, in grains
-  sync::FlagLine done;     ///< [0]: this rank has finished reading and writing what belongs to others
-  Offer offer;
-};
-
-/// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1), and in Slot::done.
-struct FlagUse {
-  static constexpr int result = 14;       ///< grains of the final result that this rank's destination holds
-  static constexpr int first_level = 15;  ///< which level is the first in which this rank takes part
-  /// In `done`: if this rank has had calls done by the host just before this operation, how many had there been before
-  /// those. Set ahead of the operation.
-  static constexpr int given = 15;
-};
-inline constexpr int levels_max = 14;
-
-/// Progress of the flags is counted in grains, so that it fits beside the sequence number.
-inline constexpr std::size_t grain_bytes = 4096;
-inline constexpr std::size_t operation_bytes_max = grain_bytes * sync::progress_max / 2;
-
-/// TUTTI_SEGMENT, or the nearest to it that an operation can carry.
-inline std::size_t segment_bytes(const Settings& settings) {
-  return std::clamp<std::size_t>(settings.segment, 1, operation_bytes_max);
-}
-
-/// Grains whose end is at or before byte `end` of `total`; the last grain may be short.
-constexpr std::uint64_t grains_complete(std::size_t end, std::size_t total) {
-  return end >= total ? (total + grain_bytes - 1) / grain_bytes : end / grain_bytes;
-}
-/// Grains that must be complete before the bytes up to `end` can be read.
-constexpr std::uint64_t grains_needed(std::size_t end) {
-  return (end + grain_bytes - 1) / grain_bytes;
-}
-
-/// Indices in Shared::completed, for ranks that were in another call than this one.
-struct Left {
-  static constexpr int operation = 1;     ///< the last operation that this rank left because of that
-  static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
-  static constexpr std::uint64_t out_of_step = 1;  ///< the order of its calls is not that of the others
-  static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
-  /// A bell, which any rank rings, off the path of what succeeds: 1 if some rank has left the communicator.
-  static constexpr int closed = 3;
-  static constexpr int given = 4;    ///< before which operation the host did a call last, and how many it has done
-  static constexpr int refused = 5;  ///< how many of these ended with an error
-};
-
-/// What one rank of a communicator shares: at `offset` in its arena, zero before first use.
-struct Shared {
-  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
-  sync::FlagLine ways;       ///< no stamps: [0], of rank 0, is Communicator::common_way(), the others wished_way()
-  std::array<Slot, ring_slots> slots;
-  // Then data_areas areas of Communicator::slot_bytes() each, and a flag for each rank: it has parted.
-};
-
-/// Bytes that an operation of `ranks` ranks can send through a rank's data area.
-std::size_t slot_bytes_of(const Settings& settings, int ranks);
-/// Bytes of a rank's shared part of a communicator of `ranks` for `settings`.
-std::size_t shared_bytes(const Settings& settings, int ranks);
-
-/// How a communicator is made: every member allocates its part, tells the others the offset, then builds.
-struct CommunicatorLayout {
-  int rank = 0;
-  std::uint64_t identity = 0;          ///< for messages; equal on all members
-  std::vector<int> node_ranks;         ///< node-local rank of each member
-  std::vector<std::uint64_t> offsets;  ///< of each member's Shared in its arena
-};
-
-/// What a rank that has parted from a communicator leaves in its arena, for those that have not.
-struct Remains {
-  std::vector<std::size_t> offsets;  ///< to be released when nobody looks at them any more
-  const sync::Flag* parted = nullptr;
-  int ranks = 0;
-
-  /// Every rank has parted.
-  bool unused() const {
-    for (int rank = 0; rank < ranks; ++rank)
-      if (parted[rank].get() == 0) return false;
-    return true;
-  }
-};
 
 /// What is learned by doing it (Ways).
 enum class Learned {
@@ -180,9 +38,6 @@ enum class Learned {
   count
 };
 
-/// Which groups a tree follows: those of the settings, or the sockets whatever these say.
-enum class Grouping { by_settings = 0, by_socket = 1 };
-
 /// Thrown when ranks of one operation are in different calls. This rank has left the operation.
 class Disagreement : public std::exception {
  public:
@@ -191,7 +46,8 @@ class Disagreement : public std::exception {
 
 class Communicator final : public sync::Party {
  public:
-  Communicator(Node& node, CommunicatorLayout layout);
+  /// arrangement: of these ranks; null: it makes one for itself.
+  Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement = nullptr);
   ~Communicator() override;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -203,8 +59,8 @@ class Communicator final : public sync::Party {
   /// its line at once.
   int next_rank() const { return rank_ + 1 == size_ ? 0 : rank_ + 1; }
   const memory::Peer& peer(int rank) const { return *peers_[static_cast<std::size_t>(rank)]; }
-  int node_rank(int rank) const { return node_ranks_[static_cast<std::size_t>(rank)]; }
-  const topology::Placement& placement() const { return placement_; }
+  int node_rank(int rank) const { return layout_.node_ranks[static_cast<std::size_t>(rank)]; }
+  const topology::Placement& placement() const { return arrangement_->placement(); }
 
   std::size_t slot_bytes() const { return slot_bytes_; }
   Slot& slot(int rank, std::uint64_t sequence) const {
@@ -273,7 +129,7 @@ class Communicator final : public sync::Party {
   }
   /// To be called after a flag was set: wakes ranks that sleep.
   void published() {
-    if (node_.waiter->sleepers_possible) node_.waiter->wake(node_ranks_.data(), size_);
+    if (node_.waiter->sleepers_possible) node_.waiter->wake(layout_.node_ranks.data(), size_);
   }
   std::uint64_t sequence() const { return sequence_; }
 
@@ -288,6 +144,11 @@ class Communicator final : public sync::Party {
   memory::Region reachable(const void* address, std::size_t bytes) {
     return reach(address, bytes) == memory::Kind::none ? memory::Region{} : node_.reachable(address, bytes);
   }
+
+  /// An operation of the library's own, to be called by all ranks alike: tells them `bytes` at `mine`, at most
+  /// Post::inline_bytes, and takes theirs into `all`, in the order of the ranks. False, on all ranks, if some come to no
+  /// operation any more.
+  bool exchange(const void* mine, std::size_t bytes, void* all);
 
   /// A buffer of at least `bytes` in this rank's arena, kept for the life of the communicator. Two of them (0, 1).
   /// Throws std::bad_alloc if the arena is full.
@@ -305,7 +166,10 @@ class Communicator final : public sync::Party {
   Ways& ways(Learned what, std::size_t bytes) {
     auto& of_sizes = ways_[static_cast<std::size_t>(what)];
     if (of_sizes.empty()) of_sizes.resize(std::numeric_limits<std::size_t>::digits + 1);
-    return of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
+    auto& ways = of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
+    if (!ways) [[unlikely]]
+      ways = std::make_unique<Ways>();
+    return *ways;
   }
   /// The way that rank 0 takes now, for the others to follow as soon as they see that: which may be a call late.
   int common_way() const { return static_cast<int>(shared_[0]->ways.flag[0].get()); }
@@ -326,19 +190,21 @@ class Communicator final : public sync::Party {
   Lead lead(Ways& ways, int count);
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
-  /// Part of the operation at this rank for `root`; built once a root.
-  const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings);
-  /// Blocks of consecutive ranks, near each other where ranks are placed so (topology/rank_blocks.h); built once.
-  const topology::RankBlocks& rank_blocks();
-  /// Levels of the hierarchy; 1 if it is flat.
-  int depth() const { return depth_; }
-  const topology::Distances& distances() const { return distances_; }
-  /// Pipeline chunk in bytes of a level of the hierarchy, a multiple of the grain.
-  std::size_t chunk_bytes(int level) const;
+  // See Arrangement.
+  const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings) {
+    return arrangement_->plan(root, grouping);
+  }
+  const topology::RankBlocks& rank_blocks() { return arrangement_->rank_blocks(); }
+  int depth() const { return arrangement_->depth(); }
+  const topology::Distances& distances() const { return arrangement_->distances(); }
+  std::size_t chunk_bytes(int level) const { return arrangement_->chunk_bytes(level); }
 
   /// This rank has ended its last operation, others perhaps not: they may look at what it shares when this object is no
-  /// more. The caller releases it, then.
+  /// more.
   Remains part();
+  bool can_part() const { return !layout_.rows.empty(); }
+  /// The same where nothing is given back before the processes end.
+  void abandon() { has_parted_ = true; }
 
   /// An algorithm has left bytes out that a peer sent, for want of room in this rank's buffer (see fitting()). Whoever
   /// called the collective reports and clears it.
@@ -363,6 +229,9 @@ class Communicator final : public sync::Party {
   static constexpr std::uint64_t signature_left = 0x100;      ///< this rank has left the operation; no difference
   static constexpr int signature_algorithm_at = 9;
   static constexpr int signature_bytes_at = 25;
+  std::uint64_t own_offset() const { return layout_.offsets[static_cast<std::size_t>(rank_)]; }
+  /// What this rank may have written, in its own part or in those of others.
+  Traces traces() const;
   /// What check() does about signatures that differ.
   void compare(int rank, std::uint64_t sequence);
   /// What `rank` has set in its slot, as long as that is not used again.
@@ -391,12 +260,6 @@ class Communicator final : public sync::Party {
   }
   sync::Flag& own_left(int index) { return shared_[static_cast<std::size_t>(rank_)]->completed.flag[index]; }
   void wait_for_all(std::uint64_t sequence_left);
-  /// In the shared part of `owner`, one flag a rank; each is written by that rank alone, as the last thing it does
-  /// there.
-  sync::Flag* parted(int owner) const {
-    auto* const data = reinterpret_cast<std::byte*>(shared_[static_cast<std::size_t>(owner)] + 1);
-    return reinterpret_cast<sync::Flag*>(data + data_areas * slot_bytes_);
-  }
   /// Some share a flag; only programs that take such calls by turns would notice.
   sync::Flag& wish_of(int rank, Learned what, std::size_t bytes) const {
     const int others = sync::FlagLine::count - 1;
@@ -407,10 +270,10 @@ class Communicator final : public sync::Party {
   Node& node_;
   int rank_;
   int size_;
-  std::vector<int> node_ranks_;
+  CommunicatorLayout layout_;
+  std::shared_ptr<Arrangement> arrangement_;
   std::vector<const memory::Peer*> peers_;
   std::vector<Shared*> shared_;
-  std::uint64_t own_offset_;
   std::size_t slot_bytes_;
   std::uint64_t sequence_ = 0;
   std::uint64_t announced_ = 0;
@@ -425,17 +288,11 @@ class Communicator final : public sync::Party {
   };
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;
-  std::array<std::vector<Ways>, static_cast<std::size_t>(Learned::count)> ways_;  ///< by bits of the size
+  std::array<std::vector<std::unique_ptr<Ways>>, static_cast<std::size_t>(Learned::count)>
+      ways_;  ///< by bits of the size
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;
-  topology::Placement placement_;
-  std::vector<topology::LevelKind> levels_;
-  int depth_ = 1;
-  topology::Distances distances_;
   bool has_parted_ = false;
-  std::array<std::vector<std::unique_ptr<topology::RankPlan>>, 2> plans_;  ///< by grouping and root
-  std::vector<std::size_t> chunk_of_level_;
-  std::optional<topology::RankBlocks> rank_blocks_;
 };
 
 }  // namespace tutti

@@ -104,9 +104,9 @@ void Communicator::look(std::uint64_t sequence) {
 }
 
 std::string Communicator::remark(std::uint64_t sequence, int peer) const {
-  const auto found = std::find(node_ranks_.begin(), node_ranks_.end(), peer);
-  if (found == node_ranks_.end()) return {};
-  const auto rank = static_cast<int>(found - node_ranks_.begin());
+  const auto found = std::find(layout_.node_ranks.begin(), layout_.node_ranks.end(), peer);
+  if (found == layout_.node_ranks.end()) return {};
+  const auto rank = static_cast<int>(found - layout_.node_ranks.begin());
   // Of a rank that is late it is not certain yet that it has had fewer.
   if (given_before(rank, sequence) > given_before(rank_, sequence))
     return left(rank, Left::refused).get() != 0 ? "; the MPI has refused a call of the latter"

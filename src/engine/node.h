@@ -14,6 +14,7 @@
 #include "memory/page_ranges.h"
 #include "memory/region.h"
 #include "memory/requests.h"
+#include "memory/rows.h"
 #include "memory/view.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
@@ -31,6 +32,7 @@ struct Node {
   std::vector<memory::Peer> peers;                   ///< by node-local rank, oneself included
   std::vector<std::unique_ptr<memory::View>> views;  ///< what the peers see through
   std::unique_ptr<memory::Arena> arena;
+  std::unique_ptr<memory::Rows> rows;  ///< in the arena, of a byte for each rank of the node; null where nobody parts
   std::unique_ptr<sync::Waiter> waiter;
   topology::Placement placement;  ///< where the node's ranks sit
 

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "mpi/arguments/datatypes.h"
 #include "mpi/start/xpmem_setup.h"
+#include "mpi/wait/end_job.h"
 #include "mpi/wait/peer_watch.h"
 #include "mpi/wait/waiting.h"
 #include "preload/unmap.h"
@@ -35,31 +37,30 @@ struct Gone {
 };
 constinit thread_local Gone gone;
 
-/// Of communicators that this rank has freed, and others not yet.
-struct LeftBehind {
-  std::mutex mutex;
-  std::vector<Remains> all;
-};
-LeftBehind& left_behind() {
-  static LeftBehind& remains = *new LeftBehind;  // never destroyed: MPI_Finalize may be called at exit
-  return remains;
-}
-
-/// Gives back what nobody looks at any more.
-void clear_remains() {
-  LeftBehind& remains = left_behind();
-  const std::lock_guard lock(remains.mutex);
-  std::erase_if(remains.all, [](const Remains& each) {
-    if (!each.unused()) return false;
-    for (const std::size_t offset : each.offsets) the_job->node.arena->release(offset);
-    return true;
-  });
-}
-
 /// A duplicate gets a state of its own.
 int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
   return MPI_SUCCESS;
+}
+
+/// Of what was freed before, as much as is looked at whenever something is made or freed.
+constexpr std::size_t few = 4;
+/// How often more of it is looked at after something was freed, when collectives are called, and how much.
+constexpr int looks_after_free = 16;
+constexpr std::size_t more = 64;
+std::atomic<int> looks_left{0};
+
+/// What peers may look at stays, until they do no more.
+void leave_behind(CommunicatorState& state) {
+  const CommunicatorLayout* const layout = state.layout.get();
+  if (!the_job || (layout ? layout->rows.empty() : !state.communicator->can_part())) {
+    if (state.communicator) state.communicator->abandon();
+    return;
+  }
+  LeftBehind& left_behind = the_job->left_behind;
+  left_behind.add(layout ? Remains(the_job->node, *layout, Traces::none(), false, {}) : state.communicator->part());
+  left_behind.look(few);
+  looks_left.store(looks_after_free, std::memory_order_relaxed);
 }
 
 int on_delete(MPI_Comm communicator, int, void* value, void*) {
@@ -67,11 +68,7 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
   if (!BeingFreed::is(communicator)) gone = {communicator, true};
   explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
-  if (state->communicator) {
-    Remains remains = state->communicator->part();
-    const std::lock_guard lock(left_behind().mutex);
-    left_behind().all.push_back(std::move(remains));
-  }
+  if (state->is_ours()) leave_behind(*state);
   delete state;
   return MPI_SUCCESS;
 }
@@ -89,26 +86,65 @@ bool of_one_job(MPI_Comm communicator, int size) {
   return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
 }
 
-/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none.
-void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all) {
+/// Where this rank's part of a communicator is to be.
+struct Room {
+  std::size_t part, row;
+};
+
+void give_back(const Room& room) {
+  the_job->node.arena->release(room.part, memory::Arena::Contents::tidy);
+  the_job->node.rows->release(room.row);
+}
+
+std::optional<Room> take_room(int ranks) {
+  Node& node = the_job->node;
+  const auto row = node.rows->allocate();
+  if (!row) return std::nullopt;
+  if (const auto part = node.arena->reserve(shared_bytes(node.settings, ranks))) return Room{*part, *row};
+  node.rows->release(*row);
+  return std::nullopt;
+}
+
+/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
+/// `room`, as of MPI_COMM_WORLD, nobody parts from it.
+void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all,
+            const std::optional<Room>& room) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
-  CommunicatorLayout layout;
-  layout.rank = rank;
-  layout.identity = all.front().identity;
+  auto layout = std::make_unique<CommunicatorLayout>();
+  layout->rank = rank;
+  layout->identity = all.front().identity;
   bool same_node = true, usable = mapped_by_all;
   for (const Entry& entry : all) {
     same_node = same_node && entry.node == mine.node;
     usable = usable && same_node && entry.offset != no_offset;
-    layout.node_ranks.push_back(entry.node_rank);
-    layout.offsets.push_back(entry.offset);
+    layout->node_ranks.push_back(entry.node_rank);
+    layout->offsets.push_back(entry.offset);
+    if (room) layout->rows.push_back(entry.row * memory::Rows::unit_bytes);
   }
   state.refusal = same_node ? Refusal::memory : Refusal::nodes;
   if (!usable) {
-    if (mine.offset != no_offset) the_job->node.arena->release(mine.offset);
+    if (room) give_back(*room);
     return;
   }
-  state.communicator = std::make_unique<Communicator>(the_job->node, std::move(layout));
+  // Now, since whoever frees a communicator cannot fail to.
+  for (int owner = 0; room && owner < static_cast<int>(all.size()); ++owner)
+    Remains::row_of(the_job->node, *layout, owner);
+  state.layout = std::move(layout);
+}
+
+/// Makes what a communicator of ours needs for its collectives, when they are called for the first time. Each rank by
+/// itself: what it has to know of the others it knows. Another thread may revoke the communicator meanwhile.
+[[gnu::noinline]] void set_out(CommunicatorState& state) {
+  static constinit std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (!state.layout) return;
+  Node& node = the_job->node;
+  const CommunicatorLayout& layout = *state.layout;
+  auto arrangement = the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank);
+  state.communicator = std::make_unique<Communicator>(node, layout, std::move(arrangement));
   state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
+  state.layout.reset();
+  explain::made(state);
 }
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
@@ -134,8 +170,8 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   std::size_t needed = 0, known = SIZE_MAX;
   for (const Entry& entry : all) {
     if (entry.node != all.front().node || entry.offset == no_offset) return true;  // nobody will
-    needed = std::max<std::size_t>(needed,
-                                   entry.offset + shared_bytes(the_job->node.settings, static_cast<int>(all.size())));
+    needed = std::max<std::size_t>({needed, entry.row * memory::Rows::unit_bytes + all.size(),
+                                    entry.offset + shared_bytes(the_job->node.settings, static_cast<int>(all.size()))});
     known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);
   }
   if (needed <= known) return true;
@@ -145,8 +181,26 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   return of_all != 0;
 }
 
-/// False if `communicator` is being freed, on all ranks, so that it must not get a state.
-bool build(CommunicatorState& state, MPI_Comm communicator) {
+/// What the ranks of a new communicator have to tell each other, in their order; nothing if the host has reported an error.
+/// By ours where all ranks of `parent` are in it: the host's first collective on a communicator takes longer.
+std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm communicator,
+                                           CommunicatorState* parent) {
+  std::vector<Entry> all(static_cast<std::size_t>(size));
+  if (parent && parent->is_ours() && !parent->revoked) {
+    set_out(*parent);
+    Communicator& core = *parent->communicator;
+    if (core.size() == size && core.exchange(&mine, sizeof mine, all.data())) {
+      std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
+      return all;
+    }
+  }
+  const int code = host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator);
+  return code == MPI_SUCCESS ? std::optional(std::move(all)) : std::nullopt;
+}
+
+/// False if `communicator` is being freed, on all ranks, so that it must not get a state. parent: has all its ranks; may be
+/// null.
+bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent) {
   int inter = 0, size = 0, rank = 0;
   host.Comm_test_inter(communicator, &inter);
   host.Comm_size(communicator, &size);
@@ -156,35 +210,35 @@ bool build(CommunicatorState& state, MPI_Comm communicator) {
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
   if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, rank, the_job->world, true);
+    if (!is_gone) set_up(state, rank, the_job->world, true, std::nullopt);
     return !is_gone;
   }
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
-  if (!of_one_job(communicator, size)) return !is_gone;
-  clear_remains();
-  Node& node = the_job->node;
-  const auto offset = node.arena->allocate(shared_bytes(node.settings, size));
+  if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
+  the_job->left_behind.look(few);
+  const std::optional<Room> room = take_room(size);
+  const int node_rank = the_job->node.rank;
   const Entry mine{the_job->node_identity,
-                   offset.value_or(no_offset),
-                   (static_cast<std::uint64_t>(node.rank) << 32) | ++communicators_made,
-                   node.rank,
+                   room ? room->part : no_offset,
+                   (static_cast<std::uint64_t>(node_rank) << 32) | ++communicators_made,
+                   node_rank,
                    usual_arena_reach(),
-                   is_gone ? 1 : 0};
-  std::vector<Entry> all(static_cast<std::size_t>(size));
-  if (host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator) != MPI_SUCCESS) {
-    // The host has told the program; it cannot use the communicator either.
-    if (offset) node.arena->release(*offset);
+                   is_gone ? 1 : 0,
+                   room ? static_cast<std::uint32_t>(room->row / memory::Rows::unit_bytes) : 0,
+                   rank};
+  const auto all = exchange(mine, size, communicator, parent);
+  // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
+  // own: where one rank knows it as new, it is.
+  const bool is_going =
+      all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return entry.gone != 0; });
+  if (!all || is_going) {
+    if (room) give_back(*room);
     state.refusal = Refusal::arguments;
-    return true;
-  }
-  // Handles are each rank's own: where one rank knows it as new, it is.
-  if (std::all_of(all.begin(), all.end(), [](const Entry& entry) { return entry.gone != 0; })) {
-    if (offset) node.arena->release(*offset);
-    return false;
+    return !is_going;
   }
   gone.forget(communicator);
-  set_up(state, rank, all, all_can_map(communicator, all));
+  set_up(state, rank, *all, all_can_map(communicator, *all), room);
   return true;
 }
 
@@ -192,41 +246,60 @@ bool build(CommunicatorState& state, MPI_Comm communicator) {
 struct LastState {
   MPI_Comm communicator{};
   std::uint64_t generation = 0;
+  std::uint64_t holds_for = 0;  ///< the same, or 0: it is to be looked up again all the same
   CommunicatorState* state = nullptr;
 };
 thread_local LastState last_state;
 
-/// Null for a communicator that is being freed, and if there is none and it is not to be made.
-[[gnu::noinline]] CommunicatorState* look_up_state(MPI_Comm communicator, bool make) {
+/// What hangs on the communicator; null if nothing does. found: whether the host knows the communicator.
+CommunicatorState* attached_to(MPI_Comm communicator, bool& found) {
+  void* value = nullptr;
+  int there = 0;
+  found = host.Comm_get_attr(communicator, keyval, &value, &there) == MPI_SUCCESS;
+  return found && there ? static_cast<CommunicatorState*>(value) : nullptr;
+}
+
+/// As collectives of the parent find it. Null if there is none, or it is being freed.
+CommunicatorState* state_of_parent(MPI_Comm parent) {
+  bool found = false;
+  return parent == MPI_COMM_NULL || BeingFreed::is(parent) ? nullptr : attached_to(parent, found);
+}
+
+/// Null for a communicator that is being freed, and if there is none and it is not to be made. parent: see made().
+[[gnu::noinline]] CommunicatorState* look_up_state(MPI_Comm communicator, bool make, MPI_Comm parent) {
   const std::uint64_t now = generation.load(std::memory_order_relaxed);
   if (BeingFreed::is(communicator)) {
     if (make) refuse(Refusal::freed);
     return nullptr;
   }
-  void* value = nullptr;
-  int found = 0;
-  if (host.Comm_get_attr(communicator, keyval, &value, &found) != MPI_SUCCESS) return nullptr;
-  auto* state = static_cast<CommunicatorState*>(found ? value : nullptr);
+  bool found = false;
+  CommunicatorState* state = attached_to(communicator, found);
+  if (!found) return nullptr;
   if (!state) {
     if (!make) return nullptr;
     auto built = std::make_unique<CommunicatorState>();
-    if (!build(*built, communicator)) {
+    if (!build(*built, communicator, state_of_parent(parent))) {
       refuse(Refusal::freed);
       return nullptr;
     }
     state = built.release();
-    explain::made(*state);
     host.Comm_set_attr(communicator, keyval, state);
   }
-  last_state = {communicator, now, state};
+  bool look_again = the_job->left_behind.any() && looks_left.load(std::memory_order_relaxed) > 0;
+  if (look_again) {
+    looks_left.fetch_sub(1, std::memory_order_relaxed);
+    the_job->left_behind.look(more);
+    look_again = the_job->left_behind.any();
+  }
+  last_state = {communicator, now, look_again ? 0 : now, state};
   return state;
 }
 
-inline CommunicatorState* state_of(MPI_Comm communicator, bool make) {
+inline CommunicatorState* state_of(MPI_Comm communicator, bool make, MPI_Comm parent = MPI_COMM_NULL) {
   const LastState& last = last_state;
-  if (last.generation == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
+  if (last.holds_for == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
     return last.state;
-  return look_up_state(communicator, make);
+  return look_up_state(communicator, make, parent);
 }
 
 /// What ours has of the communicator that was looked up last. Nothing is asked of the host: the communicator itself may be
@@ -234,7 +307,9 @@ inline CommunicatorState* state_of(MPI_Comm communicator, bool make) {
 Communicator* core_of_last(MPI_Comm communicator) {
   const LastState& last = last_state;
   const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
-  return the_job && known && !last.state->revoked ? last.state->communicator.get() : nullptr;
+  if (!the_job || !known || last.state->revoked) return nullptr;
+  if (last.state->layout) set_out(*last.state);
+  return last.state->communicator.get();
 }
 
 }  // namespace
@@ -255,13 +330,17 @@ void start() {
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
-  state_of(MPI_COMM_WORLD, true);
+  collectives_of(MPI_COMM_WORLD);
 }
 
-int made(int code, const MPI_Comm* communicator) {
+int made(int code, const MPI_Comm* communicator, MPI_Comm parent) {
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   gone.forget(*communicator);
-  state_of(*communicator, true);
+  try {
+    state_of(*communicator, true, parent);
+  } catch (const std::exception& problem) {
+    end_job(*communicator, problem);
+  }
   return code;
 }
 
@@ -296,6 +375,8 @@ void stop() {
 Collectives* collectives_of(MPI_Comm communicator) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* state = state_of(communicator, true);
+  if (state && state->layout) [[unlikely]]
+    set_out(*state);
   if (the_job->node.exposures) [[unlikely]]
     memory::unmapping::watch_stack_of_this_thread();
   return state && !state->revoked ? state->collectives.get() : nullptr;
@@ -331,6 +412,7 @@ void revoke(MPI_Comm communicator) {
   }
   state->revoked = true;
   state->refusal = Refusal::revoked;
+  set_out(*state);
   if (state->communicator) state->communicator->revoke();
 }
 

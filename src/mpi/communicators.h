@@ -11,13 +11,19 @@
 
 namespace tutti::mpi {
 
-/// One communicator. Without `collectives` everything goes to the host; `refusal` says why.
+/// One communicator. If it is not ours everything goes to the host; `refusal` says why. If it is, it is a layout until
+/// its first collective.
 struct CommunicatorState {
+  std::unique_ptr<CommunicatorLayout> layout;
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool revoked = false;                        ///< by the program, as the host is to tell it
   Refusal refusal = Refusal::arguments;
+
+  bool is_ours() const { return layout || collectives; }
+  /// As far as is known.
+  bool is_of_one_job() const { return is_ours() || refusal == Refusal::nodes || refusal == Refusal::memory; }
 };
 
 /// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
@@ -27,8 +33,9 @@ void start();
 void stop();
 
 /// A communicator was just made, on all its ranks: builds its state, so that its collectives need not. Nothing if
-/// the call that made it failed, or for MPI_COMM_NULL.
-int made(int code, const MPI_Comm* communicator);
+/// the call that made it failed, or for MPI_COMM_NULL. parent: has all its ranks, and all of the parent's have made that
+/// call; MPI_COMM_NULL if there is none.
+int made(int code, const MPI_Comm* communicator, MPI_Comm parent = MPI_COMM_NULL);
 /// The same where its ranks may not wait for each other: its state is built at its first collective.
 int being_made(int code, const MPI_Comm* communicator);
 

@@ -139,7 +139,7 @@ TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
 }
 
 TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_dup(comm, newcomm), newcomm);
+  return mpi::made(next.Comm_dup(comm, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
@@ -147,44 +147,45 @@ TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* re
 }
 
 TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm);
+  return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm);
+  return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm);
+  return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_create(comm, group, newcomm), newcomm);
+  return mpi::made(next.Comm_create(comm, group, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
+  // Others may do the same with this parent at the same time.
   return mpi::made(next.Comm_create_group(comm, group, tag, newcomm), newcomm);
 }
 
 TUTTI_EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
                                  MPI_Comm* newcomm) {
-  return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm);
+  return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
-  return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm);
+  return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
                                   MPI_Comm* newcomm) {
-  return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm);
+  return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
                                        const int destinations[], const int weights[], MPI_Info info, int reorder,
                                        MPI_Comm* newcomm) {
   return mpi::made(next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm),
-                   newcomm);
+                   newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
@@ -193,7 +194,7 @@ TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, con
                                                 MPI_Comm* newcomm) {
   return mpi::made(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
                                                    destweights, info, reorder, newcomm),
-                   newcomm);
+                   newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {

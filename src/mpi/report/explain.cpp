@@ -345,7 +345,7 @@ void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, 
   Refusal why = refusal;
   if (!job())
     why = Refusal::inactive;
-  else if (state && !state->collectives)
+  else if (state && !state->is_ours())
     why = state->refusal;
   const HostCalls calls{function, why, shape_of(communicator, state)};
   const std::lock_guard<std::mutex> lock(book->mutex);

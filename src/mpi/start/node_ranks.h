@@ -52,6 +52,8 @@ struct Entry {
   std::int32_t arena_reach = 0;
   /// 1: this thread has seen the state of a communicator with this handle go, and not the end of that.
   std::int32_t gone = 0;
+  std::uint32_t row = 0;  ///< where others tell this rank that they have freed it, in memory::Rows::unit_bytes
+  std::int32_t rank = 0;  ///< in the communicator
   std::int32_t padding = 0;
 };
 

@@ -247,6 +247,7 @@ std::unique_ptr<Job> start_job() {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
     return job;
   }
+  node.rows = std::make_unique<memory::Rows>(*node.arena, static_cast<std::size_t>(node.size));
   set_up_placement(node, here);
   job->host_turn = start_host_turn();
   set_up_waiting(node, here, job->host_turn);

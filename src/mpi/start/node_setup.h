@@ -23,7 +23,9 @@ struct Job {
   selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
   std::vector<Entry> world;         ///< for the state of MPI_COMM_WORLD
-  XpmemShare xpmem;                 ///< with a segment if the ranks of the node have agreed on it
+  Arrangements arrangements;        ///< of its communicators
+  LeftBehind left_behind;
+  XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
   bool active = false;  ///< false: every call goes to the host
   std::string why_inactive;
