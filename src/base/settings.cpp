@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 23>& table() {
-  static const std::array<Row, 23> rows{{
+const std::array<Row, 25>& table() {
+  static const std::array<Row, 25> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -63,6 +63,14 @@ const std::array<Row, 23>& table() {
       {{"WINDOW_SIZE", "bytes", "0",
         "The most that the window of each rank holds; 0: the size of the memory; 1: no window."},
        &Settings::window_size},
+      {{"WINDOW_RETAIN", "bytes", "64M",
+        "Freed memory of the window that a rank keeps for reuse; what is more, and a block of more than half of it, "
+        "goes back to the system as it is freed."},
+       &Settings::window_retain},
+      {{"VIEW_RETAIN", "bytes", "64M",
+        "Memory of other ranks that a rank has used and that may go on counting as its own; what is more it gives up "
+        "after a call, by and by."},
+       &Settings::view_retain},
       {{"XPMEM_CACHE", "count", "128", "Attachments by xpmem that a rank keeps of the memory of each peer."},
        &Settings::xpmem_cache},
       {{"XPMEM_DEVICE", "string", "/dev/xpmem",
@@ -166,7 +174,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 23> out;
+    std::array<SettingDescription, 25> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -28,6 +28,8 @@ struct Settings {
   std::size_t flat_max = 16;
   std::size_t window_min = std::size_t{2} * 1024;
   std::size_t window_size = 0;
+  std::size_t window_retain = std::size_t{64} << 20;
+  std::size_t view_retain = std::size_t{64} << 20;
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";
   std::size_t segment = 8 << 20;

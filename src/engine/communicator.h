@@ -112,6 +112,8 @@ class Communicator final : public sync::Party {
     shared_[static_cast<std::size_t>(rank_)]->completed.flag[0].set(sync::stamp(sequence));
     published();
     expect_post(sequence);
+    if (node_.viewed && node_.viewed->is_too_much()) [[unlikely]]
+      node_.viewed->give_up();
   }
   /// The post of the next operation is written in lines that others have read: taking them back now takes that off the
   /// next call.

@@ -16,6 +16,7 @@
 #include "memory/requests.h"
 #include "memory/rows.h"
 #include "memory/view.h"
+#include "memory/viewed.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
 
@@ -30,7 +31,8 @@ struct Node {
   Log log;
 
   std::vector<memory::Peer> peers;                   ///< by node-local rank, oneself included
-  std::vector<std::unique_ptr<memory::View>> views;  ///< what the peers see through
+  std::unique_ptr<memory::Viewed> viewed;            ///< what of the peers' windows counts as this rank's; may be null
+  std::vector<std::unique_ptr<memory::View>> views;  ///< through which the peers' memory is seen
   std::unique_ptr<memory::Arena> arena;
   std::unique_ptr<memory::Rows> rows;  ///< in the arena, of a byte for each rank of the node; null where nobody parts
   std::unique_ptr<sync::Waiter> waiter;

@@ -174,6 +174,11 @@ void GrowingMapping::close(std::size_t begin, std::size_t end) noexcept {
   if (options_.dumped) madvise(base_ + begin, end - begin, MADV_DONTDUMP);
 }
 
+void GrowingMapping::give_up(std::size_t begin, std::size_t end) noexcept {
+  end = std::min(end, extent_->load(std::memory_order_relaxed));
+  if (begin < end) syscall(SYS_madvise, base_ + begin, end - begin, MADV_DONTNEED);
+}
+
 void GrowingMapping::give_back(std::size_t end) noexcept {
   const std::size_t extent = extent_->load(std::memory_order_relaxed);
   const std::size_t kept = round_up(end + page, options_.growth);

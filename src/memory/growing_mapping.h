@@ -48,6 +48,9 @@ class GrowingMapping {
   /// Makes the whole pages within [begin, end) inaccessible; the contents stay. Beyond the extent there is nothing to
   /// do.
   void close(std::size_t begin, std::size_t end) noexcept;
+  /// Takes the pages of [begin, end) out of this process's page tables; the file keeps them, and who touches one has it
+  /// again.
+  void give_up(std::size_t begin, std::size_t end) noexcept;
   /// Gives back address space of which nothing from `end` on is open.
   void give_back(std::size_t end) noexcept;
 

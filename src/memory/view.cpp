@@ -1,52 +1,117 @@
 #include "memory/view.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace tutti::memory {
 
 namespace {
+
 constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-}  // namespace
+constexpr std::size_t given_up_at_once = std::size_t{4} << 20;
+constexpr std::uint64_t all = ~std::uint64_t{0};
 
-std::unique_ptr<View> View::create(int descriptor, std::size_t capacity, std::size_t step) {
-  // One step more: nothing may be said to be at the very end.
-  const std::size_t words = (capacity / step + 1) / 64 + 1;
-  const std::size_t word_bytes = (words * sizeof(Word) + page - 1) / page * page;
-  // Most of the bits are never looked at.
-  void* const bits = mmap(nullptr, word_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (bits == MAP_FAILED) return nullptr;
-  auto mapping = GrowingMapping::create(descriptor, {capacity, step, false, step >= huge_page, nullptr, false});
-  if (!mapping) {
-    munmap(bits, word_bytes);
-    return nullptr;
-  }
-  return std::unique_ptr<View>(new View(std::move(mapping), static_cast<Word*>(bits), word_bytes,
-                                        static_cast<unsigned>(std::countr_zero(step))));
+/// Of a word, the bits [first, last], which are counted on from the word's own first one.
+std::uint64_t bits_between(std::size_t first, std::size_t last) {
+  return (all << first) & (all >> (63 - last));
 }
 
-View::View(std::unique_ptr<GrowingMapping> mapping, Word* words, std::size_t word_bytes, unsigned shift)
-    : shift_(shift), words_(words), word_bytes_(word_bytes), mapping_(std::move(mapping)) {}
+/// Calls `visit(word, mask)` for the words that hold the bits [first, last]; ends when that returns false, and returns
+/// that.
+template <class Visit>
+bool for_each_word(std::size_t first, std::size_t last, Visit visit) {
+  for (std::size_t word = first / 64; word <= last / 64; ++word) {
+    const std::size_t from = word == first / 64 ? first % 64 : 0;
+    const std::size_t to = word == last / 64 ? last % 64 : 63;
+    if (!visit(word, bits_between(from, to))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::size_t mapped_at_once() noexcept {
+  // What the kernel maps around a page that is read, where it has not been told otherwise.
+  constexpr std::size_t around = std::size_t{64} << 10;
+  char text[128] = {};
+  const int setting = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC);
+  if (setting < 0) return around;
+  const ssize_t length = read(setting, text, sizeof text - 1);
+  close(setting);
+  const bool small = length <= 0 || std::strstr(text, "[never]") || std::strstr(text, "[deny]");
+  return small ? around : huge_page;
+}
+
+View::Bits View::make_bits(std::size_t count) noexcept {
+  // One more: nothing may be said to be at the very end.
+  const std::size_t bytes = ((count + 1) / 64 + 1) * sizeof(Word);
+  const std::size_t whole_pages = (bytes + page - 1) / page * page;
+  // Most of the bits are never looked at.
+  void* const bits = mmap(nullptr, whole_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return bits == MAP_FAILED ? Bits{nullptr, 0} : Bits{static_cast<Word*>(bits), whole_pages};
+}
+
+std::unique_ptr<View> View::create(int descriptor, std::size_t capacity, std::size_t step, Viewed* viewed) {
+  const std::size_t grain = viewed ? std::min(step, mapped_at_once()) : step;
+  const Bits there = make_bits(capacity / grain);
+  const Bits open = make_bits(capacity / step);
+  std::unique_ptr<GrowingMapping> mapping;
+  if (there.words && open.words)
+    mapping = GrowingMapping::create(descriptor, {capacity, step, false, step >= huge_page, nullptr, false});
+  if (!mapping) {
+    for (const Bits& bits : {there, open})
+      if (bits.words) munmap(bits.words, bits.bytes);
+    return nullptr;
+  }
+  return std::unique_ptr<View>(new View(std::move(mapping), there, open, static_cast<unsigned>(std::countr_zero(grain)),
+                                        static_cast<unsigned>(std::countr_zero(step)), viewed));
+}
+
+View::View(std::unique_ptr<GrowingMapping> mapping, Bits there, Bits open, unsigned shift, unsigned step_shift,
+           Viewed* viewed)
+    : shift_(shift),
+      there_(there),
+      step_shift_(step_shift),
+      open_(open),
+      mapping_(std::move(mapping)),
+      viewed_(viewed) {
+  if (viewed_) viewed_->add(*this);
+}
 
 View::~View() {
-  munmap(words_, word_bytes_);
+  if (viewed_) viewed_->remove(*this);
+  munmap(there_.words, there_.bytes);
+  munmap(open_.words, open_.bytes);
 }
 
 bool View::has_all(std::size_t first, std::size_t last) const noexcept {
-  for (std::size_t step = first; step <= last;) {
-    if (step % 64 == 0 && step + 63 <= last && words_[step / 64].load(std::memory_order_acquire) == ~std::uint64_t{0})
-      step += 64;
-    else if (is_open(step))
-      ++step;
-    else
-      return false;
-  }
-  return true;
+  return for_each_word(first, last, [&](std::size_t word, std::uint64_t mask) {
+    return (there_.words[word].load(std::memory_order_acquire) & mask) == mask;
+  });
+}
+
+/// Under the mutex.
+bool View::open(std::size_t offset, std::size_t bytes) noexcept {
+  const std::size_t first = offset >> step_shift_;
+  const std::size_t last = (offset + bytes - (bytes != 0)) >> step_shift_;
+  const bool is_open = for_each_word(first, last, [&](std::size_t word, std::uint64_t mask) {
+    return (open_.words[word].load(std::memory_order_relaxed) & mask) == mask;
+  });
+  if (is_open) return true;
+  const std::size_t end = std::min((last + 1) << step_shift_, mapping_->capacity());
+  if (!mapping_->open(first << step_shift_, end)) return false;
+  return for_each_word(first, last, [&](std::size_t word, std::uint64_t mask) {
+    open_.words[word].fetch_or(mask, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 bool View::reach(std::size_t offset, std::size_t bytes) noexcept {
@@ -54,20 +119,42 @@ bool View::reach(std::size_t offset, std::size_t bytes) noexcept {
   const std::size_t first = offset >> shift_;
   const std::size_t last = (offset + bytes - (bytes != 0)) >> shift_;
   const std::lock_guard lock(mutex_);
-  const std::size_t end = std::min((last + 1) << shift_, mapping_->capacity());
-  if (!mapping_->open(first << shift_, end)) return false;
-  // Pairs with the load of who looks at the bit: then the pages are there.
-  for (std::size_t step = first; step <= last; ++step)
-    words_[step / 64].fetch_or(std::uint64_t{1} << (step % 64), std::memory_order_release);
+  if (!open(offset, bytes)) return false;
+  std::size_t added = 0;
+  for_each_word(first, last, [&](std::size_t word, std::uint64_t mask) {
+    // Pairs with the load of who looks at the bit: then the pages are there.
+    const std::uint64_t before = there_.words[word].fetch_or(mask, std::memory_order_release);
+    added += static_cast<std::size_t>(std::popcount(mask & ~before));
+    return true;
+  });
+  if (viewed_) viewed_->use(added << shift_);
   return true;
+}
+
+std::size_t View::give_up(std::size_t& place, std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  // In one call of the system, whether all of it was used or not.
+  const std::size_t at_once = std::clamp(given_up_at_once >> shift_, std::size_t{1}, std::size_t{64});
+  const std::size_t end = mapping_->extent().load(std::memory_order_relaxed) >> shift_;
+  std::size_t given = 0;
+  for (; place < end && given < bytes; place += at_once) {
+    Word& word = there_.words[place / 64];
+    const std::uint64_t mask = bits_between(place % 64, place % 64 + at_once - 1);
+    if ((word.load(std::memory_order_relaxed) & mask) == 0) continue;
+    const std::uint64_t used = word.fetch_and(~mask, std::memory_order_relaxed) & mask;
+    mapping_->give_up(place << shift_, (place + at_once) << shift_);
+    given += static_cast<std::size_t>(std::popcount(used)) << shift_;
+  }
+  return given;
 }
 
 std::size_t View::take(std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   // Whole steps, as they are opened.
-  const std::size_t steps = (std::min(bytes, mapping_->capacity()) + (std::size_t{1} << shift_) - 1) >> shift_;
-  mapping_->take(std::min(steps << shift_, mapping_->capacity()));
-  return (mapping_->extent().load(std::memory_order_relaxed) - page) >> shift_ << shift_;
+  const std::size_t step = std::size_t{1} << step_shift_;
+  const std::size_t steps = (std::min(bytes, mapping_->capacity()) + step - 1) >> step_shift_;
+  mapping_->take(std::min(steps << step_shift_, mapping_->capacity()));
+  return (mapping_->extent().load(std::memory_order_relaxed) - page) >> step_shift_ << step_shift_;
 }
 
 bool View::is_too_much(std::size_t offset, std::size_t bytes, std::size_t views) const noexcept {

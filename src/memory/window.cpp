@@ -47,12 +47,6 @@ std::size_t allowed_by_limits(std::size_t windows) {
   return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4 / windows);
 }
 
-/// The default of WindowOptions::retain_bytes.
-std::size_t usual_retention() {
-  const auto processors = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  return std::clamp(physical_memory() / 32 / processors, 64 * mebibyte, 1024 * mebibyte);
-}
-
 int make_memfd() {
   constexpr unsigned no_execute = 0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
   int descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING | no_execute);
@@ -141,7 +135,7 @@ Window::Window(int descriptor, std::unique_ptr<GrowingMapping> mapping, std::siz
   fstat(descriptor, &status);
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  heap_->retain_at_most = retain_bytes ? retain_bytes : usual_retention();
+  heap_->retain_at_most = retain_bytes;
 }
 
 Window::~Window() {
@@ -207,7 +201,7 @@ void Window::release(void* block) noexcept {
   const std::size_t usable = tutti_window_heap_usable_size(block);
   // A block that cannot be made the window's again is not used again.
   if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
-  const bool keep_pages = usable <= heap_->retain_at_most;
+  const bool keep_pages = usable <= heap_->retain_at_most / 2;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
     const std::uintptr_t page = 4096;

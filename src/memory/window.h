@@ -26,9 +26,9 @@ struct WindowOptions {
   std::size_t least_bytes = std::size_t{1} << 30;
   /// Windows of such processes that this one will map, its own included: their part of RLIMIT_AS is divided by it.
   std::size_t windows = 1;
-  /// Free memory that is kept for reuse before it is given back; 0: this core's share of a thirty-second of
-  /// the memory, within 64 MiB (what the C library's own malloc keeps at most) and 1 GiB.
-  std::size_t retain_bytes = 0;
+  /// Free memory that is kept for reuse before it is given back. A block of more than half of it is given back as it is
+  /// freed. The default is what the C library's own malloc keeps at most.
+  std::size_t retain_bytes = std::size_t{64} << 20;
   /// Ask for huge pages; without effect where the kernel does not give them to shared memory.
   bool huge_pages = true;
   /// Bytes that may still be used, which decides what a forked child can be given; nullptr:

@@ -231,6 +231,7 @@ WindowOptions process_window_options() noexcept {
   WindowOptions options;
   options.bytes = bytes_setting("TUTTI_WINDOW_SIZE", 0);
   options.least_bytes = std::size_t{256} << 20;
+  options.retain_bytes = bytes_setting("TUTTI_WINDOW_RETAIN", options.retain_bytes);
   options.windows = local_ranks();
   if (options.bytes == 0) {
     const auto physical =

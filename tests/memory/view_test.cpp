@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -26,12 +30,12 @@ constexpr std::size_t step = 2 * mebibyte;
 
 /// A window of this process, and itself as a peer that sees it through a view.
 struct Seen {
-  explicit Seen(std::size_t bytes) {
+  explicit Seen(std::size_t bytes, Viewed* viewed = nullptr) {
     WindowOptions options;
     options.bytes = bytes;
     std::string reason;
     window = Window::create(options, reason);
-    view = View::create(window->descriptor(), window->capacity(), step);
+    view = View::create(window->descriptor(), window->capacity(), step, viewed);
     peer.process = getpid();
     peer.window = view->base();
     peer.window_view = view.get();
@@ -43,6 +47,21 @@ struct Seen {
   std::unique_ptr<View> view;
   Peer peer;
 };
+
+/// What the kernel counts as this process's of the mapping that begins at `base`, and of those next to it.
+std::size_t resident_from(const std::byte* base, std::size_t bytes) {
+  std::ifstream maps("/proc/self/smaps");
+  std::size_t kibibytes = 0;
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin - reinterpret_cast<std::uintptr_t>(base) < bytes;
+    else if (unsigned long rss = 0; inside && std::sscanf(line.c_str(), "Rss: %lu kB", &rss) == 1)
+      kibibytes += rss;
+  }
+  return kibibytes * kibibyte;
+}
 
 /// Address space is limited to so much more than there is now, as long as this exists.
 class Limit {
@@ -110,6 +129,83 @@ TEST(View, KnowsOfManyStepsWhetherAllAreThere) {
   EXPECT_FALSE(seen.view->has(703 * mebibyte, gibibyte)) << "the last ones are missing";
   EXPECT_TRUE(seen.view->reach(700 * mebibyte, 1));
   EXPECT_TRUE(seen.view->has(0, gibibyte));
+}
+
+TEST(View, WhatWasUsedIsGivenUpBeyondABoundAndHadAgain) {
+  Viewed viewed(32 * mebibyte);
+  const Seen seen(gibibyte, &viewed);
+  const std::size_t bytes = 100 * mebibyte;
+  auto* const block = static_cast<unsigned char*>(seen.window->allocate(bytes));
+  std::memset(block, 1, bytes);
+  const auto resident = [&] { return resident_from(seen.view->base(), gibibyte); };
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t at = 0; at < bytes; at += mebibyte) {
+      const auto* const there =
+          reinterpret_cast<const unsigned char*>(seen.peer.pointer(seen.region(block), at, mebibyte));
+      for (std::size_t i = 0; i < mebibyte; i += 4096) ASSERT_EQ(there[i], 1);
+    }
+    EXPECT_GE(resident(), bytes);
+    EXPECT_GE(viewed.bytes(), bytes);
+    EXPECT_TRUE(viewed.is_too_much());
+    viewed.give_up();
+    EXPECT_FALSE(viewed.is_too_much());
+    // What is kept is kept, and what is counted is there, but for the ends of the block and what goes at once.
+    EXPECT_LE(resident(), 33 * mebibyte);
+    EXPECT_GE(resident(), 24 * mebibyte);
+    EXPECT_EQ(viewed.bytes() / (4 * mebibyte), resident() / (4 * mebibyte));
+  }
+}
+
+TEST(View, WhatIsWithinTheBoundIsNotTouched) {
+  Viewed viewed(32 * mebibyte);
+  const Seen seen(gibibyte, &viewed);
+  void* const block = seen.window->allocate(30 * mebibyte);
+  const std::size_t offset = seen.window->offset_of(block);
+  seen.peer.pointer(seen.region(block), 0, 30 * mebibyte);
+  EXPECT_FALSE(viewed.is_too_much());
+  viewed.give_up();
+  EXPECT_TRUE(seen.view->has(offset, 30 * mebibyte));
+  seen.peer.pointer(seen.region(block), 0, 30 * mebibyte);
+  EXPECT_LE(viewed.bytes(), 31 * mebibyte) << "nothing is counted twice";
+}
+
+TEST(View, AllViewsShareTheBound) {
+  Viewed viewed(8 * mebibyte);
+  std::vector<std::unique_ptr<Seen>> peers;
+  for (int i = 0; i < 4; ++i) {
+    peers.push_back(std::make_unique<Seen>(gibibyte, &viewed));
+    void* const block = peers.back()->window->allocate(6 * mebibyte);
+    peers.back()->peer.pointer(peers.back()->region(block), 0, 6 * mebibyte);
+  }
+  EXPECT_GE(viewed.bytes(), 24 * mebibyte);
+  viewed.give_up();
+  EXPECT_LE(viewed.bytes(), 8 * mebibyte);
+  EXPECT_GE(viewed.bytes(), 4 * mebibyte);
+}
+
+TEST(View, WhatIsTooMuchIsGivenUpNoFasterThanIsAllowed) {
+  Viewed viewed(0);
+  const Seen seen(4 * gibibyte, &viewed);
+  void* const block = seen.window->allocate(gibibyte);
+  const auto now = Viewed::Clock::now();
+  const auto use = [&](std::size_t bytes) { seen.peer.pointer(seen.region(block), 0, bytes); };
+  use(gibibyte);
+  const std::size_t all = viewed.bytes();
+  const auto given_up = [&](std::chrono::milliseconds since) {
+    const std::size_t before = viewed.bytes();
+    viewed.give_up(now + since);
+    return (before - viewed.bytes()) / mebibyte;
+  };
+  using std::chrono_literals::operator""ms;
+  EXPECT_NEAR(static_cast<double>(given_up(0ms)), 256, 8) << "what was saved up";
+  EXPECT_EQ(given_up(0ms), 0u);
+  EXPECT_NEAR(static_cast<double>(given_up(1000ms)), 128, 8) << "what was earned since";
+  EXPECT_NEAR(static_cast<double>(given_up(60000ms)), 256, 8) << "more than that is not saved up";
+  given_up(120000ms);
+  given_up(180000ms);
+  EXPECT_EQ(viewed.bytes(), 0u);
+  use(gibibyte);
+  EXPECT_EQ(viewed.bytes(), all) << "it can be had again";
 }
 
 TEST(View, ThreadsThatReachAtOnceSeeTheSame) {

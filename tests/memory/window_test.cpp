@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kibibyte = 1024;
 constexpr std::size_t mebibyte = 1024 * kibibyte;
 
-std::unique_ptr<Window> make_window(std::size_t bytes, std::size_t retain_bytes = 0) {
+std::unique_ptr<Window> make_window(std::size_t bytes, std::size_t retain_bytes = WindowOptions().retain_bytes) {
   WindowOptions options;
   options.bytes = bytes;
   options.retain_bytes = retain_bytes;

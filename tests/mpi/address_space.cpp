@@ -74,6 +74,13 @@ std::size_t held() {
   return bytes;
 }
 
+/// What the kernel counts as this rank's memory: its own, and what of the peers' is in its page tables.
+std::size_t resident() {
+  std::size_t size = 0, pages = 0;
+  std::ifstream("/proc/self/statm") >> size >> pages;
+  return pages * 4096;
+}
+
 /// A sum of blocks of the C++ program's own, the same on all ranks.
 void sum_up(Context& context, std::size_t bytes) {
   const std::size_t count = bytes / sizeof(int);
@@ -196,6 +203,34 @@ void windows_grow_under_collectives(Context& context) {
   for (int i = 0; i < 4; ++i) sum_up(context, 40 * mebibyte);
 }
 
+void what_was_freed_or_only_read_does_not_stay(Context& context) {
+  sum_up(context, 8 * mebibyte);
+  const std::size_t before = resident();
+  const auto more = [before] { return (std::max(resident(), before) - before) / mebibyte; };
+  const std::size_t bytes = 100 * mebibyte;
+  std::vector<char*> buffers;
+  for (int i = 0; i < 2; ++i) {
+    buffers.push_back(static_cast<char*>(std::malloc(bytes)));
+    std::memset(buffers.back(), context.rank(), bytes);
+  }
+  for (int root = 0; root < context.size(); ++root)
+    for (char* const buffer : buffers) {
+      if (context.rank() == root) std::memset(buffer, root + 3, bytes);
+      MPI_Bcast(buffer, static_cast<int>(bytes), MPI_CHAR, root, MPI_COMM_WORLD);
+      context.expect(std::count(buffer, buffer + bytes, root + 3) == static_cast<std::ptrdiff_t>(bytes),
+                     "a Bcast from %d is wrong", root);
+    }
+  const std::size_t with_buffers = more();
+  // 64 MiB of the peers' are kept.
+  context.expect(with_buffers <= 200 + 64 + 16, "with 200 MiB of its own, a rank has %zu MiB", with_buffers);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (char* const buffer : buffers) std::free(buffer);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const std::size_t without = more();
+  context.expect(without <= 16, "of 200 MiB that were freed, and those of the peers, a rank still has %zu MiB",
+                 without);
+}
+
 void a_child_has_what_its_rank_had(Context& context) {
   const std::size_t bytes = 100 * mebibyte;
   auto* const data = static_cast<unsigned char*>(std::malloc(bytes));
@@ -226,9 +261,13 @@ int main(int argc, char** argv) {
     Context context(nullptr, 0);
     const std::vector<Test> tests{
 #define TEST(name) {#name, &name}
-        TEST(little_is_taken_and_of_one_rank_nothing), TEST(a_limit_that_is_set_late_is_the_programs),
-        TEST(a_limit_that_is_reached_ends_nothing),    TEST(reading_all_that_can_be_read_makes_no_memory),
-        TEST(windows_grow_under_collectives),          TEST(a_child_has_what_its_rank_had)};
+        TEST(little_is_taken_and_of_one_rank_nothing),
+        TEST(a_limit_that_is_set_late_is_the_programs),
+        TEST(a_limit_that_is_reached_ends_nothing),
+        TEST(reading_all_that_can_be_read_makes_no_memory),
+        TEST(windows_grow_under_collectives),
+        TEST(what_was_freed_or_only_read_does_not_stay),
+        TEST(a_child_has_what_its_rank_had)};
     status = run_tests(context, tests, argc, argv);
   }
   MPI_Finalize();

@@ -42,9 +42,10 @@ constexpr std::size_t arena_step = std::size_t{64} << 10;
 constexpr std::size_t window_step = std::size_t{2} << 20;
 
 /// Takes the descriptor. Null if there is none or the system refuses.
-memory::View* view_of(Node& node, int descriptor, std::size_t bytes, std::size_t step) {
+memory::View* view_of(Node& node, int descriptor, std::size_t bytes, std::size_t step,
+                      memory::Viewed* viewed = nullptr) {
   if (descriptor < 0) return nullptr;
-  auto view = memory::View::create(descriptor, bytes, step);
+  auto view = memory::View::create(descriptor, bytes, step, viewed);
   close(descriptor);
   if (!view) return nullptr;
   node.views.push_back(std::move(view));
@@ -112,7 +113,7 @@ bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint6
 /// Maps the parts of a peer's memory that are looked at first. Takes the descriptors.
 void see_through_views(Node& node, memory::Peer& peer, const Card& card, const Opened& opened) {
   peer.arena_view = view_of(node, opened.arena, card.arena_bytes, arena_step);
-  peer.window_view = view_of(node, opened.window, card.window_bytes, window_step);
+  peer.window_view = view_of(node, opened.window, card.window_bytes, window_step, node.viewed.get());
   peer.arena = peer.arena_view ? peer.arena_view->base() : nullptr;
   peer.window = peer.window_view ? peer.window_view->base() : nullptr;
   peer.arena_address = card.arena_address;
@@ -180,6 +181,7 @@ std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
 unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket& socket, const OwnMemory& own,
                              unsigned allowed, std::string& cma_reason) {
   constexpr unsigned has_all = 1u << 31;  // beside the mechanisms: /proc was open
+  node.viewed = std::make_unique<memory::Viewed>(node.settings.view_retain);
   std::vector<Opened> opened(here.cards.size());
   unsigned mechanisms = 0;
   if (open_from_proc(here, opened))
