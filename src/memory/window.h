@@ -7,6 +7,8 @@
 // maps it ends, however it ends, nothing is left behind.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -146,10 +148,17 @@ class __attribute__((visibility("default"))) Window {
   void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
+  void find_unused() noexcept;
   bool copy_into_child() noexcept;
+  void help_child(pid_t child) noexcept;
   bool inherit(bool inherited) noexcept;
   bool copy_inherited_pages(std::size_t used) noexcept;
+  bool map_private(std::size_t used) noexcept;
   bool read_pages(std::size_t used) noexcept;
+  template <class Visit>
+  bool for_each_to_copy(std::size_t used, Visit visit) const;
+  template <class Copy>
+  bool copy_together(Copy copy) noexcept;
   template <class Visit>
   bool for_each_own(std::size_t begin, std::size_t end, Visit visit) const;
   struct Pages {

@@ -333,6 +333,29 @@ void tutti_window_heap_trim(tutti_window_heap* heap) {
   }
 }
 
+void tutti_window_heap_visit_free(tutti_window_heap* heap, size_t end, size_t least,
+                                  void (*visit)(void* begin, size_t bytes, void* context), void* context) {
+  mi_heap_collect(&heap->heap, true);
+  const mi_arena_t* const arena = heap->arena;
+  uint8_t* const start = arena->start;
+  for (size_t block = 0; block < arena->block_count && block * MI_ARENA_BLOCK_SIZE < end;) {
+    size_t next = block;
+    while (next < arena->block_count && !in_use(arena, next)) next++;
+    if (next > block && (next - block) * MI_ARENA_BLOCK_SIZE >= least)
+      visit(start + block * MI_ARENA_BLOCK_SIZE, (next - block) * MI_ARENA_BLOCK_SIZE, context);
+    if (next == arena->block_count || next * MI_ARENA_BLOCK_SIZE >= end) break;
+    mi_segment_t* const segment = (mi_segment_t*)(start + next * MI_SEGMENT_SIZE);
+    block = next + mi_block_count_of_size(mi_segment_size(segment));
+    if (segment->kind != MI_SEGMENT_NORMAL) continue;
+    const mi_slice_t* const last = mi_segment_slices_end(segment);
+    for (mi_slice_t* slice = segment->slices + segment->segment_info_slices; slice < last;
+         slice += slice->slice_count) {
+      const size_t bytes = slice->slice_count * MI_SEGMENT_SLICE_SIZE;
+      if (slice->xblock_size == 0 && bytes >= least) visit(mi_slice_start(slice), bytes, context);
+    }
+  }
+}
+
 void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
                                    void* context) {
   // Mimalloc's cached segments have no contents, but are in use as far as the arena knows: they are of the

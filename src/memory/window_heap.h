@@ -51,6 +51,10 @@ size_t tutti_window_heap_usable_size(const void* block);
 /// it.
 void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),
                                    void* context);
+/// Calls `visit` for memory of the range before `end` that no live block needs, in ascending order, in stretches of at
+/// least `least` bytes.
+void tutti_window_heap_visit_free(tutti_window_heap* heap, size_t end, size_t least,
+                                  void (*visit)(void* begin, size_t bytes, void* context), void* context);
 /// Bytes from the base beyond which nothing is in use.
 size_t tutti_window_heap_end_of_use(const tutti_window_heap* heap);
 /// Purges all memory of the range that no live block needs, and closes what of it is large.

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -562,6 +564,127 @@ TEST(Window, AChildHasWhatTheWindowHasGrownByAndNothingOfWhatItGaveBack) {
   void* const closed_descriptor = window->allocate(300 * mebibyte);
   EXPECT_TRUE(closed_descriptor) << "growth needs no descriptor";
   EXPECT_TRUE(forked_child_finds(*window, Window::Child::snapshot, [&] { return first[0] == 1; }));
+}
+
+/// What the kernel counts as this process's memory.
+std::size_t resident_memory() {
+  std::size_t size = 0, pages = 0;
+  std::ifstream("/proc/self/statm") >> size >> pages;
+  return pages * 4096;
+}
+
+TEST(Window, AChildIsNotGivenWhatIsFree) {
+  const auto window = make_window(1024 * mebibyte);
+  std::vector<char*> blocks;
+  for (int i = 0; i < 60; ++i) {
+    blocks.push_back(static_cast<char*>(window->allocate(mebibyte)));
+    std::memset(blocks.back(), i + 1, mebibyte);
+  }
+  for (int i = 0; i < 60; ++i)
+    if (i % 20 != 10) window->release(blocks[static_cast<std::size_t>(i)]);
+  EXPECT_GE(window->statistics().resident_bytes, 40 * mebibyte) << "kept for reuse";
+  std::size_t before = 0;
+  window->fork_prepare();
+  const pid_t child = fork();
+  if (child == 0) {
+    before = resident_memory();
+    window->fork_in_child();
+    bool good = resident_memory() < before + 16 * mebibyte;
+    for (int i = 10; i < 60; i += 20) {
+      const char* const block = blocks[static_cast<std::size_t>(i)];
+      for (std::size_t at = 0; at < mebibyte; ++at) good = good && block[at] == i + 1;
+    }
+    _exit(good ? 0 : 1);
+  }
+  window->fork_in_parent();
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  auto* const again = static_cast<char*>(window->allocate(mebibyte));
+  std::memset(again, 1, mebibyte);
+  window->release(again);
+}
+
+/// Whether a child finds the block as it is.
+bool child_finds(Window& window, const Block& block) {
+  return forked_child_finds(window, Window::Child::snapshot, [&] { return block.intact(block.words); });
+}
+
+TEST(Window, WhatTheParentCannotCopyTheChildDoes) {
+  const auto window = make_window(256 * mebibyte);
+  Block block{static_cast<std::uint64_t*>(window->allocate(50 * mebibyte)), 50 * mebibyte / 8, 5};
+  block.fill();
+  EXPECT_TRUE(child_finds(*window, block));
+  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(block.data) + 4095) / 4096 * 4096;
+  ASSERT_EQ(mprotect(reinterpret_cast<void*>(begin), 40 * mebibyte, PROT_NONE), 0);
+  EXPECT_TRUE(child_finds(*window, block));
+  ASSERT_EQ(mprotect(reinterpret_cast<void*>(begin), 40 * mebibyte, PROT_READ | PROT_WRITE), 0);
+  EXPECT_TRUE(block.intact(block.words));
+}
+
+volatile pid_t stopped_child = 0;
+
+TEST(Window, AStoppedChildKeepsTimersWaitingASecondAndNoLonger) {
+  const auto window = make_window(256 * mebibyte);
+  Block block{static_cast<std::uint64_t*>(window->allocate(20 * mebibyte)), 20 * mebibyte / 8, 3};
+  block.fill();
+  struct sigaction action {};
+  struct sigaction before {};
+  action.sa_handler = [](int) { kill(stopped_child, SIGCONT); };
+  sigaction(SIGALRM, &action, &before);
+  window->fork_prepare();
+  const pid_t child = fork();
+  if (child == 0) {
+    raise(SIGSTOP);
+    window->fork_in_child();
+    _exit(block.intact(block.words) ? 0 : 1);
+  }
+  stopped_child = child;
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  alarm(1);
+  EXPECT_EQ(window->fork_in_parent(), Window::Child::snapshot);
+  sigaction(SIGALRM, &before, nullptr);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Window, WhileAStoppedChildIsWaitedForTheParentCanBeEnded) {
+  int numbers[2];
+  ASSERT_EQ(pipe(numbers), 0);
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t parent = fork();
+  if (parent == 0) {
+    // It waits for a child that never goes on.
+    signal(SIGTERM, SIG_DFL);
+    const auto window = make_window(256 * mebibyte);
+    std::memset(window->allocate(20 * mebibyte), 1, 20 * mebibyte);
+    window->fork_prepare();
+    const pid_t child = fork();
+    if (child == 0) {
+      raise(SIGSTOP);
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, WUNTRACED);
+    if (write(numbers[1], &child, sizeof child) != sizeof child) _exit(1);
+    window->fork_in_parent();
+    _exit(2);
+  }
+  pid_t child = 0;
+  ASSERT_EQ(read(numbers[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  kill(parent, SIGTERM);
+  int status = 0, ended = 0;
+  while ((ended = waitpid(parent, &status, WNOHANG)) == 0 &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(10))
+    usleep(10000);
+  kill(child, SIGKILL);
+  if (ended == 0) kill(parent, SIGKILL), waitpid(parent, &status, 0);
+  EXPECT_EQ(ended, parent) << "it was still waiting";
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  close(numbers[0]);
+  close(numbers[1]);
 }
 
 TEST(Window, AChildMadeBehindOurBackHasNoWindow) {
