@@ -111,7 +111,7 @@ void release(Source source, void* memory, std::size_t bytes) {
 }  // namespace
 
 std::size_t capacity_of(Source source) {
-  return source == Source::kStatic ? of_static_array.capacity()
+  return source == Source::kStatic  ? of_static_array.capacity()
          : source == Source::kStack ? of_stack.capacity()
                                     : SIZE_MAX;
 }

@@ -197,8 +197,8 @@ void Cell::prepare(const Runner& runner) {
   ++call_;
   const Options& options = bench_.options;
   // What a call in place overwrote must be restored even if it is to be the same as before.
-  const bool keep = options.unchanged && call_ > 2 * kWarmUps && !options.rotate_root &&
-                    !options.compares() && !collective_.overwrites(root_);
+  const bool keep = options.unchanged && call_ > 2 * kWarmUps && !options.rotate_root && !options.compares() &&
+                    !collective_.overwrites(root_);
   if (!keep) collective_.fill(call_of(runner));
   if (options.buffers == Buffers::kFresh) {
     runner.pools->send.flush_from_caches(call_);

@@ -57,9 +57,10 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                  "system; fresh: of malloc, the next of a pool for each call, flushed from the caches")
       ->transform(CLI::CheckedTransformer(buffer_words))
       ->option_text("window|static|stack|mmap|fresh [window]");
-  app.add_flag("--unchanged", options.unchanged,
-               "Ranks that send do not rewrite their data before each call, which measures the caches; data that a call "
-               "in place overwrote is still restored");
+  app.add_flag(
+      "--unchanged", options.unchanged,
+      "Ranks that send do not rewrite their data before each call, which measures the caches; data that a call "
+      "in place overwrote is still restored");
   app.add_option("--host-memory", options.host_private_memory,
                  "same: the host's own collective is measured on the same malloc'ed buffers as Tutti's; private: on "
                  "anonymous memory that an interposed malloc has no part in")

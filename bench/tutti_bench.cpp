@@ -188,7 +188,9 @@ bool Measurement::run() {
       else
         report_.add(row);
     } else {
-      leave_out(cells_[i], "its buffers would take more than half of the free memory, than there is of their kind, or than counts of int");
+      leave_out(cells_[i],
+                "its buffers would take more than half of the free memory, than there is of their kind, or than counts "
+                "of int");
     }
     report_.progress(static_cast<double>(i + 1) / static_cast<double>(cells_.size()));
   }

@@ -41,7 +41,7 @@ def panels(cells: List[Cell]) -> Dict[Place, List[Cell]]:
 
 
 def title_of(place: Place, titles: Dict[str, str]) -> str:
-    """"MPICH, 2 ranks", and what the buffers are if they are not the usual ones."""
+    """ "MPICH, 2 ranks", and what the buffers are if they are not the usual ones."""
     host, ranks, buffers = place
     kind = f", {buffers} buffers" if buffers != "window" else ""
     return f"{titles.get(host, host)}, {ranks} ranks{kind}"

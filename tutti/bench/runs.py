@@ -136,7 +136,11 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     """The cells of one run. progress: called with the fraction done."""
     program = program_of(run.host)
     environment = {**os.environ, **run.host.environment(run.yielding), **run.knob.environment()}
-    words = [*run.host.launch_words(run.ranks), str(program), *options.program_words(run.collective, run.buffers)]
+    words = [
+        *run.host.launch_words(run.ranks),
+        str(program),
+        *options.program_words(run.collective, run.buffers),
+    ]
     words += run.algorithm_words(options.algorithms, program)
     plan = make_certain_plan(words, run.host.library, options.variables, environment)
     cells = []

@@ -22,7 +22,7 @@ GROUPS = {
 }  # fmt: skip
 COLLECTIVES = tuple(dict.fromkeys(name for names in GROUPS.values() for name in names))
 MECHANISMS = ("window", "xpmem", "cma", "staged")
-#: Whose buffers are: of malloc, arrays of the program, its stack, pages of the system, and of malloc, new ones each call.
+#: Kinds of buffers: of malloc, arrays of the program, its stack, pages of the system, of malloc anew for each call.
 BUFFERS = ("window", "static", "stack", "mmap", "fresh")
 #: By what a collective is chosen and explained, where that is not its own name.
 CHOSEN_AS = {

@@ -226,8 +226,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
 }
 
 bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count) {
-  return count <= Offer::blocks_max &&
-         reach(communicator, blocks, count, span_of(blocks, count)) != memory::Kind::none;
+  return count <= Offer::blocks_max && reach(communicator, blocks, count, span_of(blocks, count)) != memory::Kind::none;
 }
 
 void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count) {
