@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/ticks.h"
+#include "memory/stream.h"
 
 namespace tutti {
 
@@ -223,7 +224,7 @@ class Trial {
 };
 
 /// For one call: whether a rank lends what its peers reach only through the kernel as it is, or a copy that they can
-/// map. Which is faster is found out (Ways). Each rank decides for its own memory alone: how that is reached travels
+/// map, and if that is made through the caches or past them. Which is faster is found out (Ways). Each rank decides for its own memory alone: how that is reached travels
 /// with it.
 class StagingTrial {
  public:
@@ -235,10 +236,14 @@ class StagingTrial {
     if (!ways_) return false;
     if (!trial_) {
       if (!*ways_) *ways_ = std::make_unique<Ways>();
-      trial_.emplace(ways_->get(), 2, in_runs_);
+      trial_.emplace(ways_->get(), 3, in_runs_);
       trial_->begins();
     }
-    return trial_->way() == way_copies;
+    return trial_->way() != way_kernel;
+  }
+  /// How to make them.
+  memory::Store store() const {
+    return trial_ && trial_->way() == way_past_caches ? memory::Store::streaming : memory::Store::cached;
   }
   /// The call has ended.
   void ends() const {
@@ -246,7 +251,7 @@ class StagingTrial {
   }
 
  private:
-  static constexpr int way_copies = 1;
+  static constexpr int way_kernel = 0, way_past_caches = 2;
   std::unique_ptr<Ways>* ways_;
   bool in_runs_;
   std::optional<Trial> trial_;

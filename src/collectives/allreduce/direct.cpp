@@ -25,7 +25,7 @@ Exposure expose_source(Operation& operation, const AllreduceArguments& arguments
     std::byte* const staging = communicator.staging(static_cast<int>(Side::source), bytes);
     source = {communicator.arena_region(staging), staging, true, false};
   }
-  if (source.copied) copy_bytes(source.local, send, bytes);
+  if (source.copied) copy_to_lend(operation.communicator(), source.local, send, bytes);
   return source;
 }
 

@@ -41,7 +41,7 @@ Meeting meeting_of(const BcastArguments& arguments, int ranks, RootsWay way) {
 void copy_in(Operation& operation, const BcastArguments& arguments, const Exposure& mine) {
   for (std::size_t at = 0; at < arguments.bytes; at += 8 * grain_bytes) {
     const std::size_t end = std::min(at + 8 * grain_bytes, arguments.bytes);
-    copy_bytes(mine.local + at, arguments.buffer + at, end - at);
+    copy_to_lend(operation.communicator(), mine.local + at, arguments.buffer + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, arguments.bytes));
   }
 }

@@ -34,7 +34,8 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   const int other = 1 - self;
   Trial trial(self == 0 ? &communicator.ways(what, std::max(blocks.bytes, blocks.room)) : nullptr, ways_of(store));
   const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
-  if (source.copied && (self == 1 || trial.way() == way_reads)) copy_bytes(source.local, blocks.send, blocks.bytes);
+  if (source.copied && (self == 1 || trial.way() == way_reads))
+    copy_to_lend(communicator, source.local, blocks.send, blocks.bytes);
   const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
   operation.own().post.regions.bytes = blocks.bytes;
   operation.own().post.regions.stride = blocks.room;

@@ -57,7 +57,7 @@ void copy_in(Operation& operation, const ReduceArguments& arguments, const Expos
   const std::size_t bytes = arguments.bytes();
   for (std::size_t at = 0; at < bytes; at += piece_bytes) {
     const std::size_t end = std::min(at + piece_bytes, bytes);
-    copy_bytes(copy.local + at, arguments.send + at, end - at);
+    copy_to_lend(operation.communicator(), copy.local + at, arguments.send + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, bytes));
   }
 }

@@ -215,7 +215,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
     for (std::size_t i = 0; i < distinct; ++i)
       if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-        copy_bytes(exposed.local.at(i), blocks.at(i), blocks.size(i));
+        copy_to_lend(communicator, exposed.local.at(i), blocks.at(i), blocks.size(i));
   }
   mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/copy.h"
 #include "engine/task.h"
 #include "memory/region.h"
 
@@ -29,6 +30,15 @@ Exposure data_area(Operation& operation);
 Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes);
 /// The data area if `bytes` fit, else the staging buffer for sources.
 Exposure lend(Operation& operation, std::size_t bytes);
+
+/// Copies into memory that is lent, as this call tries to do it (StagingTrial).
+inline void copy_to_lend(const Communicator& communicator, std::byte* to, const std::byte* from, std::size_t bytes) {
+  const StagingTrial* const trial = communicator.staging_trial;
+  if (trial && trial->store() == memory::Store::streaming)
+    memory::stream_copy(to, from, bytes);
+  else
+    copy_bytes(to, from, bytes);
+}
 
 /// Puts the regions into this rank's post and sets its flag to `progress`.
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);

@@ -28,7 +28,7 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
     else
       buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
   }
-  if (buffers.source.copied) copy_bytes(buffers.source.local, send, bytes);
+  if (buffers.source.copied) copy_to_lend(operation.communicator(), buffers.source.local, send, bytes);
   return buffers;
 }
 
