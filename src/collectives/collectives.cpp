@@ -143,7 +143,6 @@ template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
                                                           bool commutative, Part part) {
   communicator_.current_collective = choices.collective;
-  communicator_.lends_copies = false;
   const std::size_t size_class = size_class_of(bytes);
   const std::size_t index = (commutative ? size_classes : 0) + size_class;
   if (choices.of.empty() || !choices.of[index]) [[unlikely]]
@@ -173,6 +172,7 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
 template <class Arguments>
 void Collectives::carry_out(const Choice<Arguments>& chosen, const Arguments& arguments, std::size_t held) {
   const Node& node = communicator_.node();
+  communicator_.lends_copies = false;
   // A copy is to be no longer than one of what is cut into segments.
   if (!node.cma || !node.may_stage || held <= shape_.eager_max || held > 2 * segment_bytes(node.settings)) {
     chosen.algorithm->run(communicator_, arguments);

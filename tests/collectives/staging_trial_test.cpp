@@ -98,12 +98,24 @@ Combiner sum_of_ints() {
   return combiner;
 }
 
+constexpr std::size_t count = bytes / sizeof(std::int32_t);
+
+std::vector<std::int32_t> numbers_of(int rank, int call) {
+  std::vector<std::int32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<std::int32_t>(i) * (rank + 1) + call;
+  return numbers;
+}
+
+void expect_sums(const std::vector<std::int32_t>& received, int ranks, int call) {
+  for (std::size_t i = 0; i < count; ++i)
+    ASSERT_EQ(received[i], static_cast<std::int32_t>(i) * (ranks * (ranks + 1) / 2) + call * ranks)
+        << "element " << i << ", call " << call;
+}
+
 TEST(StagingTrial, AllreduceIsRightEitherWayAndInPlace) {
   expect_both("", [](int rank, int ranks, Collectives& collectives, int call) {
     const Combiner combiner = sum_of_ints();
-    constexpr std::size_t count = bytes / sizeof(std::int32_t);
-    std::vector<std::int32_t> send(count), receive(count, -1);
-    for (std::size_t i = 0; i < count; ++i) send[i] = static_cast<std::int32_t>(i) * (rank + 1) + call;
+    std::vector<std::int32_t> send = numbers_of(rank, call), receive(count, -1);
     const bool in_place = call % 3 == rank % 3;
     AllreduceArguments arguments;
     arguments.combiner = &combiner;
@@ -112,18 +124,14 @@ TEST(StagingTrial, AllreduceIsRightEitherWayAndInPlace) {
     arguments.receive = reinterpret_cast<std::byte*>(receive.data());
     arguments.send = in_place ? arguments.receive : reinterpret_cast<const std::byte*>(send.data());
     ASSERT_TRUE(collectives.allreduce(arguments));
-    for (std::size_t i = 0; i < count; ++i)
-      ASSERT_EQ(receive[i], static_cast<std::int32_t>(i) * (ranks * (ranks + 1) / 2) + call * ranks)
-          << "element " << i << ", call " << call;
+    expect_sums(receive, ranks, call);
   });
 }
 
 TEST(StagingTrial, ReduceIsRightEitherWay) {
   expect_both("", [](int rank, int ranks, Collectives& collectives, int call) {
     const Combiner combiner = sum_of_ints();
-    constexpr std::size_t count = bytes / sizeof(std::int32_t);
-    std::vector<std::int32_t> send(count), receive(count, -1);
-    for (std::size_t i = 0; i < count; ++i) send[i] = static_cast<std::int32_t>(i) * (rank + 1) + call;
+    std::vector<std::int32_t> send = numbers_of(rank, call), receive(count, -1);
     ReduceArguments arguments;
     arguments.combiner = &combiner;
     arguments.count = count;
@@ -131,10 +139,7 @@ TEST(StagingTrial, ReduceIsRightEitherWay) {
     arguments.send = reinterpret_cast<const std::byte*>(send.data());
     arguments.receive = rank == arguments.root ? reinterpret_cast<std::byte*>(receive.data()) : nullptr;
     ASSERT_TRUE(collectives.reduce(arguments));
-    if (rank != arguments.root) return;
-    for (std::size_t i = 0; i < count; ++i)
-      ASSERT_EQ(receive[i], static_cast<std::int32_t>(i) * (ranks * (ranks + 1) / 2) + call * ranks)
-          << "element " << i << ", call " << call;
+    if (rank == arguments.root) expect_sums(receive, ranks, call);
   });
 }
 

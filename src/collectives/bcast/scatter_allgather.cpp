@@ -40,7 +40,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
   const std::size_t step = mine.copied ? parts.chunk : parts.bytes;
   for (std::size_t at = 0; at < parts.bytes; at += step) {
     const std::size_t end = std::min(at + step, parts.bytes);
-    if (mine.copied) copy_bytes(mine.local + at, arguments.buffer + at, end - at);
+    if (mine.copied) copy_to_lend(operation.communicator(), mine.local + at, arguments.buffer + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, parts.bytes));
   }
   if (mine.in_the_ring) co_return;

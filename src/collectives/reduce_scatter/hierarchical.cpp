@@ -35,7 +35,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
 
   auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
   const Exposure source = expose(operation, send, bytes, Side::source);
-  if (source.copied) copy_bytes(source.local, send, bytes);
+  if (source.copied) copy_to_lend(communicator, source.local, send, bytes);
   Exposure partial;
   if (self == leader) partial = staging_buffer(communicator, Side::destination, bytes);
   post(operation, source, partial);

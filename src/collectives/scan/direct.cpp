@@ -23,7 +23,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   if (read_by_others) {
     auto* send = const_cast<std::byte*>(arguments.send);
     exposed = expose(operation, send, arguments.bytes(), Side::source);
-    if (exposed.copied) copy_bytes(exposed.local, send, arguments.bytes());
+    if (exposed.copied) copy_to_lend(communicator, exposed.local, send, arguments.bytes());
     post(operation, exposed, {});
   }
 

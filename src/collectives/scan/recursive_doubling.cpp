@@ -93,7 +93,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   auto* send = const_cast<std::byte*>(arguments.send);
   const Exposure source = expose(operation, send, arguments.bytes(), Side::source);
-  if (source.copied) copy_bytes(source.local, send, arguments.bytes());
+  if (source.copied) copy_to_lend(communicator, source.local, send, arguments.bytes());
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
