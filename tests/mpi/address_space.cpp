@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support.h"
@@ -220,9 +222,16 @@ void what_was_freed_or_only_read_does_not_stay(Context& context) {
       context.expect(std::count(buffer, buffer + bytes, root + 3) == static_cast<std::ptrdiff_t>(bytes),
                      "a Bcast from %d is wrong", root);
     }
+  // 64 MiB of the peers' are kept; what is more is given up after calls, by and by.
+  const std::size_t expected = 200 + 64 + 16;
+  int too_much = 1;
+  for (int tries = 0; too_much != 0 && tries < 100; ++tries) {
+    const int mine = more() > expected;
+    MPI_Allreduce(&mine, &too_much, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (too_much) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  }
   const std::size_t with_buffers = more();
-  // 64 MiB of the peers' are kept.
-  context.expect(with_buffers <= 200 + 64 + 16, "with 200 MiB of its own, a rank has %zu MiB", with_buffers);
+  context.expect(with_buffers <= expected, "with 200 MiB of its own, a rank has %zu MiB", with_buffers);
   MPI_Barrier(MPI_COMM_WORLD);
   for (char* const buffer : buffers) std::free(buffer);
   MPI_Barrier(MPI_COMM_WORLD);
