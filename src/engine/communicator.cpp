@@ -154,11 +154,11 @@ std::byte* Communicator::staging(int which, std::size_t bytes) {
   if (staging.bytes < bytes) {
     if (staging.bytes) node_.arena->release(staging.offset);
     staging = {};
-    const auto offset = node_.arena->allocate(bytes);
+    const auto offset = node_.arena->allocate(sizeof(memory::Filled) + bytes);
     if (!offset) throw std::bad_alloc();
     staging = {*offset, bytes};
   }
-  return node_.arena->base() + staging.offset;
+  return node_.arena->base() + staging.offset + sizeof(memory::Filled);
 }
 
 }  // namespace tutti

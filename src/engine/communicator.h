@@ -152,7 +152,8 @@ class Communicator final : public sync::Party {
   /// operation any more.
   bool exchange(const void* mine, std::size_t bytes, void* all);
 
-  /// A buffer of at least `bytes` in this rank's arena, kept for the life of the communicator. Two of them (0, 1).
+  /// A buffer of at least `bytes` in this rank's arena, kept for the life of the communicator; memory::Filled lies before
+  /// it. Two of them (0, 1).
   /// Throws std::bad_alloc if the arena is full.
   std::byte* staging(int which, std::size_t bytes);
   /// Private memory for blocks that are copied before they are reduced; kept for the life of the communicator.

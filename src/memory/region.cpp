@@ -1,5 +1,6 @@
 #include "memory/region.h"
 
+#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -82,6 +83,7 @@ const char* name_of(Kind kind) {
     case Kind::window:
       return "window";
     case Kind::arena:
+    case Kind::filling:
       return "staged";
     case Kind::cma:
       return "cma";
@@ -124,6 +126,7 @@ std::uint64_t Peer::address_of(Region region) const {
     case Kind::window:
       return window_address + region.offset();
     case Kind::arena:
+    case Kind::filling:
       return arena_address + region.offset();
     case Kind::xpmem:
       return region.address();
@@ -132,7 +135,36 @@ std::uint64_t Peer::address_of(Region region) const {
   }
 }
 
+std::size_t Peer::wait_until_filled(Region region, std::size_t bytes) const {
+  const std::size_t at = region.offset() - sizeof(Filled);
+  std::uint64_t there = 0;
+  const auto look = [&] {
+    if (auto* const filled = reinterpret_cast<Filled*>(pointer_or_copied({Kind::arena, at}, 0, sizeof(Filled))))
+      there = filled->bytes.load(std::memory_order_acquire);
+    else
+      copy_from({Kind::arena, at}, 0, &there, sizeof there);
+    return there >= bytes;
+  };
+  if (requests)
+    sync::wait(*requests->waiter, {"a copy that its owner makes", nullptr, 0, rank}, look);
+  else
+    while (!look()) sched_yield();
+  return there;
+}
+
+void Peer::copy_while_filling(Region region, std::size_t offset, std::byte* destination, std::size_t bytes,
+                              Store store) const {
+  for (std::size_t at = 0; at < bytes;) {
+    const std::size_t there = wait_until_filled(region, offset + std::min(bytes, at + filled_at_once));
+    const std::size_t end = std::min(bytes, there - offset);
+    copy_from({Kind::arena, region.offset()}, offset + at, destination + at, end - at, store);
+    at = end;
+  }
+}
+
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
+  if (region.kind() == Kind::filling)
+    return copy_while_filling(region, offset, static_cast<std::byte*>(destination), bytes, store);
   if (const std::byte* source = pointer_or_copied(region, offset, bytes)) {
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_from_peer(destination, source, bytes));
@@ -147,6 +179,10 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
 }
 
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
+  if (region.kind() == Kind::filling) {
+    wait_until_filled(region, offset + bytes);
+    region = {Kind::arena, region.offset()};
+  }
   if (std::byte* destination = pointer_or_copied(region, offset, bytes)) {
     store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
   } else {

@@ -7,12 +7,14 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "memory/stream.h"
 #include "memory/view.h"
+#include "sync/flag.h"
 
 namespace tutti::memory {
 
@@ -21,14 +23,24 @@ class Requests;
 
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
 /// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process. xpmem: any
-/// memory of the owner, mapped here when it is first needed.
-enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct, xpmem };
+/// memory of the owner, mapped here when it is first needed. filling: a copy in the arena that the owner may still be
+/// making, from its beginning on; who comes to a part that is not there waits for it (Filled).
+enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct, xpmem, filling };
+
+/// Of a copy that is being made: its owner says so often how much is there.
+inline constexpr std::size_t filled_at_once = std::size_t{32} << 10;
+
+/// Lies before memory of Kind::filling: how many bytes of it are there.
+struct alignas(sync::line_bytes) Filled {
+  std::atomic<std::uint64_t> bytes{0};
+  static Filled& of(std::byte* begin) { return reinterpret_cast<Filled*>(begin)[-1]; }
+};
 
 const char* name_of(Kind kind);
 
 /// Whether every peer can map memory of this kind without the owner's help, and keeps it mapped.
 constexpr bool always_mapped(Kind kind) {
-  return kind == Kind::window || kind == Kind::arena || kind == Kind::direct;
+  return kind == Kind::window || kind == Kind::arena || kind == Kind::direct || kind == Kind::filling;
 }
 
 /// 8 bytes, as published: kind in the high byte, offset or address in the rest.
@@ -94,6 +106,9 @@ struct Peer {
         return arena + at;
       case Kind::direct:
         return reinterpret_cast<std::byte*>(at);
+      case Kind::filling:
+        wait_until_filled(region, offset + bytes);
+        return pointer({Kind::arena, region.offset()}, offset, bytes);
       case Kind::xpmem:
         return attached(region, offset, bytes);
       default:
@@ -110,6 +125,10 @@ struct Peer {
                Store store = Store::cached) const;
 
  private:
+  /// Waits until so many bytes of a copy are there. Returns how many are.
+  std::size_t wait_until_filled(Region region, std::size_t bytes) const;
+  void copy_while_filling(Region region, std::size_t offset, std::byte* destination, std::size_t bytes,
+                          Store store) const;
   std::byte* attached(Region region, std::size_t offset, std::size_t bytes) const;
   std::byte* mapped(Kind kind, std::size_t at, std::size_t bytes, bool or_copied) const;
   std::byte* pointer_or_copied(Region region, std::size_t offset, std::size_t bytes) const {

@@ -5,8 +5,8 @@
 // stores each block into the other's receive buffer as well, while it is in the cache, past the other's caches or
 // through them (store_ways.h); if not, it reduces the other half itself too. Phase 3: both wait until the other has
 // finished.
-// A rank whose buffers peers cannot reach lends a copy of its contribution. Then neither delivers: its result would be
-// one copy more.
+// A rank whose buffers peers cannot reach lends a copy of its contribution, which it makes piece by piece, and reduces
+// each piece right after. Then neither delivers: its result would be one copy more.
 // What is faster depends on whether the two share a cache at present: rank 0 times all ways from the first wait to the
 // last and keeps to the best one (Ways). The same bits come out of all.
 // Cost: two flag hops; n bytes read or, delivered, n/2 read and n/2 stored.
@@ -34,7 +34,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const int other = 1 - self;
-  const ReductionBuffers buffers =
+  ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
   const bool copied = buffers.source.copied || buffers.destination.copied;
   const bool in_place = !copied && buffers.source.local == buffers.destination.local;
@@ -48,7 +48,20 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   if (way != way_reads) own |= deliver;
   if (way == way_through_caches) own |= through_caches;
   operation.own().post.regions.bytes = own;
+  const std::size_t bytes = buffers.count * buffers.combiner->element_bytes;
+  let_fill(buffers);
+  const bool fills = buffers.source.region.kind() == memory::Kind::filling;
+  std::size_t filled = 0;
+  const auto fill_up_to = [&](std::size_t end) {
+    if (end > filled)
+      fill(communicator, buffers.source, filled, arguments.send + filled, end - filled);
+    filled = std::max(filled, end);
+  };
+  if (buffers.source.in_the_ring) fill_up_to(bytes);
   post(operation, buffers.source, buffers.destination);
+  // Of the copy so much before the other comes; what is left is reduced right after, out of the cache.
+  while (fills && filled < bytes && !operation.slot(other).post.flag.has(operation.stamp()))
+    fill_up_to(std::min(bytes, filled + memory::filled_at_once));
 
   co_await operation.others_posted();
   const std::uint64_t theirs = operation.slot(other).post.regions.bytes;
@@ -65,19 +78,28 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const bool delivered = must_deliver || (!must_read && (chosen & deliver) != 0);
   const bool cached = as_chosen && (chosen & through_caches) != 0;
   const memory::Store store = cached ? memory::Store::cached : arguments.store;
-  const auto reduce = [&](int whose, std::size_t copies) {
-    reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, whose, buffers), sources, 2, destinations,
-                 copies, store);
+  const auto reduce = [&](topology::Range range, std::size_t copies) {
+    reduce_range(communicator, *buffers.combiner, range, sources, 2, destinations, copies, store);
   };
   if (copied && must_read) {
-    sources[self].region = own_memory(buffers.source.local);
+    // What is in place is overwritten, piece by piece; the copy is not.
+    sources[self].region = own_memory(arguments.send == arguments.receive ? buffers.source.local : arguments.send);
     destinations[0].region = own_memory(arguments.receive);
   }
-  if (delivered) {
-    reduce(self, 2);
+  if (fills && must_read) {
+    const std::size_t element = buffers.combiner->element_bytes;
+    const std::size_t piece = std::max<std::size_t>(1, memory::filled_at_once / element);
+    for (std::size_t at = 0; at < buffers.count; at += piece) {
+      const std::size_t end = std::min(at + piece, buffers.count);
+      fill_up_to(end * element);
+      reduce({at, end}, 1);
+    }
+  } else if (delivered) {
+    fill_up_to(fills ? bytes : 0);
+    reduce(share_of_rank(communicator, self, buffers), 2);
   } else {
-    reduce(self, 1);
-    reduce(other, 1);
+    reduce(share_of_rank(communicator, self, buffers), 1);
+    reduce(share_of_rank(communicator, other, buffers), 1);
   }
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();

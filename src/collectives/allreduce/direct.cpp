@@ -20,12 +20,8 @@ namespace {
 Exposure expose_source(Operation& operation, const AllreduceArguments& arguments, std::size_t bytes) {
   auto* const send = const_cast<std::byte*>(arguments.send);
   Exposure source = expose(operation, send, bytes, Side::source);
-  if (!source.copied && arguments.send == arguments.receive) {
-    Communicator& communicator = operation.communicator();
-    std::byte* const staging = communicator.staging(static_cast<int>(Side::source), bytes);
-    source = {communicator.arena_region(staging), staging, true, false};
-  }
-  if (source.copied) copy_to_lend(operation.communicator(), source.local, send, bytes);
+  if (!source.copied && arguments.send == arguments.receive)
+    source = staging_buffer(operation.communicator(), Side::source, bytes);
   return source;
 }
 
@@ -33,8 +29,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const Exposure source = expose_source(operation, arguments, arguments.count * combiner.element_bytes);
-  post(operation, source, {});
+  const std::size_t bytes = arguments.count * combiner.element_bytes;
+  Exposure source = expose_source(operation, arguments, bytes);
+  post_filling(operation, source, {}, arguments.send, bytes);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
   co_await operation.others_posted();

@@ -24,9 +24,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const int self = communicator.rank();
   const auto workers = static_cast<std::size_t>(ranks);
   const std::size_t element = arguments.combiner->element_bytes;
-  const ReductionBuffers buffers =
+  ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  post(operation, buffers.source, buffers.destination);
+  post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
   co_await operation.others_posted();

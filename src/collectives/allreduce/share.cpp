@@ -19,9 +19,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  const ReductionBuffers buffers =
+  ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  post(operation, buffers.source, buffers.destination);
+  post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));

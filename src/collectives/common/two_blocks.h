@@ -33,16 +33,22 @@ void exchange_blocks(Operation& operation, Learned what, const TwoBlocks& blocks
   const int self = communicator.rank();
   const int other = 1 - self;
   Trial trial(self == 0 ? &communicator.ways(what, std::max(blocks.bytes, blocks.room)) : nullptr, ways_of(store));
-  const Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
-  if (source.copied && (self == 1 || trial.way() == way_reads))
-    copy_to_lend(communicator, source.local, blocks.send, blocks.bytes);
+  Exposure source = expose(operation, const_cast<std::byte*>(blocks.send), blocks.bytes, Side::source);
   const Exposure destination = expose(operation, blocks.receive, blocks.room, Side::destination);
   operation.own().post.regions.bytes = blocks.bytes;
   operation.own().post.regions.stride = blocks.room;
-  post(operation, source, destination, static_cast<std::uint64_t>(trial.way()));
+  const Post& theirs = operation.slot(other).post;
+  bool reads = self == 1 || trial.way() == way_reads;
+  // Rank 1 does not know whether what it lends will be read, unless rank 0 has said so already.
+  if (self == 1 && source.copied && theirs.flag.has(operation.stamp()))
+    reads = (theirs.flag.get() & sync::progress_max) == way_reads;
+  const auto way_of_trial = static_cast<std::uint64_t>(trial.way());
+  if (reads)
+    post_filling(operation, source, destination, blocks.send, blocks.bytes, way_of_trial);
+  else
+    post(operation, source, destination, way_of_trial);
   copy_own();
 
-  const Post& theirs = operation.slot(other).post;
   operation.wait(theirs.flag, 0, other);
   communicator.check(other, operation.sequence());
   communicator.seen_all(operation.sequence());

@@ -6,6 +6,8 @@
 // finds out whether that pays, and if not reads everything, without a word before it has (MeetOrRead); where the sender
 // could store past the root's caches it stores everything instead of meeting, past them or through them. Phase 3: all
 // wait until the root and the senders have finished.
+// Of two ranks a root whose own buffer peers do not reach reads everything, too: what was written would have to be copied
+// out. The sender lends a copy for that, if it has to, and stops making it when it hears that the root does not read.
 // Of Gatherv small blocks travel packed to the root, and it reads alone, as by sequential-read, those of medium size and
 // those that it cannot load from: the sender decides that and says so in its post.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
@@ -52,6 +54,12 @@ Meeting meeting_of(std::size_t bytes, int ranks, Help help) {
 /// One sender that stores past the root's caches has finished before the root has copied its own block.
 bool stored_alone(const GatherArguments& arguments, std::size_t ranks) {
   return ranks == 2 && arguments.store == memory::Store::streaming_to_peers;
+}
+
+/// Whether the root may read of it what the sender leaves. What is lent while it is made is for a root that reads
+/// everything: else its owner had rather write it.
+bool is_shared(memory::Region source) {
+  return source.loads_and_stores() && source.kind() != memory::Kind::filling;
 }
 
 std::uint64_t said_by(Communicator& communicator, std::uint64_t sequence, int rank) {
@@ -108,23 +116,24 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   // Two ranks have but one such block, or all are equal.
   const int next = rank_at(arguments.root, 1, communicator.size());
   const std::size_t room = blocks.size(static_cast<std::size_t>(next));
-  // Blocks that are written into a copy are written whole.
-  bool helps = communicator.reach(blocks.base, room) != memory::Kind::cma &&
-               written_in_place(communicator, blocks, ranks, arguments.root);
+  // Blocks that are written into a copy are written whole. Of one sender the root had rather read than copy out.
+  const bool in_place = written_in_place(communicator, blocks, ranks, arguments.root);
+  bool helps = in_place && communicator.reach(blocks.base, room) != memory::Kind::cma;
   MeetOrRead choice(communicator, Learned::gather, room, arguments.store);
-  const bool alone = helps && !choice.meet();
+  const bool reads_alone = !in_place && ranks == 2 && arguments.regular;
+  const bool alone = reads_alone || (helps && !choice.meet());
   if (alone) {
     keep_own_block(communicator, arguments);
     co_await operation.has(operation.slot(next).post.flag, 0, next);
     if (arguments.regular || said_by(communicator, operation.sequence(), next) == writes) {
       const memory::Region region = posted_source(operation, next);
-      if (region.loads_and_stores()) {
-        choice.begins();
+      if (reads_alone ? region.kind() != memory::Kind::none : is_shared(region)) {
+        if (helps) choice.begins();
         const std::size_t bytes = fitting(communicator, operation.slot(next).post.regions.bytes, room);
         communicator.peer(next).copy_from(region, 0, blocks.at(static_cast<std::size_t>(next)), bytes, arguments.store);
         operation.publish(operation.own().done.flag[0]);
         communicator.seen_all(operation.sequence());
-        if (choice.wants_answer()) co_await operation.has(operation.slot(next).done.flag[answer], 0, next);
+        if (helps && choice.wants_answer()) co_await operation.has(operation.slot(next).done.flag[answer], 0, next);
         choice.ends();
         co_return;
       }
@@ -149,7 +158,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     }
     const memory::Region region = posted_source(operation, sender);
     const std::size_t bytes = fitting(communicator, operation.slot(sender).post.regions.bytes, room);
-    if (!helps || !region.loads_and_stores()) continue;
+    if (!helps || !is_shared(region)) continue;
     choice.begins();
     if (help == Help::none) continue;
     std::byte* const block = blocks.at(static_cast<std::size_t>(sender));
@@ -176,17 +185,34 @@ Task sender_that_waits(Operation& operation, const GatherArguments& arguments) {
   co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
 }
 
+/// How the root reaches the block. reachable: without a copy, as far as that goes. A copy is lent to one that may be about
+/// to read everything.
+Exposure lend_block(Operation& operation, const GatherArguments& arguments, memory::Region reachable) {
+  auto* const send = const_cast<std::byte*>(arguments.send);
+  Exposure source{reachable, send, false, false};
+  if (operation.communicator().size() > 2) return reachable.loads_and_stores() ? source : Exposure{};
+  if (!reachable.loads_and_stores()) source = expose(operation, send, arguments.bytes, Side::source);
+  let_fill(source);
+  if (source.in_the_ring) fill(operation.communicator(), source, 0, send, arguments.bytes);
+  return source;
+}
+
 /// reachable: how peers reach its block. Of Gatherv only one that the root could read too comes here.
 Task sender(Operation& operation, const GatherArguments& arguments, memory::Region reachable) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
   auto* source = const_cast<std::byte*>(arguments.send);
-  const bool root_reads = reachable.loads_and_stores();
+  const Exposure lent = lend_block(operation, arguments, reachable);
+  const bool root_reads = is_shared(lent.region);
   operation.own().post.regions.bytes = arguments.bytes;
-  post(operation, root_reads ? Exposure{reachable, source, false, false} : Exposure{}, {}, writes);
+  post(operation, lent, {}, writes);
 
   const Slot& roots = operation.slot(root);
   const sync::Flag& posted = roots.post.flag;
+  // A root that posts does not read it.
+  if (lent.region.kind() == memory::Kind::filling)
+    for (std::size_t at = 0; at < arguments.bytes && !posted.has(operation.stamp()); at += memory::filled_at_once)
+      fill(communicator, lent, at, source + at, std::min(memory::filled_at_once, arguments.bytes - at));
   co_await operation.has_either(posted, communicator.size() == 2 ? roots.done.flag[0] : posted, root);
   if (!posted.has(operation.stamp())) {  // the root has read everything
     operation.publish(operation.own().done.flag[answer]);

@@ -4,7 +4,7 @@
 // the other rank reduces from the front, the root from the back, until they meet; the other rank finds out whether that
 // pays, and if not the root reduces everything, or each one half (MeetOrRead). Phase 3: both wait until the other has
 // finished.
-// A rank whose buffer peers cannot reach lends a copy, which the root reduces piece by piece as it is made. Of a root with
+// A rank whose buffer peers cannot reach lends a copy, which the root reduces while it is made. Of a root with
 // such buffers nobody reads or writes anything: it reduces everything.
 // Of small messages the root reduces alone: only the other rank exposes its buffer, and waits until it was read.
 // Cost: two flag hops, and from there on those of the meeting; n bytes read by both together from each buffer, 3n/16 to
@@ -36,30 +36,17 @@ constexpr Meeting::Shares halves{.front = 8, .back = 8};
 /// Below this the root reduces alone: to find each other, and what is faster, takes longer than to reduce half.
 constexpr std::size_t shared_min = std::size_t{16} * 1024;
 
-/// What the other rank says in its post: it stores its part through the caches; it has none; it has one half; what it lends
-/// is a copy that it makes in pieces.
+/// What the other rank says in its post: it stores its part through the caches; it has none; it has one half.
 constexpr std::uint64_t through_caches = 1;
 constexpr std::uint64_t root_reduces_all = 2;
 constexpr std::uint64_t by_halves = 4;
-constexpr std::uint64_t lends_copy = 8;
 /// What the root says: it reduces everything, as its buffers are not mapped.
 constexpr std::uint64_t root_is_alone = 1;
-
-constexpr std::size_t piece_bytes = 8 * grain_bytes;
 
 /// A buffer that the other rank may load from and store to; nothing if it cannot.
 Exposure expose_mapped(Communicator& communicator, const std::byte* buffer, std::size_t bytes) {
   const memory::Region region = communicator.node().reachable(buffer, bytes);
   return region.loads_and_stores() ? Exposure{region, const_cast<std::byte*>(buffer), false, false} : Exposure{};
-}
-
-void copy_in(Operation& operation, const ReduceArguments& arguments, const Exposure& copy) {
-  const std::size_t bytes = arguments.bytes();
-  for (std::size_t at = 0; at < bytes; at += piece_bytes) {
-    const std::size_t end = std::min(at + piece_bytes, bytes);
-    copy_to_lend(operation.communicator(), copy.local + at, arguments.send + at, end - at);
-    operation.publish(operation.own().ready.flag[0], grains_complete(end, bytes));
-  }
 }
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
@@ -68,7 +55,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const int other = 1 - self;
   const bool is_root = self == arguments.root;
   const std::size_t element = arguments.combiner->element_bytes;
-  const Exposure source =
+  Exposure source =
       is_root ? expose_mapped(communicator, arguments.send, arguments.bytes())
               : expose(operation, const_cast<std::byte*>(arguments.send), arguments.bytes(), Side::source);
   const Exposure result = is_root ? expose_mapped(communicator, arguments.receive, arguments.bytes()) : Exposure{};
@@ -79,13 +66,12 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     choice.emplace(communicator, Learned::reduce, arguments.bytes(), arguments.store, true);
   operation.own().post.regions.bytes = arguments.bytes();
   const std::uint64_t own = is_root                    ? (mapped ? 0 : root_is_alone)
-                            : source.copied            ? root_reduces_all | lends_copy
+                            : source.copied            ? root_reduces_all
                             : !choice->meet()          ? root_reduces_all
                             : choice->through_caches() ? through_caches
                             : choice->apart()          ? by_halves
                                                        : 0;
-  post(operation, source, result, own);
-  if (source.copied) copy_in(operation, arguments, source);
+  post_filling(operation, source, result, arguments.send, arguments.bytes(), own);
   co_await operation.others_posted();
   const std::uint64_t others = operation.slot(other).post.flag.get() & sync::progress_max;
   const std::uint64_t said = is_root ? others : own;
@@ -113,15 +99,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const std::size_t bytes = is_root ? arguments.bytes() : theirs;
   const Meeting meeting(bytes, 2, said == by_halves ? halves : shares_of(bytes));
   if (!meet && is_root) {
-    const bool in_pieces = (said & lends_copy) != 0;
-    const std::size_t piece = in_pieces ? piece_bytes : bytes;
-    for (std::size_t at = 0; at < bytes; at += piece) {
-      const std::size_t end = std::min(at + piece, bytes);
-      if (in_pieces)
-        co_await operation.has(operation.slot(other).ready.flag[0],
-                               grains_needed(std::min(elements_of(end) * element, theirs)), other);
-      reduce(at, end);
-    }
+    reduce(0, bytes);
     operation.publish(operation.own().done.flag[0]);
   } else if (!meet) {
     co_await operation.has(operation.slot(other).done.flag[0], 0, other);
@@ -150,9 +128,8 @@ void reduce_alone(Operation& operation, const ReduceArguments& arguments) {
     operation.publish(operation.own().done.flag[0]);
   } else {
     auto* const send = const_cast<std::byte*>(arguments.send);
-    const Exposure source = expose(operation, send, arguments.bytes(), Side::source);
-    if (source.copied) copy_bytes(source.local, send, arguments.bytes());
-    post(operation, source, {});
+    Exposure source = expose(operation, send, arguments.bytes(), Side::source);
+    post_filling(operation, source, {}, send, arguments.bytes());
     if (source.in_the_ring) return;
     operation.wait(operation.slot(other).done.flag[0], 0, other);
     communicator.check(other, operation.sequence());
@@ -184,7 +161,7 @@ const selection::Algorithm<ReduceArguments> reduce_cooperative{
         return selection::Cost{.hops = 3.0,
                                .rounds = 2,
                                .remote_bytes = bytes,
-                               .slot_bytes = staged ? std::min<double>(bytes, piece_bytes) : 0.0,
+                               .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
                                .reduced_bytes = bytes,
                                .exposures = 1,
                                .startups = std::max(1.0, bytes / usual_block_bytes),

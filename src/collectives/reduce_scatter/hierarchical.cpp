@@ -34,11 +34,10 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
   const std::size_t bytes = segment.length() * combiner.element_bytes;
 
   auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
-  const Exposure source = expose(operation, send, bytes, Side::source);
-  if (source.copied) copy_to_lend(communicator, source.local, send, bytes);
+  Exposure source = expose(operation, send, bytes, Side::source);
   Exposure partial;
   if (self == leader) partial = staging_buffer(communicator, Side::destination, bytes);
-  post(operation, source, partial);
+  post_filling(operation, source, partial, send, bytes);
 
   // Phase 1. Here elements are counted from the segment's first.
   RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);

@@ -41,10 +41,10 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const bool whole_call = communicator.node().oversubscribed;
   Trial trial(self == last ? &communicator.ways(what, arguments.bytes()) : nullptr, past_caches ? 3 : 2, whole_call);
   if (whole_call) trial.begins();
-  const ReductionBuffers buffers =
+  ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
   operation.own().post.regions.bytes = static_cast<std::uint64_t>(trial.way());
-  post(operation, buffers.source, buffers.destination);
+  post_filling(operation, buffers, arguments.send);
 
   co_await operation.others_posted();
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);

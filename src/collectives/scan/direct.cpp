@@ -23,8 +23,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   if (read_by_others) {
     auto* send = const_cast<std::byte*>(arguments.send);
     exposed = expose(operation, send, arguments.bytes(), Side::source);
-    if (exposed.copied) copy_to_lend(communicator, exposed.local, send, arguments.bytes());
-    post(operation, exposed, {});
+    post_filling(operation, exposed, {}, send, arguments.bytes());
   }
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(self) + 1);

@@ -34,10 +34,10 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     total = communicator.arena_region(communicator.staging(static_cast<int>(Side::destination), 2 * arguments.bytes()) +
                                       arguments.bytes());
   const bool gets_result = !arguments.exclusive || self > 0;
-  const ReductionBuffers buffers =
+  ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
   operation.own().post.regions.bytes = total.bits();
-  post(operation, buffers.source, buffers.destination);
+  post_filling(operation, buffers, arguments.send);
 
   // Phase 1.
   const auto total_of = [&](int each) {

@@ -92,14 +92,13 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const int steps = place < 0 ? 0 : steps_of(place);
 
   auto* send = const_cast<std::byte*>(arguments.send);
-  const Exposure source = expose(operation, send, arguments.bytes(), Side::source);
-  if (source.copied) copy_to_lend(communicator, source.local, send, arguments.bytes());
+  Exposure source = expose(operation, send, arguments.bytes(), Side::source);
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
     partials = staging_buffer(communicator, Side::destination, bytes);
   }
-  post(operation, source, partials);
+  post_filling(operation, source, partials, send, arguments.bytes());
 
   if (place >= 0) co_await make_prefix(operation, arguments, places, partials.local);
   operation.publish(operation.own().done.flag[0]);

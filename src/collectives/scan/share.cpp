@@ -19,9 +19,9 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const int self = communicator.rank();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const bool gets_result = !arguments.exclusive || self > 0;
-  const ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, gets_result,
+  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, gets_result,
                                                     arguments.count, *arguments.combiner, false);
-  post(operation, buffers.source, buffers.destination);
+  post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(ranks);

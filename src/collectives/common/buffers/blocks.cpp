@@ -186,6 +186,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {
     exposed.exposure = staging_buffer(communicator, side, copied);
+    if (side == Side::source) let_fill(exposed.exposure);
   } else {
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }
@@ -211,17 +212,21 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
       }
     }
   }
-  if (exposed.exposure.copied && side == Side::source) {
+  const auto copy_in = [&] {
     const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
     for (std::size_t i = 0; i < distinct; ++i)
       if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-        copy_to_lend(communicator, exposed.local.at(i), blocks.at(i), blocks.size(i));
-  }
+        fill(communicator, exposed.exposure, static_cast<std::size_t>(exposed.local.at(i) - exposed.exposure.local),
+             blocks.at(i), blocks.size(i));
+  };
+  const bool is_copied = exposed.exposure.copied && side == Side::source;
+  if (is_copied && exposed.exposure.in_the_ring) copy_in();
   mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
   operation.publish(mine.flag, progress);
+  if (is_copied && !exposed.exposure.in_the_ring) copy_in();
   return exposed;
 }
 

@@ -1,5 +1,7 @@
 #include "collectives/common/buffers/exposure.h"
 
+#include <algorithm>
+
 namespace tutti {
 
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
@@ -27,6 +29,35 @@ Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes
 Exposure lend(Operation& operation, std::size_t bytes) {
   Communicator& communicator = operation.communicator();
   return bytes <= communicator.slot_bytes() ? data_area(operation) : staging_buffer(communicator, Side::source, bytes);
+}
+
+void let_fill(Exposure& source) {
+  if (!source.copied || source.in_the_ring) return;
+  memory::Filled::of(source.local).bytes.store(0, std::memory_order_relaxed);
+  source.region = {memory::Kind::filling, source.region.offset()};
+}
+
+void fill(Communicator& communicator, const Exposure& source, std::size_t at, const std::byte* from,
+          std::size_t bytes) {
+  if (source.region.kind() != memory::Kind::filling)
+    return copy_to_lend(communicator, source.local + at, from, bytes);
+  memory::Filled& filled = memory::Filled::of(source.local);
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t part = std::min(memory::filled_at_once, bytes - done);
+    copy_to_lend(communicator, source.local + at + done, from + done, part);
+    done += part;
+    filled.bytes.store(at + done, std::memory_order_release);
+    communicator.published();
+  }
+}
+
+void post_filling(Operation& operation, Exposure& source, const Exposure& destination, const std::byte* from,
+                  std::size_t bytes, std::uint64_t progress) {
+  let_fill(source);
+  const bool before = source.copied && source.in_the_ring;
+  if (before) fill(operation.communicator(), source, 0, from, bytes);
+  post(operation, source, destination, progress);
+  if (source.copied && !before) fill(operation.communicator(), source, 0, from, bytes);
 }
 
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress) {

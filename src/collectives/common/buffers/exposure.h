@@ -40,8 +40,20 @@ inline void copy_to_lend(const Communicator& communicator, std::byte* to, const 
     copy_bytes(to, from, bytes);
 }
 
+/// For a source that peers may begin to read while its copy is being made: to be called before it is posted, and then
+/// fill(). Nothing changes for other sources.
+void let_fill(Exposure& source);
+/// Copies `bytes` from `from` to where `source` has them, `at` bytes from its beginning on, and says so if peers read
+/// meanwhile: then parts must come in their order.
+void fill(Communicator& communicator, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes);
+
 /// Puts the regions into this rank's post and sets its flag to `progress`.
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
+
+/// The same, and copies the source from `from` if peers cannot reach it there: into the ring before, else after, while they
+/// begin to read.
+void post_filling(Operation& operation, Exposure& source, const Exposure& destination, const std::byte* from,
+                  std::size_t bytes, std::uint64_t progress = 0);
 
 inline memory::Region posted_source(Operation& operation, int rank) {
   operation.communicator().check(rank, operation.sequence());

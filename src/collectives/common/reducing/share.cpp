@@ -28,8 +28,24 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
     else
       buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
   }
-  if (buffers.source.copied) copy_to_lend(operation.communicator(), buffers.source.local, send, bytes);
   return buffers;
+}
+
+void copy_in(Operation& operation, const ReductionBuffers& buffers, const std::byte* send) {
+  if (buffers.source.copied)
+    copy_to_lend(operation.communicator(), buffers.source.local, send,
+                 buffers.count * buffers.combiner->element_bytes);
+}
+
+void let_fill(ReductionBuffers& buffers) {
+  let_fill(buffers.source);
+  // No result may come to a place before what was to be copied there.
+  if (buffers.destination.local == buffers.source.local) buffers.destination.region = buffers.source.region;
+}
+
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
+  let_fill(buffers);
+  post_filling(operation, buffers.source, buffers.destination, send, buffers.count * buffers.combiner->element_bytes);
 }
 
 void collect_result(const ReductionBuffers& buffers) {

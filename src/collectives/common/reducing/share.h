@@ -29,11 +29,17 @@ struct ReductionBuffers {
   std::byte* user_destination = nullptr;
 };
 
-/// Exposes both buffers and copies the contribution in if it has to go through a slot or staging buffer.
-/// In place, and where both are copied, source and destination are the same memory. `wants_result`: this rank gets
-/// results.
+/// Exposes both buffers. In place, and where both are copied, source and destination are the same memory.
+/// `wants_result`: this rank gets results.
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
+
+/// Copies the contribution in if it has to go through a slot or staging buffer; to be called before it is posted.
+void copy_in(Operation& operation, const ReductionBuffers& buffers, const std::byte* send);
+/// See let_fill() of a source.
+void let_fill(ReductionBuffers& buffers);
+/// Posts both buffers and does the same, so that others may begin to read before all is copied.
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send);
 
 /// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
 inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
