@@ -36,7 +36,18 @@ struct Described {
   double cores() const { return ranks() / surroundings.common.ranks_per_core; }
 };
 
-Described machine_of(const std::string& name, int on_each = 1) {
+/// How ranks share a machine's cores, and which of its levels group them.
+Surroundings surroundings_on(const topology::Machine& machine, int ranks, const topology::LevelSpec& spec) {
+  std::string error;
+  const auto mapping = topology::parse_mapping("core", error);
+  const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
+  const auto hierarchy = topology::build(placement, topology::choose_levels(spec, placement), 0);
+  return surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
+                         ranks_per_core_of(placement, ranks, placement.oversubscribed()),
+                         topology::distances(placement, hierarchy));
+}
+
+Described machine_of(const std::string& name, int on_each = 1, const topology::LevelSpec& spec = {true, {}}) {
   std::ifstream file(std::string(TUTTI_TEST_MACHINES) + "/" + name + ".json");
   std::stringstream text;
   text << file.rdbuf();
@@ -48,13 +59,7 @@ Described machine_of(const std::string& name, int on_each = 1) {
   EXPECT_TRUE(machine) << name << ": " << error;
   const int ranks = on_each * about["ranks"].get<int>();
   EXPECT_EQ(machine->core_count(), probe->machine.cores) << name;
-  const auto mapping = topology::parse_mapping("core", error);
-  const auto placement = topology::place_by_affinity(*machine, topology::map_ranks(*machine, ranks, *mapping));
-  const auto hierarchy = topology::build(placement, topology::choose_levels({true, {}}, placement), 0);
-  return {probe->model,
-          surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
-                          ranks_per_core_of(placement, ranks, placement.oversubscribed()),
-                          topology::distances(placement, hierarchy)),
+  return {probe->model, surroundings_on(*machine, ranks, spec),
           static_cast<double>(machine->domain_count(topology::LevelKind::socket))};
 }
 
@@ -208,7 +213,7 @@ double seconds_of(const Asked& asked, const std::string& algorithm, int paramete
 }
 
 TEST(ManyCores, ALoneLevelOfAHierarchyIsNothingElseThanParallelCopies) {
-  const Described machine = machine_of("knights-landing");
+  const Described machine = machine_of("knights-landing", 1, {});
   ASSERT_EQ(machine.surroundings.common.levels, 1);
   for (std::size_t bytes = 128 * K; bytes <= 16 * M; bytes *= 2) {
     const Asked asked = ask(machine, "cma", "scatter", bytes);
@@ -306,6 +311,33 @@ TEST(ManyCores, LoadsFromOneRankAreBounded) {
     const Asked free = ask(wider, "window", "scatter", 1 * M);
     EXPECT_LT(seconds_of(free, "parallel-read"), seconds_of(asked, "parallel-read") / 2) << name;
   }
+}
+
+/// Of small messages along the hierarchy, on cores that share one cache.
+double seconds_of_small(int cores, const topology::LevelSpec& spec) {
+  std::string error;
+  const auto machine = topology::Machine::load("package:1 l3:1 core:" + std::to_string(cores) + " pu:1", error);
+  EXPECT_TRUE(machine) << error;
+  const Described described{selection::Model(), surroundings_on(*machine, cores, spec)};
+  double seconds = seconds_of(ask(described, "window", "barrier", 0), "tree");
+  for (const char* collective : {"bcast", "reduce", "allreduce"})
+    for (const std::size_t bytes : {8, 64, 512})
+      seconds += seconds_of(ask(described, "window", collective, bytes), "xhc");
+  return seconds;
+}
+
+/// topology::usual_widest is where the model has it.
+TEST(ManyCores, GroupsAreCutWhereThatTakesLessTime) {
+  const topology::LevelSpec automatic{true, {}}, whole{};
+  for (int cores = 4; cores <= 128; cores += 4) {
+    const double chosen = seconds_of_small(cores, automatic), uncut = seconds_of_small(cores, whole);
+    EXPECT_LE(chosen, 1.001 * uncut) << cores;
+    for (int widest = topology::widest_least; widest < cores; widest *= 2)
+      EXPECT_LE(chosen, 1.1 * seconds_of_small(cores, {false, {}, widest})) << cores << " by " << widest;
+  }
+  // Sapphire Rapids, Grace, Altra.
+  for (const int cores : {56, 72, 80, 128})
+    EXPECT_LT(seconds_of_small(cores, automatic), 0.8 * seconds_of_small(cores, whole)) << cores;
 }
 
 TEST(ManyCores, ALeaderOfWideBranchesIsReadByAllItsChildren) {
