@@ -169,7 +169,9 @@ Hierarchy build(const Placement& placement, const Levels& levels, int root) {
   std::iota(participants.begin(), participants.end(), 0);
   for (auto entry = outside_in.rbegin(); entry != outside_in.rend() && participants.size() > 1; ++entry) {
     std::vector<Group> groups = group_by_part(entry->second, participants, root);
-    while (levels.widest > 1 && widest_of(groups) > static_cast<std::size_t>(levels.widest)) {
+    const auto to_come = static_cast<std::size_t>(outside_in.rend() - entry);
+    while (levels.widest > 1 && widest_of(groups) > static_cast<std::size_t>(levels.widest) &&
+           hierarchy.levels.size() + to_come < most_levels) {
       std::vector<Group> parts = cut(placement, groups, static_cast<std::size_t>(levels.widest));
       participants = leaders_of(parts);
       hierarchy.levels.push_back(make_level(std::nullopt, std::move(parts), ranks));

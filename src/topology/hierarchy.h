@@ -34,6 +34,10 @@ struct Hierarchy {
   std::vector<Level> levels;  ///< empty for a single rank; one level with one group if nothing splits the ranks
 };
 
+/// A hierarchy has no more of them: groups stay as wide as they are where cutting them would make more.
+inline constexpr std::size_t most_levels = 14;
+
+/// What groups the ranks.
 struct Levels {
   std::vector<LevelKind> kinds;
   int widest = 0;  ///< groups of more members are cut; 0: none is

@@ -34,7 +34,7 @@ struct LevelSpec {
 };
 
 /// Bounds of what may be asked for as the widest group.
-inline constexpr int widest_least = 4, widest_most = 4096;
+inline constexpr int widest_least = 2, widest_most = 4096;
 
 /// Parses "auto", "flat", or level names joined by "+" (XHC, section III.A, calls this the sensitivity), among them at
 /// most one number: of members of the widest group.
