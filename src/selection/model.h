@@ -292,7 +292,10 @@ struct Cost {
     return across == Across::levels ? shape.distances.levels : widest(shape);
   }
   topology::DistanceShares byte_distances(const Shape& shape) const {
-    return across == Across::all ? shape.distances.pairs : hop_distances(shape);
+    // Levels more, with no boundary of the machine between their groups, bring nobody's bytes nearer.
+    return across == Across::all      ? shape.distances.pairs
+           : across == Across::levels ? shape.distances.boundaries
+                                      : widest(shape);
   }
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {
