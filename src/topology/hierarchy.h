@@ -43,9 +43,9 @@ struct Levels {
   int widest = 0;  ///< groups of more members are cut; 0: none is
 };
 
-/// Members of the widest group that is not cut. A leader looks at one member after the other; from so many on that takes
+/// Members of the widest group that is not cut. A leader looks at one member after the other; with more of them that takes
 /// longer than one level more. That is what the model says of small messages, and a test holds this number against it.
-inline constexpr int usual_widest = 32;
+inline constexpr int usual_widest = 24;
 
 /// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3,
 /// numa and socket that split the ranks, each differently from the others; levels that leave every rank alone

@@ -47,7 +47,7 @@ Surroundings surroundings_on(const topology::Machine& machine, int ranks, const 
                          topology::distances(placement, hierarchy));
 }
 
-Described machine_of(const std::string& name, int on_each = 1, const topology::LevelSpec& spec = {true, {}}) {
+Described machine_of(const std::string& name, int on_each = 1, const topology::LevelSpec& spec = {true, {}, 0}) {
   std::ifstream file(std::string(TUTTI_TEST_MACHINES) + "/" + name + ".json");
   std::stringstream text;
   text << file.rdbuf();
@@ -255,7 +255,11 @@ TEST(ManyCores, BcastByTheKernelGoesDownATreeThenInParts) {
       const Asked asked = ask(machine, "cma", "bcast", bytes, true);
       for (const char* other : {"knomial-read", "direct-read", "direct-write"})
         EXPECT_LT(seconds_of(asked, "scatter-allgather"), seconds_of(asked, other)) << name << " " << bytes;
-      EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
+      // Power8's memory is what bounds both that and a tree along groups that are cut, which the paper does not have.
+      if (name == "power8")
+        EXPECT_LT(seconds_of(asked, "scatter-allgather"), 1.15 * *asked.told.seconds) << bytes;
+      else
+        EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
     }
     // And in the middle a tree, before that pays.
     EXPECT_LT(seconds_of(ask(machine, "cma", "bcast", 8 * K, true), "knomial-read"),
@@ -313,31 +317,46 @@ TEST(ManyCores, LoadsFromOneRankAreBounded) {
   }
 }
 
-/// Of small messages along the hierarchy, on cores that share one cache.
-double seconds_of_small(int cores, const topology::LevelSpec& spec) {
-  std::string error;
-  const auto machine = topology::Machine::load("package:1 l3:1 core:" + std::to_string(cores) + " pu:1", error);
-  EXPECT_TRUE(machine) << error;
-  const Described described{selection::Model(), surroundings_on(*machine, cores, spec)};
-  double seconds = seconds_of(ask(described, "window", "barrier", 0), "tree");
+/// Of small messages along the hierarchy.
+double seconds_of_small(const Described& machine) {
+  double seconds = seconds_of(ask(machine, "window", "barrier", 0), "tree");
   for (const char* collective : {"bcast", "reduce", "allreduce"})
     for (const std::size_t bytes : {8, 64, 512})
-      seconds += seconds_of(ask(described, "window", collective, bytes), "xhc");
+      seconds += seconds_of(ask(machine, "window", collective, bytes), "xhc");
   return seconds;
 }
 
+/// Cores that share one cache, of which nothing is known but that.
+Described one_cache(int cores, const topology::LevelSpec& spec) {
+  std::string error;
+  const auto machine = topology::Machine::load("package:1 l3:1 core:" + std::to_string(cores) + " pu:1", error);
+  EXPECT_TRUE(machine) << error;
+  return {selection::Model(), surroundings_on(*machine, cores, spec)};
+}
+
+const topology::LevelSpec automatic{true, {}, 0};
+
 /// topology::usual_widest is where the model has it.
 TEST(ManyCores, GroupsAreCutWhereThatTakesLessTime) {
-  const topology::LevelSpec automatic{true, {}}, whole{};
-  for (int cores = 4; cores <= 128; cores += 4) {
-    const double chosen = seconds_of_small(cores, automatic), uncut = seconds_of_small(cores, whole);
-    EXPECT_LE(chosen, 1.001 * uncut) << cores;
-    for (int widest = topology::widest_least; widest < cores; widest *= 2)
-      EXPECT_LE(chosen, 1.1 * seconds_of_small(cores, {false, {}, widest})) << cores << " by " << widest;
+  for (int cores = 4; cores <= 128; cores += cores < 40 ? 1 : 8) {
+    const double chosen = seconds_of_small(one_cache(cores, automatic));
+    EXPECT_LE(chosen, 1.05 * seconds_of_small(one_cache(cores, {}))) << cores;
+    for (int widest = topology::widest_least; widest < cores; widest += widest < 16 ? 1 : 8)
+      EXPECT_LE(chosen, 1.05 * seconds_of_small(one_cache(cores, {false, {}, widest}))) << cores << " by " << widest;
   }
   // Sapphire Rapids, Grace, Altra.
   for (const int cores : {56, 72, 80, 128})
-    EXPECT_LT(seconds_of_small(cores, automatic), 0.8 * seconds_of_small(cores, whole)) << cores;
+    EXPECT_LT(seconds_of_small(one_cache(cores, automatic)), 0.7 * seconds_of_small(one_cache(cores, {}))) << cores;
+}
+
+TEST(ManyCores, NorIsThereABetterBoundOnTheMachinesThatAreDescribed) {
+  using topology::LevelKind;
+  const std::vector<LevelKind> kinds{LevelKind::l3, LevelKind::numa, LevelKind::socket};
+  for (const std::string& name : all_machines()) {
+    const double chosen = seconds_of_small(machine_of(name, 1, automatic));
+    for (int widest = 0; widest < 200; widest += widest < 16 ? 1 : 8)
+      EXPECT_LE(chosen, 1.05 * seconds_of_small(machine_of(name, 1, {false, kinds, widest}))) << name << " " << widest;
+  }
 }
 
 TEST(ManyCores, ALeaderOfWideBranchesIsReadByAllItsChildren) {
