@@ -275,7 +275,8 @@ struct Layout {
 std::vector<Layout> layouts(bool flat_only) {
   if (flat_only) return {{"flat", false}};
   if (short_sweep()) return {{"numa+socket", true}};
-  return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}};
+  // The last one is cut where nothing of the machine is.
+  return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}, {"3", true}};
 }
 
 std::vector<int> ranks_in_order() {
