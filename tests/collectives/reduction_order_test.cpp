@@ -71,6 +71,12 @@ Term doubled(int place, int step) {
   return {-1, {doubled(place - (1 << (step - 1)), step - 1), doubled(place, step - 1)}};
 }
 
+/// recursive-doubling of Allreduce: halves of the ranks, of which the first `extra` have brought their neighbours with them.
+Term halved(int first, int count, int extra) {
+  if (count > 1) return {-1, {halved(first, count / 2, extra), halved(first + count / 2, count / 2, extra)}};
+  return first < extra ? rank_order(2 * first, 2 * first + 1) : Term{first + extra};
+}
+
 /// An element whose combination neither commutes nor, in floating point, is associative: the map x -> a x + b.
 struct Line {
   double a, b;
@@ -166,6 +172,10 @@ struct Tested {
     if (collective == "exscan") return rank == 0 ? Term{} : prefix(rank - 1);
     if (collective == "reduce" && rank != root) return {};
     if (collective != "reduce") root = 0;
+    if (collective == "allreduce" && algorithm == "recursive-doubling") {
+      const auto left = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.ranks)));
+      return halved(0, left, world.ranks - left);
+    }
     if (algorithm == "xhc") return along_groups(hierarchy(world.settings.hierarchy, root));
     if (algorithm == "smhc-socket") return along_tree(hierarchy("socket", root), root);
     if (algorithm != "hierarchical") return rank_order(0, last());
@@ -314,6 +324,7 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
           shape.ranks = ranks;
           shape.bytes = std::bit_ceil(count * sizeof(Element));
           shape.eager_max = tested.world.settings.eager_max;
+          shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
           shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
           if (!algorithm.eligible(shape)) continue;
           shape.commutative = false;

@@ -111,6 +111,20 @@ void check_blocks(int rank, Collectives& collectives, std::size_t bytes, int roo
   }
 }
 
+/// Associative, but not commutative: of two maps x -> a x + b, one after the other.
+void compose(void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) {
+    std::uint32_t a = 1, b = 0;
+    for (std::size_t s = 0; s < count; ++s) {
+      const std::uint32_t* const map = static_cast<const std::uint32_t*>(sources[s]) + 2 * i;
+      b = b * map[0] + map[1];
+      a *= map[0];
+    }
+    static_cast<std::uint32_t*>(destination)[2 * i] = a;
+    static_cast<std::uint32_t*>(destination)[2 * i + 1] = b;
+  }
+}
+
 struct Cut {
   const char* hierarchy;
   int levels;
@@ -158,6 +172,31 @@ TEST_P(WideGroups, AreCutAndAllAlongTheHierarchyStillGivesEachRankItsOwn) {
 
 INSTANTIATE_TEST_SUITE_P(Reaches, WideGroups, testing::Values(Reach::direct, Reach::cma, Reach::staged, Reach::window),
                          [](const auto& info) { return std::string(name_of(info.param)); });
+
+/// More ranks than TUTTI_FLAT_MAX: no flat algorithm is there for them, and none that takes ranks in another order.
+TEST(ManyRanks, CombineAFewElementsInTheOrderOfRanks) {
+  Combiner combiner;
+  combiner.element_bytes = 2 * sizeof(std::uint32_t);
+  combiner.commutative = false;
+  combiner.function = compose;
+  World world = world_of(Reach::direct, {"auto", 2});
+  world.algorithm = "";
+  run_ranks(world, [&](int rank, Collectives& collectives) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{200}})
+      for (const bool in_place : {false, true}) {
+        std::vector<Words> all;
+        std::vector<const void*> sources;
+        for (int each = 0; each < ranks; ++each) all.push_back(words_of(each, 2 * count, in_place));
+        for (const Words& words : all) sources.push_back(words.data());
+        Words expected(2 * count), receive(2 * count), send = all[static_cast<std::size_t>(rank)];
+        compose(nullptr, expected.data(), sources.data(), sources.size(), count);
+        if (in_place) receive = send;
+        ASSERT_TRUE(collectives.allreduce({bytes_of(in_place ? receive : send), bytes_of(receive), count, &combiner}));
+        check_name(collectives, "recursive-doubling");
+        EXPECT_EQ(receive, expected) << rank << " of " << count << " in place " << in_place;
+      }
+  });
+}
 
 TEST(WideGroupsBarrier, NobodyLeavesBeforeTheLastHasCome) {
   std::vector<std::atomic<int>> arrived(ranks);
