@@ -146,6 +146,7 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
           // buffer.
           .crowded_bytes = down > 0 ? bytes : 0.2 * bytes,
           .crowd = down > 0 ? branching.children : members - 1,
+          .streams = std::clamp<double>(bytes / cache_line_bytes, 1, shape.ranks),
           .across = selection::Across::levels};
 }
 
