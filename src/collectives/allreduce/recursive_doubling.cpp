@@ -6,10 +6,11 @@
 // own. Phase 3: the e even ones leave the result in their slots for their neighbours.
 // Partial results are of consecutive ranks and are combined in rank order, by both partners alike: all get the same bits,
 // and operators need not commute.
-// Cost: log2 p flag hops, two more if p is no power of two; n log2 p bytes written, read and combined by each rank.
+// Cost: log2 p flag hops, two more if p is no power of two, and data after each; n log2 p bytes written, read and
+// combined by each rank.
 // Requires: n <= TUTTI_EAGER_MAX, and 1 + s partial results in a data area. The steps are those of Thakur, Rabenseifner
-// and Gropp (Optimization of collective communication operations in MPICH, 2005). XHC, section V.D.2, has the time that
-// a leader takes to look at many members as its weakness with small messages; here nobody looks at more than s + 1.
+// and Gropp (Optimization of collective communication operations in MPICH, 2005). Along groups one rank fetches what all
+// members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than s + 1.
 
 #include <bit>
 

@@ -36,8 +36,7 @@ const selection::Algorithm<BarrierArguments> barrier_tree{
     {"2 a level", "", "XHC III.A, III.E"},
     selection::requires_nothing,
     [](const selection::Shape& shape) {
-      // The lines of a level's children, the first of which
-      // is a hop, arrive one after the other.
+      // The first line of a level's children is a hop; the others arrive one after the other.
       const double more = shape.branching().children - shape.levels;
       return selection::Cost{.hops = 2.0 * shape.levels + 0.1 * std::max(0.0, more),
                              .rounds = 2.0 * shape.levels,
