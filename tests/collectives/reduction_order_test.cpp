@@ -77,6 +77,14 @@ Term halved(int first, int count, int extra) {
   return first < extra ? rank_order(2 * first, 2 * first + 1) : Term{first + extra};
 }
 
+/// binomial: blocks of ranks joined in pairs, as far as there are ranks.
+Term joined(int first, int width, int ranks) {
+  if (width == 1) return {first};
+  const Term lower = joined(first, width / 2, ranks);
+  if (first + width / 2 >= ranks) return lower;
+  return {-1, {lower, joined(first + width / 2, width / 2, ranks)}};
+}
+
 /// An element whose combination neither commutes nor, in floating point, is associative: the map x -> a x + b.
 struct Line {
   double a, b;
@@ -176,6 +184,8 @@ struct Tested {
       const auto left = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.ranks)));
       return halved(0, left, world.ranks - left);
     }
+    if (algorithm == "binomial")
+      return joined(0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(world.ranks))), world.ranks);
     if (algorithm == "xhc") return along_groups(hierarchy(world.settings.hierarchy, root));
     if (algorithm == "smhc-socket") return along_tree(hierarchy("socket", root), root);
     if (algorithm != "hierarchical") return rank_order(0, last());

@@ -194,6 +194,15 @@ TEST(ManyRanks, CombineAFewElementsInTheOrderOfRanks) {
         ASSERT_TRUE(collectives.allreduce({bytes_of(in_place ? receive : send), bytes_of(receive), count, &combiner}));
         check_name(collectives, "recursive-doubling");
         EXPECT_EQ(receive, expected) << rank << " of " << count << " in place " << in_place;
+        for (const int root : {0, 1, 20, ranks - 1}) {
+          const bool has_own = in_place && rank == root;
+          receive = has_own ? all[static_cast<std::size_t>(rank)] : Words(2 * count);
+          send = all[static_cast<std::size_t>(rank)];
+          ASSERT_TRUE(
+              collectives.reduce({bytes_of(has_own ? receive : send), bytes_of(receive), count, &combiner, root}));
+          check_name(collectives, "binomial");
+          EXPECT_EQ(receive, rank == root ? expected : Words(2 * count)) << rank << " to " << root;
+        }
       }
   });
 }
