@@ -43,14 +43,14 @@ struct Levels {
   int widest = 0;  ///< groups of more members are cut; 0: none is
 };
 
-/// Members of the widest group that is not cut. A leader looks at one member after the other; with more of them that takes
-/// longer than one level more. That is what the model says of small messages, and a test holds this number against it.
+/// Members of the widest group that is not cut. A leader looks at one member after the other; with more of them that
+/// takes longer than one level more. So the model says of small messages, and a test holds this number against it.
 inline constexpr int usual_widest = 24;
 
 /// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3,
 /// numa and socket that split the ranks, each differently from the others; levels that leave every rank alone
-/// or all together are left out. With it groups are cut that are wider than usual, but not where ranks share cores: there
-/// each level is a turn more for all of them.
+/// or all together are left out. With it groups are cut that are wider than usual, but not where ranks share cores:
+/// there each level is a turn more for all of them.
 Levels choose_levels(const LevelSpec& spec, const Placement& placement);
 
 /// Groups all ranks of the placement (numbers 0 .. size-1, as in the communicator) by the given levels, and
@@ -60,9 +60,9 @@ Levels choose_levels(const LevelSpec& spec, const Placement& placement);
 /// a member, else the lowest rank. root must be a rank of the placement. O(ranks log ranks) per level.
 Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, int root);
 
-/// The same, with groups of more than `levels.widest` cut into parts of neighbours by core (by rank, where ranks are bound
-/// to none), as an artificial level within theirs; into so many levels as that takes, with groups about as wide in
-/// each. Who are together does not depend on the root.
+/// The same, with groups of more than `levels.widest` cut into parts of neighbours by core (by rank, where ranks are
+/// bound to none), as an artificial level within theirs; into so many levels as that takes, with groups about as wide
+/// in each. Who are together does not depend on the root.
 Hierarchy build(const Placement& placement, const Levels& levels, int root);
 
 }  // namespace tutti::topology

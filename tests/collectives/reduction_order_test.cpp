@@ -71,7 +71,7 @@ Term doubled(int place, int step) {
   return {-1, {doubled(place - (1 << (step - 1)), step - 1), doubled(place, step - 1)}};
 }
 
-/// recursive-doubling of Allreduce: halves of the ranks, of which the first `extra` have brought their neighbours with them.
+/// recursive-doubling of Allreduce: halves of the ranks, of which the first `extra` have brought their neighbours.
 Term halved(int first, int count, int extra) {
   if (count > 1) return {-1, {halved(first, count / 2, extra), halved(first + count / 2, count / 2, extra)}};
   return first < extra ? rank_order(2 * first, 2 * first + 1) : Term{first + extra};

@@ -203,8 +203,8 @@ topology::Distances all_at(topology::Distance distance) {
   return distances;
 }
 
-/// Half of the pairs share a cache, half nothing; of the levels it is three of four that share a cache, and one of two if
-/// those are left out that are artificial.
+/// Half of the pairs share a cache, half nothing; of the levels it is three of four that share a cache, and one of
+/// two if those are left out that are artificial.
 Shape spread_shape() {
   Shape shape = shape_of(10, Reach::mapped);
   shape.distances = {{0.5, 0, 0, 0.5}, {0.75, 0, 0, 0.25}, {0.5, 0, 0, 0.5}};

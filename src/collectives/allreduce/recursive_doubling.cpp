@@ -4,13 +4,14 @@
 // contribution in its slot, and the even one before it combines that with its own. Phase 2, step i = 0 to s - 1, among
 // the other 2^s: each leaves its partial result in its slot, and combines that of the one at place v xor 2^i with its
 // own. Phase 3: the e even ones leave the result in their slots for their neighbours.
-// Partial results are of consecutive ranks and are combined in rank order, by both partners alike: all get the same bits,
-// and operators need not commute.
+// Partial results are of consecutive ranks and are combined in rank order, by both partners alike: all get the same
+// bits, and operators need not commute.
 // Cost: log2 p flag hops, two more if p is no power of two, and data after each; n log2 p bytes written, read and
 // combined by each rank.
 // Requires: n <= TUTTI_EAGER_MAX, and 1 + s partial results in a data area. The steps are those of Thakur, Rabenseifner
-// and Gropp (Optimization of collective communication operations in MPICH, 2005). Along groups one rank fetches what all
-// members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than s + 1.
+// and Gropp (Optimization of collective communication operations in MPICH, 2005). Along groups one rank fetches what
+// all members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than
+// s + 1.
 
 #include <bit>
 

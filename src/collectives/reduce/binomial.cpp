@@ -5,7 +5,7 @@
 // its own, in rank order, and the other is finished. Partial results are made in the slots, the root's in its buffer.
 // Cost: log2 p flag hops and data after each; the root fetches and combines n bytes as often, each other writes n.
 // Requires: n <= TUTTI_EAGER_MAX. Operators need not commute. The tree is that of Thakur, Rabenseifner and Gropp
-// (Optimization of collective communication operations in MPICH, 2005); that it ends at any root in rank order, is ours.
+// (Optimization of collective communication operations in MPICH, 2005). That it ends at any root in rank order is ours.
 
 #include <bit>
 
