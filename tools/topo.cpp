@@ -80,14 +80,23 @@ ordered_json json_of_levels(const Hierarchy& hierarchy) {
   for (const Level& level : hierarchy.levels) {
     ordered_json groups = ordered_json::array();
     for (const Group& group : level.groups) groups.push_back({{"leader", group.leader}, {"members", group.members}});
-    levels.push_back({{"name", level.kind ? std::string(name_of(*level.kind)) : "top"}, {"groups", groups}});
+    const std::string name = level.kind ? std::string(name_of(*level.kind)) : level.artificial ? "neighbors" : "top";
+    levels.push_back({{"name", name}, {"groups", groups}});
   }
   return levels;
 }
 
-/// What the user asked for and did not get, with the reason.
-ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hierarchy& hierarchy) {
+bool has_artificial_levels(const Hierarchy& hierarchy) {
+  return std::any_of(hierarchy.levels.begin(), hierarchy.levels.end(),
+                     [](const Level& level) { return level.artificial; });
+}
+
+/// What the user asked for and did not get, with the reason; and what is no boundary of the machine.
+ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hierarchy& hierarchy, int widest) {
   ordered_json notes = ordered_json::array();
+  if (has_artificial_levels(hierarchy))
+    notes.push_back("groups of more than " + std::to_string(widest) +
+                    " ranks are cut into neighbours by core: what is between these is no boundary of the machine");
   for (const LevelKind kind : spec.kinds) {
     const std::string name(name_of(kind));
     const bool used = std::any_of(hierarchy.levels.begin(), hierarchy.levels.end(),
@@ -129,13 +138,13 @@ ordered_json describe(const Options& options) {
                      std::to_string(ranks - 1));
 
   const Placement placement = place_by_affinity(machine, map_ranks(machine, ranks, mapping));
-  const std::vector<LevelKind> kinds = choose_levels(spec, placement);
-  const Hierarchy hierarchy = build(placement, kinds, options.root);
+  const Levels chosen = choose_levels(spec, placement);
+  const Hierarchy hierarchy = build(placement, chosen, options.root);
   const MessageCounts counts = message_counts(hierarchy, placement);
   return {
       {"machine", json_of_machine(machine, options.topology)},
       {"requested_hierarchy", to_string(spec)},
-      {"hierarchy", to_string({false, kinds})},
+      {"hierarchy", to_string({false, chosen.kinds, has_artificial_levels(hierarchy) ? chosen.widest : 0})},
       {"mapping", options.mapping},
       {"rank_count", ranks},
       {"root", options.root},
@@ -146,12 +155,13 @@ ordered_json describe(const Options& options) {
       {"levels", json_of_levels(hierarchy)},
       {"message_counts",
        {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}}},
-      {"notes", notes_on(spec, machine, hierarchy)}};
+      {"notes", notes_on(spec, machine, hierarchy, chosen.widest)}};
 }
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--topology", options.topology, "hwloc synthetic description or XML file; without it, this machine");
-  app.add_option("--hierarchy", options.hierarchy, "auto, flat, or l2, l3, numa, socket joined by +")
+  app.add_option("--hierarchy", options.hierarchy,
+                 "auto, flat, or l2, l3, numa, socket and the size of the widest group joined by +")
       ->capture_default_str();
   app.add_option("--ranks", options.ranks, "how many ranks; without it, one a core");
   app.add_option("--root", options.root, "the rank that a broadcast starts from")->capture_default_str();

@@ -45,9 +45,8 @@ const topology::RankPlan& Arrangement::build_plan(int root, Grouping grouping) {
   const std::lock_guard lock(mutex_);
   auto& place = plans_[static_cast<std::size_t>(grouping)][static_cast<std::size_t>(root)];
   if (const topology::RankPlan* const plan = place.load(std::memory_order_relaxed)) return *plan;
-  static constexpr topology::LevelKind sockets[] = {topology::LevelKind::socket};
-  const std::span<const topology::LevelKind> levels =
-      grouping == Grouping::by_socket ? std::span<const topology::LevelKind>(sockets) : levels_;
+  const topology::Levels levels =
+      grouping == Grouping::by_socket ? topology::Levels{{topology::LevelKind::socket}, 0} : levels_;
   built_.push_back(
       std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels, root), rank_)));
   place.store(built_.back().get(), std::memory_order_release);

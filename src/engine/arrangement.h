@@ -12,6 +12,7 @@
 
 #include "base/settings.h"
 #include "topology/distance.h"
+#include "topology/hierarchy.h"
 #include "topology/placement.h"
 #include "topology/rank_blocks.h"
 #include "topology/tree.h"
@@ -54,7 +55,7 @@ class Arrangement {
 
   int rank_;
   topology::Placement placement_;
-  std::vector<topology::LevelKind> levels_;
+  topology::Levels levels_;
   int depth_ = 1;
   topology::Distances distances_;
   std::vector<std::size_t> chunk_of_level_;

@@ -87,6 +87,7 @@ struct FlagUse {
   static constexpr int given = 15;
 };
 inline constexpr int levels_max = 14;
+static_assert(topology::most_levels <= levels_max, "each level of a hierarchy has a flag");
 
 inline constexpr std::size_t operation_bytes_max = grain_bytes * sync::progress_max / 2;
 

@@ -118,6 +118,10 @@ struct Shape {
     for (double below = ranks / group; below > 1.5; below /= group) equal.on_the_way += below;
     return equal;
   }
+  /// Whether ranks are on several sockets; by the levels, where it is not known.
+  bool several_sockets() const {
+    return distances.branching.children > 0 ? distances.pairs[index_of(topology::Distance::machine)] > 0 : levels > 1;
+  }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
   bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
@@ -288,7 +292,10 @@ struct Cost {
     return across == Across::levels ? shape.distances.levels : widest(shape);
   }
   topology::DistanceShares byte_distances(const Shape& shape) const {
-    return across == Across::all ? shape.distances.pairs : hop_distances(shape);
+    // Levels more, with no boundary of the machine between their groups, bring nobody's bytes nearer.
+    return across == Across::all      ? shape.distances.pairs
+           : across == Across::levels ? shape.distances.boundaries
+                                      : widest(shape);
   }
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {

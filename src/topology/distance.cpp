@@ -69,10 +69,11 @@ DistanceShares count_pairs(const Placement& placement) {
   return counted;
 }
 
-DistanceShares count_levels(const Placement& placement, const Hierarchy& hierarchy) {
+DistanceShares count_levels(const Placement& placement, const Hierarchy& hierarchy, bool artificial_too) {
   DistanceShares counted{};
   const auto place_of = [&](int rank) { return placement.ranks[static_cast<std::size_t>(rank)]; };
   for (const Level& level : hierarchy.levels) {
+    if (level.artificial && !artificial_too) continue;
     Distance farthest = Distance::cache;
     for (const Group& group : level.groups)
       for (const int member : group.members)
@@ -125,7 +126,8 @@ Distance Distances::widest() const {
 }
 
 Distances distances(const Placement& placement, const Hierarchy& hierarchy) {
-  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy)), branching_of(hierarchy)};
+  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy, true)),
+          shares_of(count_levels(placement, hierarchy, false)), branching_of(hierarchy)};
 }
 
 }  // namespace tutti::topology

@@ -40,8 +40,9 @@ struct Branching {
 
 /// How far apart the ranks of a communicator are, and how they are joined.
 struct Distances {
-  DistanceShares pairs{1, 0, 0, 0};   ///< of the pairs of ranks that do not share a core
-  DistanceShares levels{1, 0, 0, 0};  ///< of the levels of the hierarchy, each by who is farthest from the leader
+  DistanceShares pairs{1, 0, 0, 0};       ///< of the pairs of ranks that do not share a core
+  DistanceShares levels{1, 0, 0, 0};      ///< of the levels of the hierarchy, each by who is farthest from the leader
+  DistanceShares boundaries{1, 0, 0, 0};  ///< the same of those that are not artificial
   Branching branching{};
 
   /// Of any two ranks.

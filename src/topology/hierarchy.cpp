@@ -1,7 +1,7 @@
 // How it works: the ranks are cut into ever finer parts, from the outermost level inwards, so that the parts
 // nest even where the machine's domains do not (a NUMA node over two sockets, an L3 over two NUMA nodes,
 // unbound ranks). Then groups are formed from the inside out, each level among the leaders that the one below
-// has left.
+// has left. Groups that are too wide are cut before their members meet.
 #include "topology/hierarchy.h"
 
 #include <algorithm>
@@ -84,16 +84,62 @@ std::vector<int> leaders_of(const std::vector<Group>& groups) {
 
 Level make_level(std::optional<LevelKind> kind, std::vector<Group> groups, std::size_t ranks) {
   std::erase_if(groups, [](const Group& group) { return group.members.size() < 2; });
-  Level level{kind, std::move(groups), std::vector<int>(ranks, -1)};
+  Level level{kind, std::move(groups), std::vector<int>(ranks, -1), false};
   for (std::size_t i = 0; i < level.groups.size(); ++i)
     for (const int rank : level.groups[i].members) level.group_of[static_cast<std::size_t>(rank)] = static_cast<int>(i);
   return level;
 }
 
+std::size_t widest_of(const std::vector<Group>& groups) {
+  std::size_t widest = 0;
+  for (const Group& group : groups) widest = std::max(widest, group.members.size());
+  return widest;
+}
+
+/// How wide the groups are if `members` are joined by as few levels as possible of groups of at most `widest`.
+std::size_t even_width(std::size_t members, std::size_t widest) {
+  int levels = 1;
+  for (std::size_t reach = widest; reach < members; reach *= widest) ++levels;
+  const auto reached = [levels](std::size_t width) {
+    std::size_t reach = 1;
+    for (int level = 0; level < levels; ++level) reach *= width;
+    return reach;
+  };
+  std::size_t width = 2;
+  while (reached(width) < members) ++width;
+  return width;
+}
+
+/// The parts of one group, of neighbours by core.
+void cut_into(std::vector<Group>& parts, const Placement& placement, const Group& group, std::size_t widest) {
+  const auto core_of = [&](int rank) { return placement.ranks[static_cast<std::size_t>(rank)].core; };
+  std::vector<int> by_core = group.members;
+  std::stable_sort(by_core.begin(), by_core.end(), [&](int a, int b) { return core_of(a) < core_of(b); });
+  const std::size_t members = by_core.size();
+  // Who is in a group that is not too wide is left for the level of that.
+  const std::size_t width = members > widest ? even_width(members, widest) : 1;
+  const std::size_t count = (members + width - 1) / width;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = by_core.begin() + static_cast<std::ptrdiff_t>(members * i / count);
+    const auto end = by_core.begin() + static_cast<std::ptrdiff_t>(members * (i + 1) / count);
+    std::sort(begin, end);
+    const bool has_leader = std::find(begin, end, group.leader) != end;
+    parts.push_back({has_leader ? group.leader : *begin, {begin, end}});
+  }
+}
+
+std::vector<Group> cut(const Placement& placement, const std::vector<Group>& groups, std::size_t widest) {
+  std::vector<Group> parts;
+  for (const Group& group : groups) cut_into(parts, placement, group, widest);
+  std::sort(parts.begin(), parts.end(),
+            [](const Group& a, const Group& b) { return a.members.front() < b.members.front(); });
+  return parts;
+}
+
 }  // namespace
 
-std::vector<LevelKind> choose_levels(const LevelSpec& spec, const Placement& placement) {
-  if (!spec.automatic) return spec.kinds;
+Levels choose_levels(const LevelSpec& spec, const Placement& placement) {
+  if (!spec.automatic) return {spec.kinds, spec.widest};
   constexpr std::array candidates{LevelKind::l3, LevelKind::numa, LevelKind::socket};
   std::vector<LevelKind> chosen;
   Partition current = all_together(placement.ranks.size());
@@ -104,14 +150,18 @@ std::vector<LevelKind> choose_levels(const LevelSpec& spec, const Placement& pla
     chosen.insert(chosen.begin(), kind);
     current = std::move(finer);
   }
-  return chosen;
+  return {chosen, placement.oversubscribed() ? 0 : usual_widest};
 }
 
 Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, int root) {
+  return build(placement, Levels{{kinds.begin(), kinds.end()}, 0}, root);
+}
+
+Hierarchy build(const Placement& placement, const Levels& levels, int root) {
   const std::size_t ranks = placement.ranks.size();
   std::vector<std::pair<std::optional<LevelKind>, Partition>> outside_in;
   outside_in.emplace_back(std::nullopt, all_together(ranks));
-  for (const LevelKind kind : outermost_first(placement, kinds))
+  for (const LevelKind kind : outermost_first(placement, levels.kinds))
     outside_in.emplace_back(kind, refine(outside_in.back().second, placement, kind));
 
   Hierarchy hierarchy{static_cast<int>(ranks), root, {}};
@@ -119,6 +169,15 @@ Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, in
   std::iota(participants.begin(), participants.end(), 0);
   for (auto entry = outside_in.rbegin(); entry != outside_in.rend() && participants.size() > 1; ++entry) {
     std::vector<Group> groups = group_by_part(entry->second, participants, root);
+    const auto to_come = static_cast<std::size_t>(outside_in.rend() - entry);
+    while (levels.widest > 1 && widest_of(groups) > static_cast<std::size_t>(levels.widest) &&
+           hierarchy.levels.size() + to_come < most_levels) {
+      std::vector<Group> parts = cut(placement, groups, static_cast<std::size_t>(levels.widest));
+      participants = leaders_of(parts);
+      hierarchy.levels.push_back(make_level(std::nullopt, std::move(parts), ranks));
+      hierarchy.levels.back().artificial = true;
+      groups = group_by_part(entry->second, participants, root);
+    }
     if (groups.size() == participants.size()) continue;
     // What joins everybody is the top, whatever its members share.
     const auto kind = groups.size() == 1 ? std::nullopt : entry->first;

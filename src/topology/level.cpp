@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "base/nearest.h"
 
@@ -26,6 +27,20 @@ std::optional<LevelKind> parse_kind(std::string_view word) {
   return std::nullopt;
 }
 
+bool is_number(std::string_view word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Takes a word that is the number of the widest group's members.
+bool take_widest(std::string_view word, LevelSpec& spec) {
+  if (!is_number(word) || spec.widest > 0) return false;
+  int number = 0;
+  const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (read.ec != std::errc() || number < widest_least || number > widest_most) return false;
+  spec.widest = number;
+  return true;
+}
+
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   out += text;
@@ -37,9 +52,12 @@ std::string explain_wrong(std::string_view word, std::string_view text) {
   if (word.empty()) return "empty level name in hierarchy " + quoted(text) + "; write e.g. numa+socket, flat or auto";
   if (same_word(word, "flat") || same_word(word, "auto"))
     return quoted(word) + " stands alone and cannot be joined with other levels in hierarchy " + quoted(text);
+  if (is_number(word))
+    return "groups of at most " + std::string(word) + " in hierarchy " + quoted(text) + ": one number from " +
+           std::to_string(widest_least) + " to " + std::to_string(widest_most) + " is possible";
   const std::string best = nearest(word, {"l2", "l3", "numa", "socket", "flat", "auto"});
   return "unknown level " + quoted(word) + " in hierarchy " + quoted(text) + "; did you mean " + quoted(best) +
-         "? (levels: l2, l3, numa, socket joined by +, or flat, or auto)";
+         "? (levels: l2, l3, numa, socket and a number joined by +, or flat, or auto)";
 }
 
 }  // namespace
@@ -70,11 +88,11 @@ std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error)
     const std::size_t end = std::min(all.find('+', begin), all.size());
     const std::string_view word = without_blanks(all.substr(begin, end - begin));
     const auto kind = parse_kind(word);
-    if (!kind) {
+    if (!kind && !take_widest(word, spec)) {
       error = explain_wrong(word, all);
       return std::nullopt;
     }
-    if (std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end()) spec.kinds.push_back(*kind);
+    if (kind && std::find(spec.kinds.begin(), spec.kinds.end(), *kind) == spec.kinds.end()) spec.kinds.push_back(*kind);
     begin = end + 1;
   }
   return spec;
@@ -82,12 +100,14 @@ std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error)
 
 std::string to_string(const LevelSpec& spec) {
   if (spec.automatic) return "auto";
-  if (spec.kinds.empty()) return "flat";
+  if (spec.kinds.empty() && spec.widest == 0) return "flat";
   std::string text;
-  for (const LevelKind kind : spec.kinds) {
+  const auto join = [&text](std::string_view word) {
     if (!text.empty()) text += '+';
-    text += name_of(kind);
-  }
+    text += word;
+  };
+  for (const LevelKind kind : spec.kinds) join(name_of(kind));
+  if (spec.widest > 0) join(std::to_string(spec.widest));
   return text;
 }
 

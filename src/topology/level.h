@@ -30,14 +30,19 @@ std::string_view name_of(LevelKind kind);
 struct LevelSpec {
   bool automatic = false;        ///< "auto": whatever splits the ranks; `kinds` is empty then
   std::vector<LevelKind> kinds;  ///< without repetitions, in the user's order; empty and not automatic: flat
+  int widest = 0;                ///< groups of more members are cut; 0: none is, or as is usual if automatic
 };
 
-/// Parses "auto", "flat", or level names joined by "+" (XHC, section III.A, calls this the sensitivity).
+/// Bounds of what may be asked for as the widest group.
+inline constexpr int widest_least = 2, widest_most = 4096;
+
+/// Parses "auto", "flat", or level names joined by "+" (XHC, section III.A, calls this the sensitivity), among them at
+/// most one number: of members of the widest group.
 /// Case and blanks around names do not matter. On failure nothing is returned, and `error` says what was
 /// wrong and the nearest right name.
 std::optional<LevelSpec> parse_levels(std::string_view text, std::string& error);
 
-/// The text that parse_levels reads back: "auto", "flat" or "numa+socket".
+/// The text that parse_levels reads back: "auto", "flat" or "numa+socket+16".
 std::string to_string(const LevelSpec& spec);
 
 }  // namespace tutti::topology

@@ -36,7 +36,18 @@ struct Described {
   double cores() const { return ranks() / surroundings.common.ranks_per_core; }
 };
 
-Described machine_of(const std::string& name, int on_each = 1) {
+/// How ranks share a machine's cores, and which of its levels group them.
+Surroundings surroundings_on(const topology::Machine& machine, int ranks, const topology::LevelSpec& spec) {
+  std::string error;
+  const auto mapping = topology::parse_mapping("core", error);
+  const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
+  const auto hierarchy = topology::build(placement, topology::choose_levels(spec, placement), 0);
+  return surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
+                         ranks_per_core_of(placement, ranks, placement.oversubscribed()),
+                         topology::distances(placement, hierarchy));
+}
+
+Described machine_of(const std::string& name, int on_each = 1, const topology::LevelSpec& spec = {true, {}, 0}) {
   std::ifstream file(std::string(TUTTI_TEST_MACHINES) + "/" + name + ".json");
   std::stringstream text;
   text << file.rdbuf();
@@ -48,13 +59,7 @@ Described machine_of(const std::string& name, int on_each = 1) {
   EXPECT_TRUE(machine) << name << ": " << error;
   const int ranks = on_each * about["ranks"].get<int>();
   EXPECT_EQ(machine->core_count(), probe->machine.cores) << name;
-  const auto mapping = topology::parse_mapping("core", error);
-  const auto placement = topology::place_by_affinity(*machine, topology::map_ranks(*machine, ranks, *mapping));
-  const auto hierarchy = topology::build(placement, topology::choose_levels({true, {}}, placement), 0);
-  return {probe->model,
-          surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
-                          ranks_per_core_of(placement, ranks, placement.oversubscribed()),
-                          topology::distances(placement, hierarchy)),
+  return {probe->model, surroundings_on(*machine, ranks, spec),
           static_cast<double>(machine->domain_count(topology::LevelKind::socket))};
 }
 
@@ -208,7 +213,7 @@ double seconds_of(const Asked& asked, const std::string& algorithm, int paramete
 }
 
 TEST(ManyCores, ALoneLevelOfAHierarchyIsNothingElseThanParallelCopies) {
-  const Described machine = machine_of("knights-landing");
+  const Described machine = machine_of("knights-landing", 1, {});
   ASSERT_EQ(machine.surroundings.common.levels, 1);
   for (std::size_t bytes = 128 * K; bytes <= 16 * M; bytes *= 2) {
     const Asked asked = ask(machine, "cma", "scatter", bytes);
@@ -250,7 +255,11 @@ TEST(ManyCores, BcastByTheKernelGoesDownATreeThenInParts) {
       const Asked asked = ask(machine, "cma", "bcast", bytes, true);
       for (const char* other : {"knomial-read", "direct-read", "direct-write"})
         EXPECT_LT(seconds_of(asked, "scatter-allgather"), seconds_of(asked, other)) << name << " " << bytes;
-      EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
+      // Power8's memory is what bounds both that and a tree along groups that are cut, which the paper does not have.
+      if (name == "power8")
+        EXPECT_LT(seconds_of(asked, "scatter-allgather"), 1.15 * *asked.told.seconds) << bytes;
+      else
+        EXPECT_EQ(ask(machine, "cma", "bcast", bytes).told.algorithm, "scatter-allgather") << name << " " << bytes;
     }
     // And in the middle a tree, before that pays.
     EXPECT_LT(seconds_of(ask(machine, "cma", "bcast", 8 * K, true), "knomial-read"),
@@ -305,6 +314,48 @@ TEST(ManyCores, LoadsFromOneRankAreBounded) {
     wider.model.rank_byte = wider.model.node_byte = wider.model.link_byte = wider.model.total_byte = 1e-13;
     const Asked free = ask(wider, "window", "scatter", 1 * M);
     EXPECT_LT(seconds_of(free, "parallel-read"), seconds_of(asked, "parallel-read") / 2) << name;
+  }
+}
+
+/// Of small messages along the hierarchy.
+double seconds_of_small(const Described& machine) {
+  double seconds = seconds_of(ask(machine, "window", "barrier", 0), "tree");
+  for (const char* collective : {"bcast", "reduce", "allreduce"})
+    for (const std::size_t bytes : {8, 64, 512})
+      seconds += seconds_of(ask(machine, "window", collective, bytes), "xhc");
+  return seconds;
+}
+
+/// Cores that share one cache, of which nothing is known but that.
+Described one_cache(int cores, const topology::LevelSpec& spec) {
+  std::string error;
+  const auto machine = topology::Machine::load("package:1 l3:1 core:" + std::to_string(cores) + " pu:1", error);
+  EXPECT_TRUE(machine) << error;
+  return {selection::Model(), surroundings_on(*machine, cores, spec)};
+}
+
+const topology::LevelSpec automatic{true, {}, 0};
+
+/// topology::usual_widest is where the model has it.
+TEST(ManyCores, GroupsAreCutWhereThatTakesLessTime) {
+  for (int cores = 4; cores <= 128; cores += cores < 40 ? 1 : 8) {
+    const double chosen = seconds_of_small(one_cache(cores, automatic));
+    EXPECT_LE(chosen, 1.05 * seconds_of_small(one_cache(cores, {}))) << cores;
+    for (int widest = topology::widest_least; widest < cores; widest += widest < 16 ? 1 : 8)
+      EXPECT_LE(chosen, 1.05 * seconds_of_small(one_cache(cores, {false, {}, widest}))) << cores << " by " << widest;
+  }
+  // Sapphire Rapids, Grace, Altra.
+  for (const int cores : {56, 72, 80, 128})
+    EXPECT_LT(seconds_of_small(one_cache(cores, automatic)), 0.7 * seconds_of_small(one_cache(cores, {}))) << cores;
+}
+
+TEST(ManyCores, NorIsThereABetterBoundOnTheMachinesThatAreDescribed) {
+  using topology::LevelKind;
+  const std::vector<LevelKind> kinds{LevelKind::l3, LevelKind::numa, LevelKind::socket};
+  for (const std::string& name : all_machines()) {
+    const double chosen = seconds_of_small(machine_of(name, 1, automatic));
+    for (int widest = 0; widest < 200; widest += widest < 16 ? 1 : 8)
+      EXPECT_LE(chosen, 1.05 * seconds_of_small(machine_of(name, 1, {false, kinds, widest}))) << name << " " << widest;
   }
 }
 

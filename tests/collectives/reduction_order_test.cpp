@@ -71,6 +71,20 @@ Term doubled(int place, int step) {
   return {-1, {doubled(place - (1 << (step - 1)), step - 1), doubled(place, step - 1)}};
 }
 
+/// recursive-doubling of Allreduce: halves of the ranks, of which the first `extra` have brought their neighbours.
+Term halved(int first, int count, int extra) {
+  if (count > 1) return {-1, {halved(first, count / 2, extra), halved(first + count / 2, count / 2, extra)}};
+  return first < extra ? rank_order(2 * first, 2 * first + 1) : Term{first + extra};
+}
+
+/// binomial: blocks of ranks joined in pairs, as far as there are ranks.
+Term joined(int first, int width, int ranks) {
+  if (width == 1) return {first};
+  const Term lower = joined(first, width / 2, ranks);
+  if (first + width / 2 >= ranks) return lower;
+  return {-1, {lower, joined(first + width / 2, width / 2, ranks)}};
+}
+
 /// An element whose combination neither commutes nor, in floating point, is associative: the map x -> a x + b.
 struct Line {
   double a, b;
@@ -166,6 +180,12 @@ struct Tested {
     if (collective == "exscan") return rank == 0 ? Term{} : prefix(rank - 1);
     if (collective == "reduce" && rank != root) return {};
     if (collective != "reduce") root = 0;
+    if (collective == "allreduce" && algorithm == "recursive-doubling") {
+      const auto left = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.ranks)));
+      return halved(0, left, world.ranks - left);
+    }
+    if (algorithm == "binomial")
+      return joined(0, static_cast<int>(std::bit_ceil(static_cast<unsigned>(world.ranks))), world.ranks);
     if (algorithm == "xhc") return along_groups(hierarchy(world.settings.hierarchy, root));
     if (algorithm == "smhc-socket") return along_tree(hierarchy("socket", root), root);
     if (algorithm != "hierarchical") return rank_order(0, last());
@@ -275,7 +295,8 @@ struct Layout {
 std::vector<Layout> layouts(bool flat_only) {
   if (flat_only) return {{"flat", false}};
   if (short_sweep()) return {{"numa+socket", true}};
-  return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}};
+  // The last one is cut where nothing of the machine is.
+  return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}, {"3", true}};
 }
 
 std::vector<int> ranks_in_order() {
@@ -313,6 +334,7 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
           shape.ranks = ranks;
           shape.bytes = std::bit_ceil(count * sizeof(Element));
           shape.eager_max = tested.world.settings.eager_max;
+          shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
           shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
           if (!algorithm.eligible(shape)) continue;
           shape.commutative = false;

@@ -2,7 +2,7 @@
 
 import re
 
-from runner import UNUSUAL_RANKS
+from runner import UNUSUAL_RANKS, UNUSUAL_SHARE
 
 # The fuzzer asks for algorithms by name, in every round of so many, and these are the collectives of which the names
 # must have run: all with --all, which takes longer, and otherwise so large a part of each collective's, as which name
@@ -28,6 +28,10 @@ def check(runner):
     """Algorithms and mechanisms that are asked for by name while the job runs."""
     for ranks in UNUSUAL_RANKS:
         runner.fuzz(ranks, "fuzz with names", choices=True)
+    # So few ranks are cut into groups only where that is asked for.
+    variables = {"TUTTI_HIERARCHY": "2"}
+    label = "fuzz with names, in groups of two"
+    runner.fuzz(max(UNUSUAL_RANKS), label, share=UNUSUAL_SHARE, choices=True, variables=variables)
     rounds = NAMED_ROUNDS * (8 if runner.arguments.all else 1)
     words = ["--rounds", str(rounds), "--seed", str(NAMED_SEED), "--choices", "100", "--summary", "1"]
     # Not larger, so that many rounds take little time.

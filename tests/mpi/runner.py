@@ -143,7 +143,7 @@ class Runner:
         runs = len(self.arguments.ranks) if "fuzz" in self.parts else 0
         unusual = sum(times for part, times in UNUSUAL_FUZZ.items() if part in self.parts)
         runs += unusual * len(UNUSUAL_RANKS) * UNUSUAL_SHARE
-        runs += len(UNUSUAL_RANKS) if "choices" in self.parts else 0
+        runs += len(UNUSUAL_RANKS) + UNUSUAL_SHARE if "choices" in self.parts else 0
         runs += UNUSUAL_SHARE if "faults" in self.parts else 0  # without process_vm_writev
         return self.arguments.fuzz_seconds / max(runs, 1)
 

@@ -46,6 +46,21 @@ def test_auto_chooses_the_levels_of_the_machine_and_one_rank_a_core():
 
 
 @needs_tool
+def test_wide_groups_are_cut_and_shown_as_no_part_of_the_machine():
+    description = describe(TOOL, "package:2 l3:1 core:56 pu:1")
+    assert description["hierarchy"] == "socket+24"
+    assert [level["name"] for level in description["levels"]] == ["neighbors", "socket", "top"]
+    assert [len(level["groups"]) for level in description["levels"]] == [14, 2, 1]
+    told = text_of(description)
+    assert "neighbors" in told
+    assert "no boundary of the machine" in " ".join(told.split())
+    flat = describe(TOOL, "package:1 core:56 pu:1", "flat")
+    assert [level["name"] for level in flat["levels"]] == ["top"]
+    given = describe(TOOL, "package:1 core:56 pu:1", "28")
+    assert [len(level["groups"]) for level in given["levels"]] == [7, 1]
+
+
+@needs_tool
 def test_unbound_ranks_form_one_group():
     description = describe(TOOL, TWO_SOCKETS, "numa+socket", 6, 2, "unbound")
     assert unbound_ranks(description) == list(range(6))

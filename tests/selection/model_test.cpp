@@ -199,13 +199,15 @@ TEST(Cost, WhatHasLeftTheCachesCostsWhatMemoryCosts) {
 topology::Distances all_at(topology::Distance distance) {
   topology::Distances distances{{}, {}};
   distances.pairs[index_of(distance)] = distances.levels[index_of(distance)] = 1;
+  distances.boundaries = distances.levels;
   return distances;
 }
 
-/// Half of the pairs share a cache, half nothing; of the levels it is three of four that share a cache.
+/// Half of the pairs share a cache, half nothing; of the levels it is three of four that share a cache, and one of
+/// two if those are left out that are artificial.
 Shape spread_shape() {
   Shape shape = shape_of(10, Reach::mapped);
-  shape.distances = {{0.5, 0, 0, 0.5}, {0.75, 0, 0, 0.25}};
+  shape.distances = {{0.5, 0, 0, 0.5}, {0.75, 0, 0, 0.25}, {0.5, 0, 0, 0.5}};
   return shape;
 }
 
@@ -222,11 +224,11 @@ TEST(Cost, OfBytesOfAllOthersTheMeanDistanceCounts) {
   EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * 5 + 10 * (0.5 * 1 + 0.5 * 3));
 }
 
-TEST(Cost, FromLevelToLevelTheMeanOfTheLevelsCounts) {
+TEST(Cost, FromLevelToLevelTheMeanOfTheLevelsCountsAndForBytesOfThoseOfTheMachine) {
   Model model;
   model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
   const Cost cost{.hops = 2, .remote_bytes = 10, .across = Across::levels};
-  EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * (0.75 + 0.25 * 5) + 10 * (0.75 + 0.25 * 3));
+  EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * (0.75 + 0.25 * 5) + 10 * (0.5 + 0.5 * 3));
 }
 
 TEST(Cost, EachDistanceHasItsFactors) {
@@ -282,7 +284,7 @@ Shape two_sockets_of_four() {
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8;
   shape.distances.pairs = {1 / 7.0, 2 / 7.0, 0, 4 / 7.0};
-  shape.distances.levels = {0, 0.5, 0, 0.5};
+  shape.distances.levels = shape.distances.boundaries = {0, 0.5, 0, 0.5};
   return shape;
 }
 

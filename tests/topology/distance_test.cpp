@@ -90,6 +90,14 @@ TEST(Distances, EachLevelIsAsWideAsItsWidestGroup) {
   EXPECT_EQ(distances_of(placement, "flat").levels, (DistanceShares{0, 0, 0, 1}));
 }
 
+TEST(Distances, LevelsThatAreArtificialHaveNoBoundary) {
+  const Placement placement = placed(testing::two_socket_machine, sequence(64));
+  const Distances whole = distances_of(placement, "numa+socket"), cut = distances_of(placement, "numa+socket+4");
+  EXPECT_EQ(whole.boundaries, whole.levels);
+  EXPECT_EQ(cut.boundaries, whole.boundaries);
+  EXPECT_EQ(cut.levels, (DistanceShares{0, 0.5, 0.25, 0.25}));
+}
+
 TEST(Distances, SayHowTheHierarchyBranches) {
   const Branching flat = distances_of(placed("package:1 core:8 pu:1", sequence(8))).branching;
   EXPECT_EQ(flat.children, 7);

@@ -88,7 +88,7 @@ TEST(Hierarchy, OrderOfTheLevelNamesDoesNotMatter) {
 
 TEST(Hierarchy, FlatIsOneGroupOfAll) {
   const Machine machine = machine_of(testing::two_socket_machine);
-  const Hierarchy hierarchy = build(on_units(machine, shuffled(64, 1)), {}, 5);
+  const Hierarchy hierarchy = build(on_units(machine, shuffled(64, 1)), Levels{}, 5);
   expect_a_tree(hierarchy);
   ASSERT_EQ(hierarchy.levels.size(), 1u);
   EXPECT_EQ(hierarchy.levels[0].kind, std::nullopt);
@@ -234,7 +234,7 @@ TEST(ChooseLevels, AutoTakesWhatSplitsTheRanksDifferently) {
   const auto chosen = [](const char* description, const std::vector<int>& units) {
     LevelSpec spec;
     spec.automatic = true;
-    return choose_levels(spec, on_units(machine_of(description), units));
+    return choose_levels(spec, on_units(machine_of(description), units)).kinds;
   };
   using Kinds = std::vector<LevelKind>;
   EXPECT_EQ(chosen(testing::two_socket_machine, sequence(64)), numa_socket);
@@ -251,14 +251,134 @@ TEST(ChooseLevels, AutoTakesWhatSplitsTheRanksDifferently) {
 TEST(ChooseLevels, GivenListStaysAsItIs) {
   LevelSpec spec;
   spec.kinds = {LevelKind::l2, LevelKind::numa};
-  EXPECT_EQ(choose_levels(spec, on_units(machine_of(testing::two_socket_machine), sequence(4))), spec.kinds);
+  EXPECT_EQ(choose_levels(spec, on_units(machine_of(testing::two_socket_machine), sequence(4))).kinds, spec.kinds);
 }
 
 TEST(ChooseLevels, AutoOnUnboundRanksIsFlat) {
   LevelSpec spec;
   spec.automatic = true;
   const Machine machine = machine_of(testing::two_socket_machine);
-  EXPECT_TRUE(choose_levels(spec, place_by_affinity(machine, std::vector<CpuSet>(64))).empty());
+  EXPECT_TRUE(choose_levels(spec, place_by_affinity(machine, std::vector<CpuSet>(64))).kinds.empty());
+}
+
+Hierarchy cut_at(const char* description, const std::vector<int>& units, int widest, int root = 0,
+                 std::vector<LevelKind> kinds = {}) {
+  return build(on_units(machine_of(description), units), Levels{std::move(kinds), widest}, root);
+}
+
+std::vector<std::size_t> widths_of(const Level& level) {
+  std::vector<std::size_t> widths;
+  for (const Group& group : level.groups) widths.push_back(group.members.size());
+  return widths;
+}
+
+TEST(CutGroups, OneWideGroupBecomesNeighboursOfAboutItsSquareRoot) {
+  const Hierarchy hierarchy = cut_at("package:1 l3:1 core:60 pu:1", sequence(60), 16);
+  expect_a_tree(hierarchy);
+  ASSERT_EQ(groups_per_level(hierarchy), (std::vector<std::size_t>{8, 1}));
+  EXPECT_EQ(widths_of(hierarchy.levels[0]), (std::vector<std::size_t>{7, 8, 7, 8, 7, 8, 7, 8}));
+  EXPECT_EQ(hierarchy.levels[0].groups[1].members, (std::vector<int>{7, 8, 9, 10, 11, 12, 13, 14}));
+  EXPECT_TRUE(hierarchy.levels[0].artificial);
+  EXPECT_EQ(hierarchy.levels[0].kind, std::nullopt);
+  EXPECT_FALSE(hierarchy.levels[1].artificial);
+}
+
+TEST(CutGroups, NeighboursAreThoseByCoreWhateverTheOrderOfRanks) {
+  // Rank i is on core 59 - i.
+  std::vector<int> units = sequence(60);
+  std::reverse(units.begin(), units.end());
+  EXPECT_EQ(cut_at("package:1 core:60 pu:1", units, 16).levels[0].groups.back().members,
+            (std::vector<int>{53, 54, 55, 56, 57, 58, 59}));
+  // Consecutive ranks on different halves of the machine.
+  const Hierarchy hierarchy = cut_at("package:1 core:32 pu:1", testing::round_robin(2, 16), 8);
+  for (const Group& group : hierarchy.levels[0].groups)
+    for (const int rank : group.members) EXPECT_EQ(rank % 2, group.leader % 2);
+}
+
+TEST(CutGroups, ThoseOfTheMachineAreCutWithinThemselves) {
+  const std::vector<LevelKind> socket{LevelKind::socket};
+  const Hierarchy hierarchy = cut_at("package:2 l3:1 core:56 pu:1", sequence(112), 16, 70, socket);
+  expect_a_tree(hierarchy);
+  ASSERT_EQ(groups_per_level(hierarchy), (std::vector<std::size_t>{14, 2, 1}));
+  EXPECT_TRUE(hierarchy.levels[0].artificial);
+  EXPECT_EQ(hierarchy.levels[1].kind, LevelKind::socket);
+  EXPECT_FALSE(hierarchy.levels[1].artificial);
+  for (const Group& group : hierarchy.levels[0].groups)
+    EXPECT_EQ(group.members.front() / 56, group.members.back() / 56);
+}
+
+TEST(CutGroups, NothingChangesWhereTheyAreWithinTheBound) {
+  for (const char* description : {"core:2 pu:1", "package:1 core:16 pu:1", "package:2 numa:4 core:8 pu:1"}) {
+    const Machine machine = machine_of(description);
+    const Placement placement = on_units(machine, sequence(machine.unit_count()));
+    const Hierarchy plain = build(placement, numa_socket, 0);
+    const Hierarchy bounded = build(placement, Levels{numa_socket, 16}, 0);
+    ASSERT_EQ(bounded.levels.size(), plain.levels.size());
+    for (std::size_t i = 0; i < plain.levels.size(); ++i) {
+      EXPECT_EQ(bounded.levels[i].groups, plain.levels[i].groups);
+      EXPECT_FALSE(bounded.levels[i].artificial);
+    }
+  }
+}
+
+TEST(CutGroups, OnlyTheWideOnesOfALevelAreCut) {
+  // All of NUMA node 0 and two cores of node 1.
+  std::vector<int> units = sequence(24);
+  units.insert(units.end(), {24, 25});
+  const Hierarchy hierarchy = cut_at("package:1 numa:2 core:24 pu:1", units, 16, 0, {LevelKind::numa});
+  expect_a_tree(hierarchy);
+  ASSERT_EQ(groups_per_level(hierarchy), (std::vector<std::size_t>{5, 2, 1}));
+  EXPECT_EQ(hierarchy.levels[1].groups[1].members, (std::vector<int>{24, 25}));
+}
+
+TEST(CutGroups, AreTreesWithinTheBoundForEveryNumberOfRanksAndRoot) {
+  const Machine machine = machine_of("package:1 core:100 pu:1");
+  for (const int widest : {2, 4, 5, 16})
+    for (int ranks = 1; ranks <= 100; ++ranks) {
+      const Placement placement = on_units(machine, sequence(ranks));
+      const Hierarchy reference = build(placement, Levels{{}, widest}, 0);
+      for (const int root : {0, ranks / 2, ranks - 1}) {
+        SCOPED_TRACE(std::to_string(ranks) + " ranks, at most " + std::to_string(widest) + ", root " +
+                     std::to_string(root));
+        const Hierarchy hierarchy = build(placement, Levels{{}, widest}, root);
+        expect_a_tree(hierarchy);
+        ASSERT_EQ(groups_per_level(hierarchy), groups_per_level(reference));
+        for (std::size_t level = 0; level < hierarchy.levels.size(); ++level) {
+          // Levels as wide as each other, but for rounding.
+          for (const Group& group : hierarchy.levels[level].groups)
+            EXPECT_LE(group.members.size(), static_cast<std::size_t>(widest));
+        }
+        for (std::size_t i = 0; !hierarchy.levels.empty() && i < hierarchy.levels[0].groups.size(); ++i)
+          EXPECT_EQ(hierarchy.levels[0].groups[i].members, reference.levels[0].groups[i].members);
+      }
+    }
+}
+
+TEST(CutGroups, ThereAreNoMoreLevelsThanFlags) {
+  // Each five of these would be three levels, 15 in all.
+  const Machine machine = machine_of("package:5 numa:5 l3:5 l2:5 core:5 pu:1");
+  const Placement placement = on_units(machine, shuffled(3125, 1));
+  const std::vector<LevelKind> all(all_level_kinds.begin(), all_level_kinds.end());
+  for (const auto& kinds : {std::vector<LevelKind>{}, all}) {
+    const Hierarchy hierarchy = build(placement, Levels{kinds, widest_least}, 0);
+    expect_a_tree(hierarchy);
+    EXPECT_LE(hierarchy.levels.size(), most_levels);
+    EXPECT_GE(hierarchy.levels.size(), 12u);
+  }
+}
+
+TEST(ChooseLevels, AutoCutsWideGroupsButNotWhereRanksShareCores) {
+  LevelSpec spec;
+  spec.automatic = true;
+  const Machine machine = machine_of("package:1 core:64 pu:1");
+  EXPECT_EQ(choose_levels(spec, on_units(machine, sequence(64))).widest, usual_widest);
+  std::vector<int> twice = sequence(64);
+  for (const int unit : sequence(64)) twice.push_back(unit);
+  EXPECT_EQ(choose_levels(spec, on_units(machine, twice)).widest, 0);
+  spec = {false, {LevelKind::socket}, 0};
+  EXPECT_EQ(choose_levels(spec, on_units(machine, sequence(64))).widest, 0) << "a given list stays as it is";
+  spec.widest = 8;
+  EXPECT_EQ(choose_levels(spec, on_units(machine, twice)).widest, 8);
 }
 
 }  // namespace

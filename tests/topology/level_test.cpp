@@ -37,7 +37,7 @@ TEST(Levels, CaseAndBlanksDoNotMatterAndRepetitionsAreDropped) {
 }
 
 TEST(Levels, TextRoundTrips) {
-  for (const char* text : {"auto", "flat", "numa+socket", "l2+l3+numa+socket"})
+  for (const char* text : {"auto", "flat", "numa+socket", "l2+l3+numa+socket", "socket+16", "8"})
     EXPECT_EQ(to_string(parsed(text)), text);
 }
 
@@ -51,6 +51,17 @@ TEST(Levels, MalformedListsAreErrors) {
   for (const char* text : {"", " ", "+", "numa+", "+numa", "numa++socket", "numa,socket"})
     EXPECT_FALSE(error_of(text).empty()) << text;
   EXPECT_NE(error_of("numa+").find("empty level name"), std::string::npos);
+}
+
+TEST(Levels, OneNumberAmongThemIsOfTheWidestGroup) {
+  EXPECT_EQ(parsed("12 + numa").widest, 12);
+  EXPECT_EQ(parsed("12 + numa").kinds, std::vector{LevelKind::numa});
+  EXPECT_EQ(parsed("numa").widest, 0);
+  EXPECT_EQ(parsed("auto").widest, 0);
+  for (const char* text : {"1", "0", "numa+4097", "8+16", "99999999999", "socket+-8"})
+    EXPECT_FALSE(error_of(text).empty()) << text;
+  EXPECT_NE(error_of("numa+1").find("one number from 2 to 4096"), std::string::npos);
+  EXPECT_NE(error_of("auto+8").find("stands alone"), std::string::npos);
 }
 
 TEST(Levels, FlatAndAutoCannotBeJoined) {

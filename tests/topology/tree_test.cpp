@@ -131,7 +131,7 @@ TEST(MessageCounts, AreThoseOfTableTwoForEveryRootAndMapping) {
 TEST(MessageCounts, FlatTreeCrossesBoundariesForEveryForeignRank) {
   const Machine machine = machine_of(testing::two_socket_machine);
   const Placement placement = place_by_affinity(machine, bound_to(sequence(64)));
-  EXPECT_EQ(message_counts(build(placement, {}, 10), placement), (MessageCounts{32, 24, 7}));
+  EXPECT_EQ(message_counts(build(placement, Levels{}, 10), placement), (MessageCounts{32, 24, 7}));
 }
 
 TEST(MessageCounts, CrossEachBoundaryOnceForEveryDomainInUse) {

@@ -30,7 +30,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.
-      const double combined = shape.levels > 1 ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
+      const double combined = shape.several_sockets() ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
       return selection::Cost{.hops = 12.0 + 0.25 * shape.ranks,
                              .rounds = 12,
                              .copied_bytes = bytes,
@@ -39,7 +39,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .reduced_bytes = combined * bytes,
                              .exposures = 2,
                              .crowded_bytes = 2 * bytes,
-                             .crowd = std::max(1.0, shape.levels > 1 ? shape.ranks / 2.0 : shape.ranks - 1.0),
+                             .crowd = std::max(1.0, shape.several_sockets() ? shape.ranks / 2.0 : shape.ranks - 1.0),
                              .streams = 2};
     },
     run};

@@ -29,8 +29,8 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
     selection::requires_nothing,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      // Two sockets; with one level there is nothing between sockets.
-      const double levels = shape.levels > 1 ? 2 : 1;
+      // Two sockets, or nothing between sockets.
+      const double levels = shape.several_sockets() ? 2 : 1;
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
       const double hops =

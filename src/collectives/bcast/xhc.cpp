@@ -56,8 +56,9 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
       // Below the first level a rank has to wait for each chunk, and for the first one of all levels.
       const double chunks = levels > 1 ? levels - 1 + std::max(1.0, bytes / usual_chunk_bytes) : 1.0;
       const bool staged = shape.reach == selection::Reach::staged;
+      const double children = shape.branching().children;
       return selection::Cost{
-          .hops = (eager ? 1.0 : 2.0) * levels + 0.05 * shape.ranks / levels,
+          .hops = (eager ? 1.0 : 2.0) * levels + 0.05 * (children + levels),
           .rounds = (eager ? 1.0 : 2.0) * levels,
           .copied_bytes = eager                  ? bytes * (levels - 1)
                           : staged && levels > 1 ? bytes
@@ -66,7 +67,7 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .slot_bytes = eager || staged ? bytes : 0.0,
           .exposures = eager ? 0.0 : 2.0,
           .startups = eager ? 0.0 : chunks,
-          .concurrency = shape.branching().children,
+          .concurrency = children,
           // Through slots it is copied once more.
           .workers = eager ? (shape.ranks + levels - 1) / (2 * levels) : shape.ranks - 1.0,
           .common = true,

@@ -33,7 +33,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
       // lines at least: post, flag and piece.
-      const double combined = shape.levels > 1 ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
+      const double combined = shape.several_sockets() ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
       return selection::Cost{.hops = 6.0 + 0.15 * shape.ranks,
                              .rounds = 6,
                              .remote_bytes = combined * bytes,

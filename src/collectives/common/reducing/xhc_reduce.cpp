@@ -131,13 +131,15 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
   const topology::Branching branching = shape.branching();
   const double members = branching.group;
   const double down = result == XhcResult::all ? 1 : 0;
-  return {.hops = (2.0 + down) * levels + 0.1 * shape.ranks / levels,
+  // Of a few lines each is reduced by one rank alone, from all members of its group.
+  const double reduced = std::max(1.2 * bytes, std::min<double>(bytes, cache_line_bytes) * branching.children);
+  return {.hops = (2.0 + down) * levels + 0.1 * (branching.children + levels),
           .rounds = 1 + down + (2 + down) * levels,
-          .remote_bytes = (1.2 + down) * bytes,
+          .remote_bytes = reduced + down * bytes,
           .slot_bytes = eager                                     ? (1 + down) * bytes
                         : shape.reach == selection::Reach::staged ? 2 * bytes
                                                                   : 0.0,
-          .reduced_bytes = 1.2 * bytes,
+          .reduced_bytes = reduced,
           .exposures = 2,
           .startups = eager ? 0.0 : levels * members + (1.2 + down) * bytes / usual_block_bytes,
           .concurrency = readers_of_one(shape, members - 1),
@@ -145,6 +147,7 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
           // buffer.
           .crowded_bytes = down > 0 ? bytes : 0.2 * bytes,
           .crowd = down > 0 ? branching.children : members - 1,
+          .streams = std::clamp<double>(bytes / cache_line_bytes, 1, shape.ranks),
           .across = selection::Across::levels};
 }
 

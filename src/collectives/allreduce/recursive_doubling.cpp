@@ -1,0 +1,133 @@
+// Allreduce of small messages by recursive doubling through slots, for any number of ranks.
+//
+// Of p ranks, 2^s is the largest power of two and e are left. Phase 1: of the first 2e ranks each odd one leaves its
+// contribution in its slot, and the even one before it combines that with its own. Phase 2, step i = 0 to s - 1, among
+// the other 2^s: each leaves its partial result in its slot, and combines that of the one at place v xor 2^i with its
+// own. Phase 3: the e even ones leave the result in their slots for their neighbours.
+// Partial results are of consecutive ranks and are combined in rank order, by both partners alike: all get the same
+// bits, and operators need not commute.
+// Cost: log2 p flag hops, two more if p is no power of two, and data after each; n log2 p bytes written, read and
+// combined by each rank.
+// Requires: n <= TUTTI_EAGER_MAX, and 1 + s partial results in a data area. The steps are those of Thakur, Rabenseifner
+// and Gropp (Optimization of collective communication operations in MPICH, 2005). Along groups one rank fetches what
+// all members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than
+// s + 1.
+
+#include <bit>
+
+#include "base/copy.h"
+#include "collectives/collectives.h"
+#include "engine/task.h"
+
+namespace tutti {
+
+namespace {
+
+/// Who does what among so many ranks. Places are of those that are left in phase 2, in rank order.
+struct Folded {
+  int steps;  ///< s
+  int extra;  ///< e
+
+  explicit Folded(int ranks)
+      : steps(static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1), extra(ranks - (1 << steps)) {}
+  bool has_neighbor(int rank) const { return rank < 2 * extra; }
+  bool hands_over(int rank) const { return has_neighbor(rank) && rank % 2 == 1; }
+  bool takes_over(int rank) const { return has_neighbor(rank) && rank % 2 == 0; }
+  int place_of(int rank) const { return has_neighbor(rank) ? rank / 2 : rank - extra; }
+  int rank_at(int place) const { return place < extra ? 2 * place : place + extra; }
+  /// What a rank leaves in its slot at most: what it has before each step, and the result.
+  std::size_t partials() const { return static_cast<std::size_t>(steps) + 1; }
+};
+
+/// From one partial result to the next. No line is of two: it would be taken back while it is read.
+std::size_t stride_of(std::size_t bytes) {
+  return (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+}
+
+/// The partial results of all ranks in their slots, numbered by the steps that take them.
+class Partials {
+ public:
+  Partials(Operation& operation, std::size_t bytes) : operation_(operation), bytes_(bytes) {}
+
+  void leave(int index, const std::byte* data) {
+    copy_bytes(place(operation_.communicator().rank(), index), data, bytes_);
+    operation_.publish(operation_.own().ready.flag[0], static_cast<std::uint64_t>(index) + 1);
+  }
+  const std::byte* wait_for(int rank, int index) {
+    const std::byte* const data = place(rank, index);
+    operation_.wait(operation_.slot(rank).ready.flag[0], static_cast<std::uint64_t>(index) + 1, rank);
+    operation_.communicator().check(rank, operation_.sequence());
+    return data;
+  }
+
+ private:
+  std::byte* place(int rank, int index) const {
+    return operation_.communicator().slot_data(rank, operation_.sequence()) +
+           static_cast<std::size_t>(index) * stride_of(bytes_);
+  }
+
+  Operation& operation_;
+  std::size_t bytes_;
+};
+
+/// No coroutine: it waits for one thing after the other.
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  const Folded folded(communicator.size());
+  const int self = communicator.rank();
+  Operation operation(communicator, "Allreduce");
+  Partials partials(operation, arguments.bytes());
+  if (folded.hands_over(self)) {
+    partials.leave(0, arguments.send);
+    copy_bytes(arguments.receive, partials.wait_for(self - 1, folded.steps), arguments.bytes());
+    return operation.complete();
+  }
+
+  const std::byte* have = arguments.send;
+  const auto combine = [&](const void* left, const void* right) {
+    const void* operands[] = {left, right};
+    (*arguments.combiner)(arguments.receive, operands, 2, arguments.count);
+    have = arguments.receive;
+  };
+  if (folded.takes_over(self)) combine(have, partials.wait_for(self + 1, 0));
+  const int place = folded.place_of(self);
+  for (int step = 0; step < folded.steps; ++step) {
+    const int other = place ^ (1 << step);
+    partials.leave(step, have);
+    const std::byte* const theirs = partials.wait_for(folded.rank_at(other), step);
+    if (other < place)
+      combine(theirs, have);
+    else
+      combine(have, theirs);
+  }
+  if (folded.takes_over(self)) partials.leave(folded.steps, have);
+  operation.complete();
+}
+
+bool fits_the_slot(const selection::Shape& shape) {
+  return shape.small() && Folded(shape.ranks).partials() * stride_of(shape.bytes) <= shape.slot_bytes;
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling;
+const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
+    "recursive-doubling",
+    {"log2 p, 2 more if p is no power of 2", "n log2 p in, as much read",
+     "Thakur et al., IJHPCA 2005; through slots: ours"},
+    {"at most TUTTI_EAGER_MAX bytes, and 1 + log2 p times as much in a slot", fits_the_slot},
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const Folded folded(shape.ranks);
+      const double steps = folded.steps + (folded.extra > 0 ? 2.0 : 0.0);
+      return selection::Cost{// Flag and data are two lines, fetched one after the other.
+                             .hops = 2 * steps,
+                             .rounds = 2 * steps,
+                             .remote_bytes = steps * bytes,
+                             .slot_bytes = steps * bytes,
+                             .reduced_bytes = 2 * steps * bytes,
+                             // Neighbours by rank are partners in the first steps, those far away in the last.
+                             .across = selection::Across::levels};
+    },
+    run};
+
+}  // namespace tutti

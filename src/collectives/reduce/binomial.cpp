@@ -1,0 +1,73 @@
+// Reduce of small messages along a binomial tree through slots, for any number of ranks.
+//
+// Step i = 0, 1, ...: blocks of 2^i consecutive ranks join in pairs. The root stands for the block that it is in, the
+// first rank for any other. Of the two that join, who stands for both combines what the other has left in its slot with
+// its own, in rank order, and the other is finished. Partial results are made in the slots, the root's in its buffer.
+// Cost: log2 p flag hops and data after each; the root fetches and combines n bytes as often, each other writes n.
+// Requires: n <= TUTTI_EAGER_MAX. Operators need not commute. The tree is that of Thakur, Rabenseifner and Gropp
+// (Optimization of collective communication operations in MPICH, 2005). That it ends at any root in rank order is ours.
+
+#include <bit>
+
+#include "base/copy.h"
+#include "collectives/collectives.h"
+#include "engine/task.h"
+
+namespace tutti {
+
+namespace {
+
+/// Who stands for block `block` of 2^step ranks.
+int representative(int block, int step, int root) {
+  return root >> step == block ? root : block << step;
+}
+
+void run(Communicator& communicator, const ReduceArguments& arguments) {
+  Operation operation(communicator, "Reduce");
+  const int self = communicator.rank();
+  const int ranks = communicator.size();
+  std::byte* const own_slot = communicator.slot_data(self, operation.sequence());
+  std::byte* const result = self == arguments.root ? arguments.receive : own_slot;
+  const std::byte* have = arguments.send;
+  for (int step = 0; 1 << step < ranks; ++step) {
+    const int block = self >> step;
+    const int neighbor = block ^ 1;
+    if (neighbor << step >= ranks) continue;
+    if (representative(block / 2, step + 1, arguments.root) != self) break;
+    const int other = representative(neighbor, step, arguments.root);
+    operation.wait(operation.slot(other).ready.flag[0], 1, other);
+    communicator.check(other, operation.sequence());
+    const std::byte* const theirs = communicator.slot_data(other, operation.sequence());
+    const void* const operands[] = {neighbor < block ? theirs : have, neighbor < block ? have : theirs};
+    (*arguments.combiner)(result, operands, 2, arguments.count);
+    have = result;
+  }
+  if (self != arguments.root) {
+    if (have != own_slot) copy_bytes(own_slot, have, arguments.bytes());
+    operation.publish(operation.own().ready.flag[0], 1);
+  }
+  operation.complete();
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceArguments> reduce_binomial;
+const selection::Algorithm<ReduceArguments> reduce_binomial{
+    "binomial",
+    {"log2 p", "n in, n log2 p read by the root", "Thakur et al., IJHPCA 2005; through slots: ours"},
+    {"at most TUTTI_EAGER_MAX bytes", [](const selection::Shape& shape) { return shape.small(); }},
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
+      return selection::Cost{// Flag and data are two lines, fetched one after the other.
+                             .hops = 2 * steps,
+                             .rounds = 2 * steps,
+                             .remote_bytes = steps * bytes,
+                             .slot_bytes = bytes,
+                             .reduced_bytes = 2 * steps * bytes,
+                             // Neighbours by rank are joined in the first steps, those far away in the last.
+                             .across = selection::Across::levels};
+    },
+    run};
+
+}  // namespace tutti
