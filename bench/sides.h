@@ -1,4 +1,4 @@
-// The two sides that are compared: the host's own collectives (PMPI_) and those of Tutti (MPI_).
+// The two sides that are compared: the host's own collectives (PMPI_, as host_own/ has them) and those of Tutti (MPI_).
 #pragma once
 
 #include <mpi.h>
@@ -29,8 +29,7 @@ struct Functions {
 
 const Functions& functions_of(Side side);
 
-/// True if the library stands in front of the host, i.e. MPI_ and PMPI_ are functions of different files and that of
-/// MPI_ is Tutti's.
+/// True if the library stands in front of the host, i.e. MPI_ functions are Tutti's.
 bool tutti_is_loaded();
 
 /// "MPICH 5.0.2", "Open MPI 5.0.11", "Intel MPI 2021.18"; for others the first line of MPI_Get_library_version.

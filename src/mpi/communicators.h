@@ -57,7 +57,7 @@ class BeingFreed {
 };
 
 /// The collectives of `communicator`; null if the host is to be called. The state of one that was made unseen
-/// (MPI_Comm_idup, sessions, Fortran) is built at its first collective, which is collective itself. MPI_COMM_NULL,
+/// (MPI_Comm_idup, sessions) is built at its first collective, which is collective itself. MPI_COMM_NULL,
 /// inactive jobs and communicators that are being freed give null without any call.
 Collectives* collectives_of(MPI_Comm communicator);
 

@@ -1,5 +1,7 @@
 #include "mpi/host.h"
 
+#include <dlfcn.h>
+
 #include <cstring>
 
 #include "preload/part.h"
@@ -8,7 +10,7 @@ namespace tutti::mpi {
 
 Host host;
 Next next;
-int (*comm_revoke)(MPI_Comm) = nullptr;
+constinit thread_local WatchedCall* WatchedCall::innermost = nullptr;
 
 namespace {
 
@@ -16,6 +18,20 @@ template <class Function>
 void look_up(Function& function, const char* name) {
   void* const address = preload::host_function(name);
   std::memcpy(&function, &address, sizeof address);
+}
+
+/// The loaded object that holds a function.
+const void* object_of(const void* function) {
+  Dl_info info{};
+  return dladdr(function, &info) ? info.dli_fbase : nullptr;
+}
+
+/// second_name: of which the first one is a part.
+template <class Signature>
+void look_up_next(NextFunction<Signature>& function, const char* second_name) {
+  void* const next = preload::host_function(second_name + 1);
+  void* const own = preload::host_function(second_name);
+  function.set(next, own, next && own && object_of(next) != object_of(own));
 }
 
 }  // namespace
@@ -29,10 +45,13 @@ void resolve() {
   TUTTI_HOST_FUNCTIONS(TUTTI_RESOLVE)
   TUTTI_HOST_LARGE(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
-#define TUTTI_RESOLVE(name) look_up(next.name, "MPI_" #name);
+#define TUTTI_RESOLVE(name) look_up_next(next.name, "PMPI_" #name);
   TUTTI_INTERPOSED(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
-  look_up(comm_revoke, "MPIX_Comm_revoke");
+#define TUTTI_RESOLVE(name) look_up_next(next.name, "PMPIX_" #name);
+  TUTTI_INTERPOSED_EXTENSIONS(TUTTI_RESOLVE)
+#undef TUTTI_RESOLVE
+  next.Init_thread.is_called_as(next.Init);
 #ifdef OPEN_MPI
   resolve_openmpi_symbols();
 #endif

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mpi/mpi_header.h"
+#include "mpi/next_function.h"
 #include "preload/functions.h"
 
 // Every function of the host that the library calls. PMPI_ is the host's own; for the interposed ones `next` is the
@@ -32,17 +33,16 @@ struct Host {
 };
 
 struct Next {
-#define TUTTI_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
+#define TUTTI_MEMBER(name) NextFunction<decltype(::MPI_##name)> name;
   TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
+  /// An extension that not every host has, nor declares in mpi.h.
+  NextFunction<int(MPI_Comm)> Comm_revoke;
 };
 
 /// There before any of our functions is called; the members of functions that this host lacks stay null.
 extern Host host;
 extern Next next;
-
-/// An extension that not every host has, nor declares in mpi.h; null without it.
-extern int (*comm_revoke)(MPI_Comm);
 
 /// Fills them. Called once, when this part is loaded for the process's MPI.
 void resolve();

@@ -3,6 +3,7 @@
 #include "preload/part.h"
 
 #include <cstddef>
+#include <type_traits>
 
 #include "mpi/host.h"
 #include "preload/functions.h"
@@ -13,20 +14,74 @@ extern "C" int tutti_set_choice(MPI_Comm communicator, const char* algorithm, co
 extern "C" int tutti_predict(MPI_Comm communicator, const char* collective, std::size_t bytes, char* text, int room);
 extern "C" int tutti_origin(char* text, int room);
 
+namespace tutti::mpi {
+
+namespace {
+
+/// What stands in front of our function where a tool stands behind it.
+template <auto member, class Signature>
+struct Watched;
+
+template <auto member, class... Arguments>
+struct Watched<member, int(Arguments...)> {
+  template <int (*ours)(Arguments...)>
+  static int by_first_name(Arguments... arguments) {
+    const WatchedCall call((next.*member).call(), WatchedCall::Name::first);
+    return ours(arguments...);
+  }
+
+  template <int (*ours)(Arguments...)>
+  static int by_second_name(Arguments... arguments) {
+    const auto& function = next.*member;
+    if (WatchedCall* const call = WatchedCall::current();
+        call && call->is_with_tool() && call->is_of(function.call())) {
+      call->set_with_tool(false);
+      return function.host(arguments...);
+    }
+    const WatchedCall call(function.call(), WatchedCall::Name::second);
+    return ours(arguments...);
+  }
+};
+
+template <class Signature>
+void* address_of(Signature* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+template <auto member, auto ours>
+void* first_name() {
+  using Both = Watched<member, std::remove_pointer_t<decltype(ours)>>;
+  return (next.*member).watched() ? address_of(&Both::template by_first_name<ours>) : address_of(ours);
+}
+
+template <auto member, auto ours>
+void* second_name() {
+  using Both = Watched<member, std::remove_pointer_t<decltype(ours)>>;
+  return (next.*member).watched() ? address_of(&Both::template by_second_name<ours>) : address_of(ours);
+}
+
+}  // namespace
+
+}  // namespace tutti::mpi
+
 extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutti_part() {
-  tutti::mpi::resolve();
+  using namespace tutti::mpi;
+  resolve();
   static const tutti::preload::Function functions[] = {
-#define TUTTI_FUNCTION(name) {"MPI_" #name, reinterpret_cast<void*>(&::MPI_##name)},
+#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name, &::MPI_##name>()},
       TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, reinterpret_cast<void*>(&::PMPI_##name)},
-          TUTTI_INTERPOSED_PROFILING(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name, &::MPIX_##name>()},
+          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, reinterpret_cast<void*>(&::MPIX_##name)},
-              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name, &::MPI_##name>()},
+              TUTTI_INTERPOSED(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name, &::MPIX_##name>()},
+                  TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},
-                  TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
+                      TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
   };
   return {functions, static_cast<int>(sizeof functions / sizeof *functions)};

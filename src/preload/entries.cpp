@@ -2,12 +2,14 @@
 //
 // At first all entries lead here. The first call of MPI finds out which MPI it is meant for, loads the part for it, and
 // sets the entries, so that later calls go straight there. Three kinds of call go on asking: those that begin to use an
-// MPI, which may be another one; functions that the MPI does not have; and, where a process uses two MPIs, all.
+// MPI, which may be another one; functions that the MPI does not have; and, where a process uses two MPIs, all. Calls by
+// second names also ask where they come from, once for each page of code.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "preload/callers.h"
 #include "preload/find_mpi.h"
 #include "preload/functions.h"
 #include "preload/part.h"
@@ -24,6 +27,9 @@
 // Of stubs.S, in the order of the list.
 extern "C" __attribute__((visibility("hidden"))) std::atomic<void*> tutti_entries[];
 extern "C" __attribute__((visibility("hidden"))) void* const tutti_first_calls[];
+// Of those that have second names: the first MPI's own.
+extern "C" __attribute__((visibility("hidden"))) std::atomic<void*> tutti_host_functions[];
+extern "C" __attribute__((visibility("hidden"))) std::atomic<std::uint64_t> tutti_callers[TUTTI_CALLERS];
 
 namespace tutti::preload {
 
@@ -33,17 +39,28 @@ constexpr const char* names[] = {
 #define TUTTI_NAME(name) "MPI_" #name,
     TUTTI_INTERPOSED(TUTTI_NAME)
 #undef TUTTI_NAME
-#define TUTTI_NAME(name) "PMPI_" #name,
-        TUTTI_INTERPOSED_PROFILING(TUTTI_NAME)
-#undef TUTTI_NAME
 #define TUTTI_NAME(name) "MPIX_" #name,
-            TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
+        TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
+#undef TUTTI_NAME
+#define TUTTI_NAME(name) "PMPI_" #name,
+            TUTTI_INTERPOSED(TUTTI_NAME)
+#undef TUTTI_NAME
+#define TUTTI_NAME(name) "PMPIX_" #name,
+                TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "tutti_" #name,
-                TUTTI_OWN_FUNCTIONS(TUTTI_NAME)
+                    TUTTI_OWN_FUNCTIONS(TUTTI_NAME)
 #undef TUTTI_NAME
 };
 constexpr std::size_t count = sizeof names / sizeof *names;
+#define TUTTI_ONE(name) +1
+/// The functions that have two names. First come the first names, then in the same order the second ones.
+constexpr std::size_t twice = 0 TUTTI_INTERPOSED(TUTTI_ONE) TUTTI_INTERPOSED_EXTENSIONS(TUTTI_ONE);
+#undef TUTTI_ONE
+
+bool is_second_name(std::size_t index) {
+  return index >= twice && index < 2 * twice;
+}
 
 bool is_our_own(const char* name) {
   return std::strncmp(name, "tutti_", 6) == 0;
@@ -51,9 +68,16 @@ bool is_our_own(const char* name) {
 
 /// Whether with this function a program begins to use an MPI.
 bool begins(const char* name) {
+  if (*name == 'P') ++name;
   for (const char* each : {"MPI_Init", "MPI_Init_thread", "MPI_Comm_create_from_group"})
     if (std::strcmp(name, each) == 0) return true;
   return false;
+}
+
+/// Whether a part is to know of the MPI's own calls of a function, too: while a communicator is freed, functions of the
+/// program run.
+bool frees(const char* name) {
+  return std::strcmp(name, "MPI_Comm_free") == 0 || std::strcmp(name, "MPI_Comm_disconnect") == 0;
 }
 
 /// In place of our own functions where there is no part: the callers take it for "not known".
@@ -155,12 +179,16 @@ bool is_switched_on(const char* setting) {
 void set_first(Target& target) {
   for (std::size_t i = 0; i < count; ++i)
     target.functions[i] = is_our_own(names[i]) ? reinterpret_cast<void*>(&not_known) : host_function(names[i]);
+  for (std::size_t i = 0; i < twice; ++i)
+    tutti_host_functions[i].store(target.functions[twice + i], std::memory_order_relaxed);
   // A part that does nothing still counts the calls.
   if (memory::switched_off_by_user() && !is_switched_on("TUTTI_EXPLAIN")) {
     if (is_first_of_job() && is_switched_on("TUTTI_VERBOSE")) Log(-1, true).note("switched off by TUTTI_ENABLE=0");
     return;
   }
   const std::string why = serve(target);
+  for (std::size_t i = 0; i < twice; ++i)
+    if (frees(names[i])) tutti_host_functions[i].store(target.functions[twice + i], std::memory_order_relaxed);
   if (why.empty()) return;
   memory::serve_no_more();
   if (is_first_of_job()) Log().warn("every call is left to the MPI (%s): %s", target.mpi.file.c_str(), why.c_str());
@@ -210,6 +238,16 @@ const Target* target_for(State& all, const void* caller, bool anew) {
   return target;
 }
 
+/// Whether a call by a second name is the first MPI's own business. What is found is kept for the other calls of its
+/// page: code of one page is of one object.
+bool is_inner_call(const State& all, const Target& target, const void* caller) {
+  const bool inner = &target == &all.targets.front() && is_own_code(target.mpi, caller);
+  const std::uint64_t page = reinterpret_cast<std::uintptr_t>(caller) >> TUTTI_PAGE_BITS;
+  // After the functions that the stubs take for it.
+  tutti_callers[page % TUTTI_CALLERS].store(2 * page + inner, std::memory_order_release);
+  return inner;
+}
+
 }  // namespace
 
 void* host_function(const char* name) {
@@ -240,7 +278,8 @@ extern "C" __attribute__((visibility("hidden"))) void* tutti_resolve(const std::
     end_process(std::string(names[index]) +
                 " was called, but no MPI library is loaded in this process; run it without LD_PRELOAD of tutti");
   }
-  void* const function = target->functions[index];
+  const bool inner = is_second_name(index) && is_inner_call(all, *target, caller);
+  void* const function = inner ? tutti_host_functions[index - twice].load() : target->functions[index];
   if (!function) end_process("undefined symbol: " + target->mpi.file + " has no " + names[index]);
   return function;
 }

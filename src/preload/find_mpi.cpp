@@ -10,13 +10,14 @@ namespace tutti::preload {
 
 namespace {
 
-/// Every MPI has it, and tools that stand in front of one do not.
+/// Every MPI has it, and tools that stand in front of one do not; but we do.
 constexpr const char* telling = "PMPI_Init";
 
-/// The loaded object that defines the function at `address`.
+/// The loaded object that defines the function at `address`, unless it is libtutti.so.
 Mpi mpi_with(const void* address) {
   Dl_info info{};
   if (!address || !dladdr(address, &info) || !info.dli_fname) return {};
+  if (info.dli_fbase == object_of(reinterpret_cast<const void*>(&mpi_with))) return {};
   void* const handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   return handle ? Mpi{handle, info.dli_fbase, info.dli_fname} : Mpi{};
 }
@@ -55,6 +56,10 @@ std::string soname_of(const Mpi& mpi) {
   return strings && name ? strings + name->d_un.d_val : "";
 }
 
+bool begins_with(const char* name, const char* beginning) {
+  return std::strncmp(name, beginning, std::strlen(beginning)) == 0;
+}
+
 bool is_set(const char* variable) {
   const char* const text = std::getenv(variable);
   return text && *text;
@@ -75,6 +80,21 @@ Mpi find_mpi(const void* caller) {
 const void* object_of(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) ? info.dli_fbase : nullptr;
+}
+
+bool is_own_code(const Mpi& mpi, const void* address) {
+  Dl_info info{};
+  if (!dladdr(address, &info)) return false;
+  if (info.dli_fbase == mpi.base) return true;
+  if (!info.dli_fname) return false;
+  const char* const slash = std::strrchr(info.dli_fname, '/');
+  const char* const name = slash ? slash + 1 : info.dli_fname;
+  // Open MPI's plug-ins.
+  if (begins_with(name, "mca_") || begins_with(name, "libmca_")) return true;
+  // What the MPI's code calls last of all returns to who has called that code, which may be a part of ours.
+  for (const char* part : {"libtutti-openmpi.so", "libtutti-mpich.so", "libtutti-abi.so"})
+    if (std::strcmp(name, part) == 0) return true;
+  return false;
 }
 
 Abi abi_of(const Mpi& mpi) {

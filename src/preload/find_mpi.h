@@ -23,6 +23,10 @@ Mpi find_mpi(const void* caller);
 /// The object that holds the code at `address`; null if none does.
 const void* object_of(const void* address);
 
+/// Whether the code at `address` is the MPI's: its library's, or that of a plug-in which it has loaded; or ours. The
+/// bindings of other languages, which come with it, too, are not: what they call is what the program has called.
+bool is_own_code(const Mpi& mpi, const void* address);
+
 /// By what it exports: the names that the ABI's mpi.h refers to.
 Abi abi_of(const Mpi& mpi);
 

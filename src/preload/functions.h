@@ -24,13 +24,11 @@
   X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                    \
   X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c)
 
-// All whose names begin with MPI_. Which of them a host has is seen at run time.
+// All whose names begin with MPI_, and their second names, by which bindings of other languages and profilers call
+// them, with PMPI_. Which of them a host has is seen at run time.
 #define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
 
-// Those that are also taken over by their second name, PMPI_, which bindings of other languages and profilers call.
-#define TUTTI_INTERPOSED_PROFILING(X) X(Comm_free) X(Comm_disconnect)
-
-// Those whose names begin with MPIX_.
+// Those whose names begin with MPIX_ and PMPIX_.
 #define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)
 
 // Our own, whose names begin with tutti_: for the benchmark and the tests.

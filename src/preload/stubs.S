@@ -1,6 +1,10 @@
 // What programs call: for each function of the list a jump to where its entry points. The arguments stay where they
 // are, so that one stub serves every ABI. At first an entry points to the function's first call, which asks
 // tutti_resolve() (entries.cpp) where to go.
+//
+// By their second names (PMPI_) the MPI itself calls functions, too. Those calls go to its own function, past the
+// entry. Where a call comes from is told by the page that it returns to, which tutti_resolve() is asked about once.
+#include "preload/callers.h"
 #include "preload/functions.h"
 
         .macro  stub name
@@ -11,6 +15,15 @@
 // see whether their MPI has it. A symbol of the first version that is not the default one has this effect.
         .macro  newer_stub name
         define  \name, \name\()_by_linking
+        .symver \name\()_by_linking, \name\()@TUTTI
+        .endm
+
+        .macro  second_stub name
+        define_second \name, \name
+        .endm
+
+        .macro  newer_second_stub name
+        define_second \name, \name\()_by_linking
         .symver \name\()_by_linking, \name\()@TUTTI
         .endm
 
@@ -25,7 +38,43 @@
         jmp     *.Lentry_\name(%rip)
         .cfi_endproc
         .size   \symbol, .-\symbol
+        entry   \name
+        .endm
 
+        // What is at the page's place in tutti_callers is 2 * page for calls of the program, 2 * page + 1 for those of
+        // the MPI. The registers are ones that no function gets arguments in.
+        .macro  define_second name symbol
+        .text
+        .p2align 4
+        .globl  \symbol
+        .type   \symbol, @function
+\symbol:
+        .cfi_startproc
+        endbr64
+        movq    (%rsp), %r11
+        shrq    $TUTTI_PAGE_BITS, %r11
+        movl    %r11d, %r10d
+        andl    $(TUTTI_CALLERS - 1), %r10d
+        leaq    tutti_callers(%rip), %rax
+        addq    %r11, %r11
+        xorq    (%rax, %r10, 8), %r11
+        jnz     1f
+        jmp     *.Lentry_\name(%rip)
+1:      cmpq    $1, %r11
+        jne     2f
+        jmp     *.Lhost_\name(%rip)
+2:      leaq    .Lentry_\name(%rip), %r11
+        jmp     .Lresolve
+        .cfi_endproc
+        .size   \symbol, .-\symbol
+        .bss
+.Lhost_\name:
+        .zero   8
+        entry   \name
+        .endm
+
+        .macro  entry name
+        .text
         .p2align 4
         .type   .Lfirst_\name, @function
 .Lfirst_\name:
@@ -42,7 +91,8 @@
         .quad   .Lfirst_\name
         .endm
 
-// Two tables in the order of the list: the entries, and what they are at first.
+// Two tables in the order of the list: the entries, and what they are at first. One of those that have second names:
+// the MPI's own functions.
         .data
         .p2align 6
         .globl  tutti_entries
@@ -53,17 +103,31 @@ tutti_entries:
         .globl  tutti_first_calls
         .hidden tutti_first_calls
 tutti_first_calls:
+        .bss
+        .p2align 6
+        .globl  tutti_callers
+        .hidden tutti_callers
+tutti_callers:
+        .zero   8 * TUTTI_CALLERS
+        .globl  tutti_host_functions
+        .hidden tutti_host_functions
+tutti_host_functions:
 
 #define MPI_STUB(name) stub MPI_##name ;
 #define NEWER_STUB(name) newer_stub MPI_##name ;
-#define PMPI_STUB(name) stub PMPI_##name ;
+#define PMPI_STUB(name) second_stub PMPI_##name ;
+#define NEWER_PMPI_STUB(name) newer_second_stub PMPI_##name ;
 #define MPIX_STUB(name) stub MPIX_##name ;
+#define PMPIX_STUB(name) newer_second_stub PMPIX_##name ;
 #define OWN_STUB(name) stub tutti_##name ;
         TUTTI_INTERPOSED_FUNCTIONS(MPI_STUB)
         TUTTI_INTERPOSED_BLOCKS(MPI_STUB)
         TUTTI_INTERPOSED_NEWER(NEWER_STUB)
-        TUTTI_INTERPOSED_PROFILING(PMPI_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(MPIX_STUB)
+        TUTTI_INTERPOSED_FUNCTIONS(PMPI_STUB)
+        TUTTI_INTERPOSED_BLOCKS(PMPI_STUB)
+        TUTTI_INTERPOSED_NEWER(NEWER_PMPI_STUB)
+        TUTTI_INTERPOSED_EXTENSIONS(PMPIX_STUB)
         TUTTI_OWN_FUNCTIONS(OWN_STUB)
 
 // Calls tutti_resolve(entry in %r11, return address) and jumps to what it gives, with all registers that may hold

@@ -1,6 +1,4 @@
 // The functions that free communicators: while they run, the collectives of these are the host's.
-//
-// Also under the names that begin with PMPI_, since bindings of other languages and profilers call those.
 
 #include "mpi/communicators.h"
 #include "mpi/functions/interpose.h"
@@ -27,12 +25,4 @@ TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
 
 TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
   return free_by(next.Comm_disconnect, comm);
-}
-
-TUTTI_EXPORT int PMPI_Comm_free(MPI_Comm* comm) {
-  return free_by(host.Comm_free, comm);
-}
-
-TUTTI_EXPORT int PMPI_Comm_disconnect(MPI_Comm* comm) {
-  return free_by(host.Comm_disconnect, comm);
 }

@@ -133,7 +133,7 @@ TUTTI_EXPORT int MPI_Win_test(MPI_Win win, int* flag) {
 }
 
 TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
-  const int code = mpi::comm_revoke(comm);
+  const int code = next.Comm_revoke(comm);
   if (code == MPI_SUCCESS) mpi::revoke(comm);
   return code;
 }
