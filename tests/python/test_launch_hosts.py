@@ -203,7 +203,7 @@ int main(void) {
 @pytest.mark.parametrize(
     "host", [host for host in HOSTS if host.values[0].name in ("intel", "openmpi-debian")]
 )
-def test_what_fortran_compilers_call_is_reached_or_said_not_to_be(kit, host):
+def test_what_fortran_compilers_call_is_reached(kit, host):
     """Of the MPIs here these two have Fortran's functions; C that calls them needs no Fortran compiler."""
     source = kit.folder / f"fortran-{host.name}.c"
     source.write_text(FORTRAN)
@@ -219,7 +219,4 @@ def test_what_fortran_compilers_call_is_reached_or_said_not_to_be(kit, host):
     path = {"LD_LIBRARY_PATH": str(folder)} if host.name == "intel" else {}
     done = run(host, *host.launch_words(2), program, **path)
     assert (done.returncode, done.stdout.count("sum 2")) == (0, 2), done.stderr
-    said = "calls MPI from Fortran alone" in done.stderr
-    assert carried_out(done) != said
-    if host.name == "intel":
-        assert not said
+    assert carried_out(done), done.stderr

@@ -23,6 +23,7 @@ from tutti.launch.program import abi_of_library, inspect_program
         ("libmpi.so.12", "mpich"),
         ("libmpich.so.12", "mpich"),
         ("libmpifort.so.12", "mpich"),
+        ("libmpichfort.so.12", "mpich"),
         ("libmpi_cray.so.12", "mpich"),
         ("libmpi_gnu_123.so.12", "mpich"),
         ("libmpi_abi.so.1", "abi"),
@@ -94,22 +95,13 @@ def test_a_set_gid_program_is_noticed(apps, monkeypatch):
     assert "set-gid" in inspect_program(str(path), os.environ).obstacle
 
 
-@pytest.mark.parametrize(("app", "bypasses"), [("openmpi", "libmpi_mpifh.so.40"), ("mpich", None)])
-def test_fortran_is_judged_by_what_its_library_calls(apps, app, bypasses):
+@pytest.mark.parametrize(
+    ("app", "binding"), [("openmpi", "libmpi_mpifh.so.40"), ("mpich", "libmpifort.so.12")]
+)
+def test_fortran_is_told_by_the_library_that_it_needs(apps, app, binding):
     program = inspect_program(str(apps[f"fortran_{app}"]), os.environ)
-    assert (program.abi, program.fortran) == (app, bypasses)
-
-
-def test_c_beside_fortran_is_reached(kit, apps):
-    source = (
-        "void mpi_init_(int*); int MPI_Init(int*, char***);\n"
-        "int main(void) { int e; mpi_init_(&e); return MPI_Init(0, 0); }\n"
-    )
-    libraries = [f"openmpi-fortran/{name}" for name in ("libmpi_mpifh.so.40",)] + ["openmpi-lib/libmpi.so.40"]
-    path = kit.compile(
-        "app-mixed", source, *libraries, "-Wl,--allow-shlib-undefined", f"-Wl,-rpath,{kit.folder}/openmpi-lib"
-    )
-    assert inspect_program(str(path), os.environ).fortran is None
+    assert (program.abi, program.fortran) == (app, binding)
+    assert inspect_program(str(apps[app]), os.environ).fortran is None
 
 
 def test_a_file_that_cannot_be_read_is_taken_as_it_is(apps, monkeypatch):

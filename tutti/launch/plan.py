@@ -98,19 +98,12 @@ class _Library:
         if any(character in path for character in ": "):
             raise UserError(f"the path '{path}' has a colon or a space in it, which LD_PRELOAD cannot hold")
 
-    def replaces(self, function: str) -> bool:
-        return read_elf(self.path, (function,), exported=True).symbols.get(function, False)
-
 
 def _obstacle(program: Program, library: _Library) -> Optional[str]:
     """Why the library cannot do anything in a program, or None."""
     if program.architecture not in (None, library.architecture):
         return "it is for another kind of processor than Tutti"
-    if program.obstacle:
-        return program.obstacle
-    if program.fortran and not library.replaces("PMPI_Init"):
-        return f"it calls MPI from Fortran alone, and {program.fortran} does not call what Tutti replaces"
-    return None
+    return program.obstacle
 
 
 # --- what is said of programs ----------------------------------------------------------------------------------------
@@ -121,6 +114,12 @@ def _notes(programs: List[Program]) -> List[str]:
     for program in programs:
         what = ABI_NAMES[program.abi] if program.abi else "its MPI cannot be seen in the file"
         notes.append(f"{program.name}: {what} ({program.reason})")
+        if program.fortran:
+            notes.append(f"{program.name}: calls MPI from Fortran, by {program.fortran}")
+        if program.wraps_mpi:
+            notes.append(
+                f"{program.name}: has MPI functions of its own linked in (a profiler?), before Tutti's"
+            )
         for runtime in program.sanitizers:
             notes.append(f"{program.name}: has a sanitizer, {runtime}")
         if program.built_in:
@@ -132,12 +131,7 @@ def _doubts(programs: List[Program]) -> List[str]:
     """What is unusual about programs that Tutti goes into."""
     doubts = []
     for program in programs:
-        if program.wraps_mpi:
-            doubts.append(
-                f"'{program.name}' has MPI functions of its own linked in (a profiler?); calls that these hand to"
-                " PMPI_* do not reach Tutti"
-            )
-        elif program.abi is None and "cannot be read" in program.reason:
+        if program.abi is None and "cannot be read" in program.reason:
             doubts.append(f"{program.reason}, so its MPI is not known; Tutti looks for it when it runs")
         elif program.abi is None and program.reason == "linked statically":
             doubts.append(

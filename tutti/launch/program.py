@@ -8,7 +8,7 @@ import stat
 from tutti.errors import UserError
 from tutti.launch import sanitizers
 from tutti.launch.elf import Elf, NotElf, read_elf
-from tutti.launch.loader import Needed, find_program, libraries
+from tutti.launch.loader import find_program, libraries
 from tutti.launch.record import Record
 from tutti.launch.wrappers import is_python, starts_others
 
@@ -30,16 +30,18 @@ _OPENMPI_NAMES = {
 # The vendors' names of one ABI differ in the middle only: libmpi_cray.so.12, libmpi_gnu_91.so.12, libmpicxx.so.12, ...
 _MPICH_NAMES = {"libmpi", "libmpifort", "libmpicxx", "libmpif90"}
 _VENDORS = ("cray", "gnu", "intel", "nvidia", "amd", "aocc", "pgi")
-_OLD_MPICH_NAMES = {"libmpich", "libmpichf90", "libmpichcxx"}
-#: Where the functions are that Fortran programs call.
-_FORTRAN_BINDINGS = ("libmpi_mpifh", "libmpifort", "libmpifort_abi", "libmpif90", "libmpichf90")
+_OLD_MPICH_NAMES = {"libmpich", "libmpichfort", "libmpichf90", "libmpichcxx"}
+#: Where the functions are that Fortran programs call; a vendor's name may follow.
+_FORTRAN_BINDINGS = (
+    "libmpi_mpifh",
+    "libmpi_usempi",
+    "libmpifort",
+    "libmpif90",
+    "libmpichfort",
+    "libmpichf90",
+)
 
 _C_INIT = ("MPI_Init", "MPI_Init_thread")
-#: MPI_Init as Fortran compilers spell it.
-_FORTRAN_INIT = (
-    "mpi_init_", "mpi_init_thread_", "mpi_init__", "mpi_init_thread__", "mpi_init", "mpi_init_thread", "MPI_INIT",
-    "MPI_INIT_THREAD", "mpi_init_f08_", "mpi_init_thread_f08_",
-)  # fmt: skip
 #: Their libraries are many and need no MPI and no sanitizer.
 _OF_THE_SYSTEM = (
     "libc", "libm", "libpthread", "libdl", "librt", "libgcc_s", "libstdc++", "libgfortran", "libquadmath",
@@ -73,7 +75,7 @@ class Program(Record):
     architecture: as in Elf, None if it cannot be read.
     wraps_mpi: it brings its own MPI_Init in front of a shared MPI: a profiler linked in.
     obstacle: why LD_PRELOAD cannot reach its MPI, None if nothing is in the way.
-    fortran: the library through which alone it calls MPI, if that one calls PMPI_ functions itself.
+    fortran: the library by which it calls MPI from Fortran, None if it needs none.
     sanitizers: the runtime libraries of its sanitizers, as the loader finds them. built_in: one that is linked in.
     opaque: it may start or load anything: a script, an interpreter, a wrapper, or a file that cannot be read.
     by_shell: it is opaque, and what it starts may be any program, rather than one of Python's.
@@ -120,9 +122,7 @@ def inspect_program(name: str, environment: Mapping[str, str], folder: Optional[
     for _ in range(_MAX_SHEBANGS):
         assert target is not None
         try:
-            elf = read_elf(
-                target, (*_C_INIT, "ompi_mpi_comm_world", *_FORTRAN_INIT, *sanitizers.BUILT_IN), exported=True
-            )
+            elf = read_elf(target, (*_C_INIT, "ompi_mpi_comm_world", *sanitizers.BUILT_IN), exported=True)
             return _judge(name, path, elf, environment)
         except OSError as error:
             reason = f"'{target}' cannot be read: {error.strerror}"
@@ -162,18 +162,6 @@ def _enters(name: str) -> bool:
     )
 
 
-def _bypasses(binding: Optional[Needed]) -> bool:
-    """Does a library of Fortran functions call PMPI_ functions, and not those that can be replaced?"""
-    file = binding.file if binding else None
-    if file is None:
-        return False
-    try:
-        symbols = read_elf(file.path, ("MPI_Init", "PMPI_Init"), exported=True).symbols
-    except (OSError, NotElf):
-        return False
-    return "MPI_Init" not in symbols and symbols.get("PMPI_Init") is False
-
-
 def _has_mpi_inside(elf: Elf) -> bool:
     """Is an MPI linked in statically? The symbols that the loader does not see tell, too."""
     symbols = read_elf(elf.path, _C_INIT).symbols
@@ -196,14 +184,7 @@ def _judge(name: str, path: str, elf: Elf, environment: Mapping[str, str]) -> Pr
         abi = None
     if script and abi is None:
         reason = f"a script for {os.path.basename(elf.path)}"
-    fortran = None
-    if (
-        abi
-        and not any(init in elf.symbols for init in _C_INIT)
-        and any(init in elf.symbols for init in _FORTRAN_INIT)
-    ):
-        binding = next((each for each in needed if each.name.partition(".so")[0] in _FORTRAN_BINDINGS), None)
-        fortran = binding.name if binding and _bypasses(binding) else None
+    bindings = (library.name for library in needed if library.name.startswith(_FORTRAN_BINDINGS))
     files = [library.file for library in needed if sanitizers.kind_of(library.name)]
     opaque = abi is None and (script or starts_others(elf.path))
     return Program(
@@ -214,7 +195,7 @@ def _judge(name: str, path: str, elf: Elf, environment: Mapping[str, str]) -> Pr
         elf.architecture,
         wraps_mpi=abi is not None and any(elf.symbols.get(init, False) for init in _C_INIT),
         obstacle=obstacle,
-        fortran=fortran,
+        fortran=next(bindings, None) if abi else None,
         sanitizers=tuple(file.path for file in files if file),
         built_in=next((kind for init, kind in sanitizers.BUILT_IN.items() if elf.symbols.get(init)), None),
         opaque=opaque,
