@@ -8,6 +8,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -215,8 +216,13 @@ def steps(full: bool) -> List[Step]:
     found.append(Step("preload", ["tests/preload/run"], 600))
     for place, host in enumerate(hosts):
         # In the short run all parts for two of them, and for the others what most depends on the MPI.
-        parts = [] if full or place < 2 else ["--only", "bare", "semantics", "fuzz", "spawn"]
+        parts = (
+            [] if full or place < 2 else ["--only", "bare", "semantics", "fuzz", "spawn", "inner", "fortran"]
+        )
         found.append(Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest, *parts], 900 * patience))
+    if shutil.which("mpirun.mpich"):
+        words = ["tests/mpi/run", "--host", "mpich-debian", "--only", "inner", "fortran"]
+        found.append(Step("mpi mpich-debian", words, 300))
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]

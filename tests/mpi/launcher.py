@@ -8,6 +8,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_BUILD = REPOSITORY / "build" / "release"
 HOSTS = ["mpich", "intel", "abi", "openmpi", "openmpi-debian"]
+#: Those that only Fortran programs are built for, where the system has them.
+FORTRAN_HOSTS = ["mpich-debian"]
 
 
 def library_of(build):
@@ -42,7 +44,8 @@ class Launcher:
             self.environment["PATH"] = f"{binaries}{os.pathsep}{self.environment.get('PATH', '')}"
             self.mpirun = str(binaries / "mpirun")
         else:
-            self.mpirun = shutil.which("mpirun.openmpi") or "/usr/bin/mpirun.openmpi"
+            name = "mpirun.mpich" if host == "mpich-debian" else "mpirun.openmpi"
+            self.mpirun = shutil.which(name) or f"/usr/bin/{name}"
         if host.startswith("openmpi"):
             self.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
             self.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"

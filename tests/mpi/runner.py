@@ -55,6 +55,8 @@ UNUSUAL_SHARE = 0.5
 MECHANISMS = ["window", "cma", "staged"]
 # How often parts run it so.
 UNUSUAL_FUZZ = {"mechanisms": len(MECHANISMS), "xpmem": 1, "faults": 1}
+# Intel MPI spawns processes only if it is told beforehand that it will have to.
+SPAWN = {"intel": {"I_MPI_SPAWN": "1"}}
 # The default broadcast of Intel MPI 2021.18 in shared memory gives wrong data on 5 ranks that share 2 processors; its
 # default allgather does, and writes outside the buffer, where two ranks describe 1600 bytes by different types.
 WORKAROUNDS = {"intel": {"I_MPI_ADJUST_BCAST": "1", "I_MPI_ADJUST_ALLGATHER": "1"}}
