@@ -53,8 +53,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const bool fills = buffers.source.region.kind() == memory::Kind::filling;
   std::size_t filled = 0;
   const auto fill_up_to = [&](std::size_t end) {
-    if (end > filled)
-      fill(communicator, buffers.source, filled, arguments.send + filled, end - filled);
+    if (end > filled) fill(communicator, buffers.source, filled, arguments.send + filled, end - filled);
     filled = std::max(filled, end);
   };
   if (buffers.source.in_the_ring) fill_up_to(bytes);

@@ -55,9 +55,9 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const int other = 1 - self;
   const bool is_root = self == arguments.root;
   const std::size_t element = arguments.combiner->element_bytes;
-  Exposure source =
-      is_root ? expose_mapped(communicator, arguments.send, arguments.bytes())
-              : expose(operation, const_cast<std::byte*>(arguments.send), arguments.bytes(), Side::source);
+  Exposure source = is_root
+                        ? expose_mapped(communicator, arguments.send, arguments.bytes())
+                        : expose(operation, const_cast<std::byte*>(arguments.send), arguments.bytes(), Side::source);
   const Exposure result = is_root ? expose_mapped(communicator, arguments.receive, arguments.bytes()) : Exposure{};
   const bool mapped = source.local && result.local;
   // The root cannot tell how long it takes: the other rank finishes after it where it reduces everything.

@@ -20,8 +20,8 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const bool is_root = self == arguments.root;
-  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root,
-                                                    arguments.count, *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root, arguments.count,
+                                              *arguments.combiner, false);
   post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));

@@ -20,7 +20,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const bool gets_result = !arguments.exclusive || self > 0;
   ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, gets_result,
-                                                    arguments.count, *arguments.combiner, false);
+                                              arguments.count, *arguments.combiner, false);
   post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);

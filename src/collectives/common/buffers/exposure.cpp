@@ -39,8 +39,7 @@ void let_fill(Exposure& source) {
 
 void fill(Communicator& communicator, const Exposure& source, std::size_t at, const std::byte* from,
           std::size_t bytes) {
-  if (source.region.kind() != memory::Kind::filling)
-    return copy_to_lend(communicator, source.local + at, from, bytes);
+  if (source.region.kind() != memory::Kind::filling) return copy_to_lend(communicator, source.local + at, from, bytes);
   memory::Filled& filled = memory::Filled::of(source.local);
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t part = std::min(memory::filled_at_once, bytes - done);

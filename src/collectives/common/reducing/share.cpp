@@ -33,8 +33,7 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
 
 void copy_in(Operation& operation, const ReductionBuffers& buffers, const std::byte* send) {
   if (buffers.source.copied)
-    copy_to_lend(operation.communicator(), buffers.source.local, send,
-                 buffers.count * buffers.combiner->element_bytes);
+    copy_to_lend(operation.communicator(), buffers.source.local, send, buffers.count * buffers.combiner->element_bytes);
 }
 
 void let_fill(ReductionBuffers& buffers) {
