@@ -27,7 +27,7 @@
         .symver \name\()_by_linking, \name\()@TUTTI
         .endm
 
-        .macro  define name symbol
+        .macro  begin symbol
         .text
         .p2align 4
         .globl  \symbol
@@ -35,6 +35,10 @@
 \symbol:
         .cfi_startproc
         endbr64
+        .endm
+
+        .macro  define name symbol
+        begin   \symbol
         jmp     *.Lentry_\name(%rip)
         .cfi_endproc
         .size   \symbol, .-\symbol
@@ -44,13 +48,7 @@
         // What is at the page's place in tutti_callers is 2 * page for calls of the program, 2 * page + 1 for those of
         // the MPI. The registers are ones that no function gets arguments in.
         .macro  define_second name symbol
-        .text
-        .p2align 4
-        .globl  \symbol
-        .type   \symbol, @function
-\symbol:
-        .cfi_startproc
-        endbr64
+        begin   \symbol
         movq    (%rsp), %r11
         shrq    $TUTTI_PAGE_BITS, %r11
         movl    %r11d, %r10d

@@ -85,6 +85,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     sources[self].region = own_memory(arguments.send == arguments.receive ? buffers.source.local : arguments.send);
     destinations[0].region = own_memory(arguments.receive);
   }
+  if (fills && !must_read) fill_up_to(bytes);
   if (fills && must_read) {
     const std::size_t element = buffers.combiner->element_bytes;
     const std::size_t piece = std::max<std::size_t>(1, memory::filled_at_once / element);
@@ -94,7 +95,6 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
       reduce({at, end}, 1);
     }
   } else if (delivered) {
-    fill_up_to(fills ? bytes : 0);
     reduce(share_of_rank(communicator, self, buffers), 2);
   } else {
     reduce(share_of_rank(communicator, self, buffers), 1);

@@ -6,8 +6,9 @@
 // finds out whether that pays, and if not reads everything, without a word before it has (MeetOrRead); where the sender
 // could store past the root's caches it stores everything instead of meeting, past them or through them. Phase 3: all
 // wait until the root and the senders have finished.
-// Of two ranks a root whose own buffer peers do not reach reads everything, too: what was written would have to be copied
-// out. The sender lends a copy for that, if it has to, and stops making it when it hears that the root does not read.
+// Of two ranks a root whose own buffer peers do not reach reads everything, too: what was written would have to be
+// copied out. The sender lends a copy for that, if it has to, and stops making it when it hears that the root does not
+// read.
 // Of Gatherv small blocks travel packed to the root, and it reads alone, as by sequential-read, those of medium size and
 // those that it cannot load from: the sender decides that and says so in its post.
 // Cost: two flag hops; n (1 - 1/4p) to n (1 - 5/4p) bytes copied by every sender, in place n (1 - 1/p) to n (1 - 3/2p),
@@ -185,8 +186,8 @@ Task sender_that_waits(Operation& operation, const GatherArguments& arguments) {
   co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
 }
 
-/// How the root reaches the block. reachable: without a copy, as far as that goes. A copy is lent to one that may be about
-/// to read everything.
+/// How the root reaches the block. reachable: without a copy, as far as that goes. A copy is lent to one that may be
+/// about to read everything.
 Exposure lend_block(Operation& operation, const GatherArguments& arguments, memory::Region reachable) {
   auto* const send = const_cast<std::byte*>(arguments.send);
   Exposure source{reachable, send, false, false};

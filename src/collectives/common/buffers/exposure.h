@@ -50,8 +50,8 @@ void fill(Communicator& communicator, const Exposure& source, std::size_t at, co
 /// Puts the regions into this rank's post and sets its flag to `progress`.
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
 
-/// The same, and copies the source from `from` if peers cannot reach it there: into the ring before, else after, while they
-/// begin to read.
+/// The same, and copies the source from `from` if peers cannot reach it there: into the ring before, else after, while
+/// they begin to read.
 void post_filling(Operation& operation, Exposure& source, const Exposure& destination, const std::byte* from,
                   std::size_t bytes, std::uint64_t progress = 0);
 

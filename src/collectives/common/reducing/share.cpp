@@ -31,11 +31,6 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-void copy_in(Operation& operation, const ReductionBuffers& buffers, const std::byte* send) {
-  if (buffers.source.copied)
-    copy_to_lend(operation.communicator(), buffers.source.local, send, buffers.count * buffers.combiner->element_bytes);
-}
-
 void let_fill(ReductionBuffers& buffers) {
   let_fill(buffers.source);
   // No result may come to a place before what was to be copied there.

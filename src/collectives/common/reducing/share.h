@@ -34,11 +34,10 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// Copies the contribution in if it has to go through a slot or staging buffer; to be called before it is posted.
-void copy_in(Operation& operation, const ReductionBuffers& buffers, const std::byte* send);
 /// See let_fill() of a source.
 void let_fill(ReductionBuffers& buffers);
-/// Posts both buffers and does the same, so that others may begin to read before all is copied.
+/// Posts both buffers, and copies the contribution if it has to go through a slot or a staging buffer. Of the
+/// latter others may begin to read before all is copied.
 void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send);
 
 /// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.

@@ -47,7 +47,8 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
   reduction.bytes = count * combiner.element_bytes;
   const bool eager = reduction.bytes <= communicator.node().settings.eager_max;
   reduction.buffers = expose_reduction(operation, send, receive, wants_result, count, combiner, eager);
-  copy_in(operation, reduction.buffers, send);
+  const Exposure& source = reduction.buffers.source;
+  if (source.copied) copy_to_lend(communicator, source.local, send, reduction.bytes);
   const bool leads = reduction.plan->memberships.front().leads;
   if (leads && !wants_result) {
     // A place for the partial results of the groups it leads.
