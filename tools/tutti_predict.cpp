@@ -238,6 +238,24 @@ ordered_json json_of(const Prediction& each) {
       {"requirements", each.requirements}};
 }
 
+/// What the choice takes by the model where buffers are not in the window, as it is made for those that are: by the
+/// kernel, or by a copy that their owner lends. Each rank finds out which is faster. Null where that is no question.
+ordered_json outside_the_window(const Options& options, const Surroundings& surroundings, selection::Shape shape,
+                                const Predictions& chosen, const selection::Knowledge& knowledge) {
+  const bool asked = surroundings.window && surroundings.cma && !surroundings.xpmem;
+  if (!asked || shape.reach != selection::Reach::mapped || shape.bytes <= shape.eager_max) return nullptr;
+  ordered_json ways = ordered_json::object();
+  for (const selection::Reach reach : {selection::Reach::kernel, selection::Reach::staged}) {
+    shape.reach = reach;
+    ordered_json& seconds = ways[selection::name_of(reach)] = nullptr;
+    const Predictions predictions = *predict(options.collective, shape, knowledge);
+    for (const Prediction& each : predictions.candidates)
+      if (each.algorithm == chosen.algorithm && each.parameter == chosen.parameter && each.seconds)
+        seconds = *each.seconds;
+  }
+  return ways;
+}
+
 ordered_json describe(Options options) {
   ordered_json taken;
   const Settings settings = settings_for(options, taken);
@@ -294,6 +312,7 @@ ordered_json describe(Options options) {
   told["table_entry"] = json_of(table.table ? table.table->find(options.collective, shape) : nullptr);
   told["candidates"] = candidates;
   told["choice"] = json_of(*predictions);
+  told["outside_the_window"] = outside_the_window(options, surroundings, shape, *predictions, knowledge);
   return told;
 }
 

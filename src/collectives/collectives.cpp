@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
 
 namespace tutti {
@@ -174,7 +175,8 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, const Arguments& ar
   const Node& node = communicator_.node();
   communicator_.lends_copies = false;
   // A copy is to be no longer than one of what is cut into segments.
-  if (!node.cma || !node.may_stage || held <= shape_.eager_max || held > 2 * segment_bytes(node.settings)) {
+  const bool may_be_lent = held > ring_bytes(node.settings) && held <= 2 * segment_bytes(node.settings);
+  if (!node.cma || !node.may_stage || !may_be_lent) {
     chosen.algorithm->run(communicator_, arguments);
     return;
   }
@@ -214,7 +216,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
   BcastArguments part = arguments;
   part.parameter = chosen.parameter;
   part.store = store_for({arguments.bytes, arguments.bytes});
-  if (arguments.bytes <= shape_.eager_max) [[likely]] {
+  if (arguments.bytes <= ring_bytes(communicator_.node().settings)) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }
@@ -237,7 +239,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   Arguments part = arguments;
   part.parameter = chosen.parameter;
   part.store = store_for({arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
-  if (arguments.bytes() <= shape_.eager_max) [[likely]] {
+  if (arguments.bytes() <= ring_bytes(communicator_.node().settings)) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }

@@ -54,6 +54,7 @@ class StubBench:
             collective=options["--collective"], within=float(options["--within"]), seconds=0.0,
             ranks=int(words[at - 1]), mechanism=environment.get("TUTTI_MECHANISM", ""),
             hierarchy=environment.get("TUTTI_HIERARCHY", ""), table=environment["TUTTI_TABLE"],
+            buffers=options["--buffers"],
         )  # fmt: skip
         self.starts.append(start)
         began = self.now

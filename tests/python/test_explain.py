@@ -111,6 +111,32 @@ def test_candidates_are_shown_with_why_they_are_not_taken():
     ]
 
 
+def test_buffers_outside_the_window_have_two_ways():
+    told = answer(outside_the_window={"kernel": 2.5e-5, "staged": 1.25e-5})
+    assert (
+        "static arrays, the stack and mapped pages: by the kernel 25 us, by a copy that is lent 12.5 us; "
+        "each rank finds out which is faster"
+    ) in text_of(told, width=150)
+    assert not any("static arrays" in line for line in text_of(answer(outside_the_window=None)))
+
+
+@needs_tool
+def test_both_ways_of_buffers_outside_the_window_are_predicted():
+    def asked(size, mechanisms):
+        return ask(TOOL, Question("reduce", size, 2, mechanisms=mechanisms))
+
+    told = asked("1M", "window,cma,staged")
+    ways = told["outside_the_window"]
+    chosen = told["choice"]
+    assert set(ways) == {"kernel", "staged"}
+    for reach, mechanisms in (("kernel", "cma"), ("staged", "staged")):
+        alone = asked("1M", mechanisms)["candidates"]
+        same = [one for one in alone if (one["name"], one["parameter"]) == (chosen["name"], chosen["parameter"])]
+        assert ways[reach] == pytest.approx(same[0]["seconds"])
+    assert asked("1M", "cma")["outside_the_window"] is None
+    assert asked("64", "window,cma,staged")["outside_the_window"] is None
+
+
 def test_what_the_user_asked_for_is_told_apart_from_what_is_slower():
     told = answer()
     told["candidates"][2]["allowed"] = False

@@ -191,6 +191,7 @@ def test_diff_compares_what_the_library_would_choose(tutti_here, tmp_path):
     [
         ["--minutes", "0"], ["--ranks", "1"], ["--ranks", "x"], ["--sizes", "3"], ["--collectives", "bcats"],
         ["--host", "nonsense"], ["--within", "0.5"], ["--check", "/nowhere.json"], ["--diff", "/nowhere", "/either"],
+        ["--host", "mpich", "--buffers", "heap"], ["--host", "mpich", "--buffers", "static,mmap"],
         ["--host", "mpich", "--mechanisms", "windw"], ["--host", "mpich", "--hierarchies", "flatt"],
     ],
 )  # fmt: skip

@@ -43,6 +43,14 @@ def test_without_setups_what_is_set_anyway_is_measured(bench, tmp_path):
     assert "mechanisms" not in outcome.table["measured"]
 
 
+def test_a_table_is_for_one_kind_of_buffers(bench, tmp_path):
+    assert tuned(tmp_path, options()).table["measured"]["buffers"] == "window"
+    outcome = tuned(tmp_path, options(buffers="static"))
+    assert outcome.table["measured"]["buffers"] == "static"
+    assert [one.buffers for one in bench.starts].count("window") > 0
+    assert bench.starts[-1].buffers == "static"
+
+
 def test_each_setup_is_measured_and_its_shapes_have_entries_of_their_own(bench, tmp_path):
     outcome = tuned(tmp_path, options(setups=SETUPS))
     assert outcome.complete

@@ -136,6 +136,17 @@ def show(told: Dict[str, Any], console: Console) -> None:
         console.print(Text(line, style="dim"), soft_wrap=True)  # paths stay whole
 
 
+def _outside_words(ways: Optional[Dict[str, Optional[float]]]) -> List[str]:
+    """Of buffers that are not in the window: what either way takes, by the model."""
+    if not ways:
+        return []
+    words = {"kernel": "by the kernel", "staged": "by a copy that is lent"}
+    times = [f"{words[name]} {words_of_seconds(seconds)}" for name, seconds in ways.items() if seconds is not None]
+    if not times:
+        return []
+    return [f"static arrays, the stack and mapped pages: {', '.join(times)}; each rank finds out which is faster"]
+
+
 def _time_words(candidate: Dict[str, Any]) -> str:
     if candidate["seconds"] is None:
         return "no prediction" if candidate["eligible"] else "-"
@@ -156,6 +167,8 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
     )
     if name != "barrier" and choice["name"] != "host":
         console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
+    for line in _outside_words(told.get("outside_the_window")):
+        console.print(Text(line, style="dim"))
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("algorithm")
     table.add_column("by the model", justify="right")

@@ -24,6 +24,8 @@ EPILOG = """Examples:
 
     tutti tune --host mpich --minutes 30 --mechanisms window,cma,staged --hierarchies auto,flat
 
+    tutti tune --host mpich --minutes 10 --buffers static
+
     tutti tune --host mpich --minutes 10 --resume
 
     tutti tune --check table.json
@@ -56,6 +58,11 @@ def tune(
         "--hierarchies",
         help="Tune with each of these, as in TUTTI_HIERARCHY, e.g. auto,flat. Default: as it is.",
     ),
+    buffers: str = typer.Option(
+        "window",
+        "--buffers",
+        help="Kind of buffers to tune for, as for tutti bench: window, static, stack, mmap, fresh.",
+    ),
     host: Optional[str] = typer.Option(None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian."),
     mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Tune for the MPI of this launcher."),
     within: float = typer.Option(
@@ -85,6 +92,7 @@ def tune(
 ) -> None:
     """Measure which algorithm is fastest where, and write the decision table that the library then chooses by."""
     from tutti.tune import table_check
+    from tutti.bench.words import parse_buffers
     from tutti.tune.setups import parse_setups
 
     console = for_output()
@@ -97,6 +105,10 @@ def tune(
     if diff:
         raise typer.Exit(table_check.diff(*diff, as_json, console))
     options = _options(minutes, collectives, ranks, sizes, _host(host, mpirun), within, settings)
+    kinds = parse_buffers(buffers)
+    if len(kinds) > 1:
+        raise UserError(f"--buffers {buffers}: one kind at a time; calls do not say of which kind they are")
+    options.buffers = kinds[0]
     options.setups = parse_setups(mechanisms, hierarchies, options.variables)
     raise typer.Exit(_measure(options, output, resume, as_json, console))
 

@@ -66,6 +66,8 @@ class TuneOptions:
     #: Candidates that the model takes for more than so many times slower than its best are not measured; 0: all are.
     within: float = 3.0
     variables: Dict[str, str] = field(default_factory=dict)
+    #: Kind of buffers, as for tutti bench.
+    buffers: str = "window"
     #: Everything is measured with each of them.
     setups: List[Setup] = field(default_factory=lambda: [DEFAULT])
 
@@ -295,7 +297,8 @@ class Tuning:
 
     def measure(self, start: Start) -> bool:
         """One start of the benchmark; what it says is kept. False if it did not come to its end."""
-        title = f"{self.options.host.title}, {start.ranks} ranks, {start.name}{start.setup.words()}"
+        kind = f", {self.options.buffers} buffers" if self.options.buffers != "window" else ""
+        title = f"{self.options.host.title}, {start.ranks} ranks, {start.name}{start.setup.words()}{kind}"
         planned = start.sizes() * start.seconds
         expected = planned * self.cost + self.start_up
         begin = time.monotonic()
@@ -356,7 +359,7 @@ class Tuning:
         chosen_as = self.names.get(start.name, start.name)
         options = ["--collective", start.name, "--min", str(start.bounds[0]), "--max", str(start.bounds[1])]
         options += ["--factor", "4", "--seconds-per-cell", f"{start.seconds:.4g}", "--minimum-repeats", "6"]
-        options += ["--within", f"{start.within:g}", "--json-lines", "-"]
+        options += ["--within", f"{start.within:g}", "--buffers", self.options.buffers, "--json-lines", "-"]
         options += ["--algorithms", ";".join(f"{chosen_as}:{word}" for word in start.words)]
         environment = {**os.environ, **host.environment(start.ranks > len(os.sched_getaffinity(0)))}
         # The model's own choice is measured among the others: a table must not change it.
@@ -449,6 +452,7 @@ def _measured(options: TuneOptions, state: State, complete: bool) -> Dict[str, A
         "bytes": [options.minimum_bytes, options.maximum_bytes],
         "cells": len(state.cells),
         "complete": complete,
+        "buffers": options.buffers,
         **_asked_for(options.setups),
     }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "collectives/common/buffers/exposure.h"
+
 namespace tutti::mpi {
 
 constinit thread_local LastCall last_call;
@@ -11,7 +13,8 @@ const char* mechanism_of(const LastCall& call) {
   if (call.bytes <= Post::inline_bytes) return "inline";
   const memory::Kind kind = call.node->reach(call.buffer, call.bytes);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";
-  if (!memory::always_mapped(kind) && call.bytes <= call.node->settings.eager_max) return "slot";
+  const Settings& settings = call.node->settings;
+  if (!memory::always_mapped(kind) && call.bytes <= ring_bytes(settings)) return "slot";
   const bool staged = kind == memory::Kind::none || (kind == memory::Kind::cma && call.lends_copies);
   return staged ? "staged" : memory::name_of(kind);
 }

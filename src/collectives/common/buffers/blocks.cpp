@@ -154,7 +154,10 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
 bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
   const memory::Kind kind = reach(communicator, blocks, count, span_of(blocks, count));
   if (memory::always_mapped(kind)) return true;
-  return kind != memory::Kind::none && !fit_data_area(communicator, blocks, count, bytes_without(blocks, count, skip));
+  const std::size_t copied = bytes_without(blocks, count, skip);
+  const bool in_the_ring =
+      fit_data_area(communicator, blocks, count, copied) && better_in_the_ring(communicator, kind, copied);
+  return kind != memory::Kind::none && !in_the_ring;
 }
 
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
@@ -181,7 +184,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
 
   ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
   std::size_t base_offset = 0;
-  if (fits && (prefer_slot || !memory::always_mapped(kind))) {
+  if (fits && (prefer_slot || better_in_the_ring(communicator, kind, copied))) {
     exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
     if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {

@@ -4,12 +4,18 @@
 
 namespace tutti {
 
+bool better_in_the_ring(Communicator& communicator, memory::Kind kind, std::size_t bytes) {
+  if (memory::always_mapped(kind)) return false;
+  const bool may_be_staged = kind == memory::Kind::none || communicator.staging_trial != nullptr;
+  return !may_be_staged || bytes <= ring_bytes(communicator.node().settings);
+}
+
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
   Communicator& communicator = operation.communicator();
   const Node& node = communicator.node();
-  const bool fits = bytes <= node.settings.eager_max;
-  // A small buffer that would need the kernel, to be copied or to be attached, is better copied into the slot.
-  if (fits && (prefer_slot || !memory::always_mapped(communicator.reach(buffer, bytes)))) return data_area(operation);
+  if (bytes <= node.settings.eager_max &&
+      (prefer_slot || better_in_the_ring(communicator, communicator.reach(buffer, bytes), bytes)))
+    return data_area(operation);
   const memory::Region region = communicator.reachable(buffer, bytes);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
   return staging_buffer(communicator, side, bytes);

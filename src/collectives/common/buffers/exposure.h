@@ -20,6 +20,16 @@ struct Exposure {
 /// Which of the two staging buffers of a communicator is taken if one is needed.
 enum class Side { source = 0, destination = 1 };
 
+/// What has to be copied for peers goes through the ring up to here, and from here on through a staging buffer where
+/// there is a choice: slots of this size do not all stay in a private cache, and a staging buffer is the one that the last
+/// call has used.
+inline std::size_t ring_bytes(const Settings& settings) {
+  return settings.eager_max / 2;
+}
+/// Whether `bytes` of a buffer that peers reach by `kind` go through the ring if they fit: what would need the kernel, to
+/// be copied or to be attached.
+bool better_in_the_ring(Communicator& communicator, memory::Kind kind, std::size_t bytes);
+
 /// Exposes `buffer`. prefer_slot: copy through the operation's slot although peers could reach the buffer itself.
 /// A buffer that peers cannot reach goes through the slot if it fits, else through a staging buffer of the arena.
 /// Nothing is copied here.
