@@ -71,7 +71,8 @@ Term doubled(int place, int step) {
   return {-1, {doubled(place - (1 << (step - 1)), step - 1), doubled(place, step - 1)}};
 }
 
-/// recursive-doubling of Allreduce: halves of the ranks, of which the first `extra` have brought their neighbours.
+/// recursive-doubling of Allreduce, and recursive halving: halves of the ranks, of which the first `extra` have brought
+/// their neighbours.
 Term halved(int first, int count, int extra) {
   if (count > 1) return {-1, {halved(first, count / 2, extra), halved(first + count / 2, count / 2, extra)}};
   return first < extra ? rank_order(2 * first, 2 * first + 1) : Term{first + extra};
@@ -180,7 +181,7 @@ struct Tested {
     if (collective == "exscan") return rank == 0 ? Term{} : prefix(rank - 1);
     if (collective == "reduce" && rank != root) return {};
     if (collective != "reduce") root = 0;
-    if (collective == "allreduce" && algorithm == "recursive-doubling") {
+    if (algorithm.starts_with("reduce-scatter-") || (collective == "allreduce" && algorithm == "recursive-doubling")) {
       const auto left = static_cast<int>(std::bit_floor(static_cast<unsigned>(world.ranks)));
       return halved(0, left, world.ranks - left);
     }

@@ -173,15 +173,21 @@ INSTANTIATE_TEST_SUITE_P(Reaches, WideGroups, testing::Values(Reach::direct, Rea
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 /// More ranks than TUTTI_FLAT_MAX: no flat algorithm is there for them, and none that takes ranks in another order.
-TEST(ManyRanks, CombineAFewElementsInTheOrderOfRanks) {
+TEST(ManyRanks, CombineInTheOrderOfRanks) {
   Combiner combiner;
   combiner.element_bytes = 2 * sizeof(std::uint32_t);
   combiner.commutative = false;
   combiner.function = compose;
   World world = world_of(Reach::direct, {"auto", 2});
   world.algorithm = "";
+  struct Chosen {
+    std::size_t count;
+    const char *allreduce, *reduce;
+  };
   run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const std::size_t count : {std::size_t{1}, std::size_t{200}})
+    for (const auto& [count, allreduce, reduce] :
+         {Chosen{1, "recursive-doubling", "binomial"}, {8, "recursive-doubling", "binomial"},
+          {20'000, "reduce-scatter-allgather", "reduce-scatter-gather"}})
       for (const bool in_place : {false, true}) {
         std::vector<Words> all;
         std::vector<const void*> sources;
@@ -191,7 +197,7 @@ TEST(ManyRanks, CombineAFewElementsInTheOrderOfRanks) {
         compose(nullptr, expected.data(), sources.data(), sources.size(), count);
         if (in_place) receive = send;
         ASSERT_TRUE(collectives.allreduce({bytes_of(in_place ? receive : send), bytes_of(receive), count, &combiner}));
-        check_name(collectives, "recursive-doubling");
+        check_name(collectives, allreduce);
         EXPECT_EQ(receive, expected) << rank << " of " << count << " in place " << in_place;
         for (const int root : {0, 1, 20, ranks - 1}) {
           const bool has_own = in_place && rank == root;
@@ -199,7 +205,7 @@ TEST(ManyRanks, CombineAFewElementsInTheOrderOfRanks) {
           send = all[static_cast<std::size_t>(rank)];
           ASSERT_TRUE(
               collectives.reduce({bytes_of(has_own ? receive : send), bytes_of(receive), count, &combiner, root}));
-          check_name(collectives, "binomial");
+          check_name(collectives, reduce);
           EXPECT_EQ(receive, rank == root ? expected : Words(2 * count)) << rank << " to " << root;
         }
       }

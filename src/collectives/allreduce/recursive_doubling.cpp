@@ -13,31 +13,19 @@
 // all members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than
 // s + 1.
 
-#include <bit>
-
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/folded.h"
 #include "engine/task.h"
 
 namespace tutti {
 
 namespace {
 
-/// Who does what among so many ranks. Places are of those that are left in phase 2, in rank order.
-struct Folded {
-  int steps;  ///< s
-  int extra;  ///< e
-
-  explicit Folded(int ranks)
-      : steps(static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1), extra(ranks - (1 << steps)) {}
-  bool has_neighbor(int rank) const { return rank < 2 * extra; }
-  bool hands_over(int rank) const { return has_neighbor(rank) && rank % 2 == 1; }
-  bool takes_over(int rank) const { return has_neighbor(rank) && rank % 2 == 0; }
-  int place_of(int rank) const { return has_neighbor(rank) ? rank / 2 : rank - extra; }
-  int rank_at(int place) const { return place < extra ? 2 * place : place + extra; }
-  /// What a rank leaves in its slot at most: what it has before each step, and the result.
-  std::size_t partials() const { return static_cast<std::size_t>(steps) + 1; }
-};
+/// What a rank leaves in its slot at most: what it has before each step, and the result.
+std::size_t partials_of(const Folded& folded) {
+  return static_cast<std::size_t>(folded.steps) + 1;
+}
 
 /// From one partial result to the next. No line is of two: it would be taken back while it is read.
 std::size_t stride_of(std::size_t bytes) {
@@ -104,7 +92,7 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 }
 
 bool fits_the_slot(const selection::Shape& shape) {
-  return shape.small() && Folded(shape.ranks).partials() * stride_of(shape.bytes) <= shape.slot_bytes;
+  return shape.small() && partials_of(Folded(shape.ranks)) * stride_of(shape.bytes) <= shape.slot_bytes;
 }
 
 }  // namespace

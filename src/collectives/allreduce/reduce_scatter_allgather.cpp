@@ -1,0 +1,91 @@
+// Allreduce of large messages by reduce-scatter and allgather, for any number of ranks.
+//
+// Phase 1: reduce-scatter by recursive halving (common/reducing/halving.h). Phase 2, the same steps backwards: each copies
+// the half that its partner has. Phase 3: those who handed over copy everything from their neighbours.
+// Cost: 2 log2 p steps, two more if p is no power of two. Each rank reads n (q-1)/q to combine and as much to copy, q the
+// largest power of two that is not above p; if p is no power of two, some read n more in the beginning and some in the
+// end. At any time one rank reads from another one alone.
+// Requires: nothing. Thakur, Rabenseifner and Gropp (Optimization of collective communication operations in MPICH, 2005);
+// that all of it is read in place is ours, and that the halves are taken from near to far, which keeps rank order.
+
+#include "collectives/collectives.h"
+#include "collectives/common/reducing/halving.h"
+
+namespace tutti {
+
+namespace {
+
+/// Copies the elements of `range` out of the result of `rank` to their place at `to`.
+void fetch(Operation& operation, int rank, const Combiner& combiner, topology::Range range, std::byte* to,
+           memory::Store store) {
+  const std::size_t offset = range.begin * combiner.element_bytes;
+  if (!range.empty())
+    operation.communicator().peer(rank).copy_from(posted_destination(operation, rank), offset, to + offset,
+                                                  range.length() * combiner.element_bytes, store);
+}
+
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  const int self = operation.communicator().rank();
+  const Combiner& combiner = *arguments.combiner;
+  const Folded folded(operation.communicator().size());
+  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, !folded.hands_over(self),
+                                              arguments.count, combiner, false);
+  post_filling(operation, buffers, arguments.send);
+  // What `ready` counts: how many halves of the result a rank has, beginning with the shortest.
+  const auto all = static_cast<std::uint64_t>(folded.steps) + 1;
+  if (folded.hands_over(self)) {
+    const int neighbor = self - 1;
+    co_await operation.has(operation.slot(neighbor).ready.flag[0], all, neighbor);
+    fetch(operation, neighbor, combiner, {0, arguments.count}, arguments.receive, arguments.store);
+    operation.publish(operation.own().done.flag[0]);
+    co_return;
+  }
+
+  const Halving halving(operation, buffers);
+  co_await reduce_by_halving(operation, halving);
+  for (int step = folded.steps; step > 0; --step) {
+    const int other = halving.partner(step - 1);
+    const auto halves = all - static_cast<std::uint64_t>(step);
+    operation.publish(operation.own().ready.flag[0], halves);
+    co_await operation.has(operation.slot(other).ready.flag[0], halves, other);
+    fetch(operation, other, combiner, halving.partners(step - 1), buffers.destination.local, memory::Store::cached);
+  }
+  operation.publish(operation.own().ready.flag[0], all);
+  co_await finish_halving(operation, halving);
+  collect_result(buffers);
+}
+
+void run(Communicator& communicator, const AllreduceArguments& arguments) {
+  Operation operation(communicator, "Allreduce");
+  operation.run(body(operation, arguments));
+}
+
+}  // namespace
+
+extern const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather;
+const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather{
+    "reduce-scatter-allgather",
+    {"2 log2 p, 2 more if p is no power of 2", "n (q-1)/q read to combine, as much copied; q: largest power of 2 up to p",
+     "Thakur et al., IJHPCA 2005; in place: ours"},
+    selection::requires_nothing,
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const Folded folded(shape.ranks);
+      const double whole = folded.extra > 0 ? 1.0 : 0.0;
+      const double part = 1.0 - 1.0 / (1 << folded.steps);
+      const double steps = 2.0 * folded.steps + 2 * whole;
+      return selection::Cost{// Flag and data, or what a post says, one after the other.
+                             .hops = 2 * (1 + steps),
+                             .rounds = 2 * (1 + steps),
+                             .remote_bytes = 2 * (part + whole) * bytes,
+                             .exchanged_bytes = 2 * part * bytes,
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             .reduced_bytes = 2 * (part + whole) * bytes,
+                             .exposures = 2,
+                             .startups = steps + (part + whole) * bytes / usual_block_bytes,
+                             // Neighbours by rank exchange most.
+                             .across = selection::Across::levels};
+    },
+    run};
+
+}  // namespace tutti

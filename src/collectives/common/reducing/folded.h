@@ -1,0 +1,23 @@
+// Which ranks take part in steps that need a power of two, and who does so for the others.
+#pragma once
+
+#include <bit>
+
+namespace tutti {
+
+/// Of p ranks, 2^s is the largest power of two and e are left. Of the first 2e ranks each odd one hands over to the even
+/// one before it. Those that are left, in rank order, have the places 0 to 2^s - 1.
+struct Folded {
+  int steps;  ///< s
+  int extra;  ///< e
+
+  explicit Folded(int ranks)
+      : steps(static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1), extra(ranks - (1 << steps)) {}
+  bool has_neighbor(int rank) const { return rank < 2 * extra; }
+  bool hands_over(int rank) const { return has_neighbor(rank) && rank % 2 == 1; }
+  bool takes_over(int rank) const { return has_neighbor(rank) && rank % 2 == 0; }
+  int place_of(int rank) const { return has_neighbor(rank) ? rank / 2 : rank - extra; }
+  int rank_at(int place) const { return place < extra ? 2 * place : place + extra; }
+};
+
+}  // namespace tutti

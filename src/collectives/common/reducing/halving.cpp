@@ -1,0 +1,62 @@
+#include "collectives/common/reducing/halving.h"
+
+namespace tutti {
+
+Halving::Halving(Operation& operation, const ReductionBuffers& buffers)
+    : buffers_(buffers),
+      folded_(operation.communicator().size()),
+      place_(folded_.place_of(operation.communicator().rank())) {}
+
+topology::Range Halving::range_of(int place, int step) const {
+  topology::Range range{0, buffers_.count};
+  for (int each = 0; each < step; ++each) {
+    const auto half = static_cast<std::size_t>(place >> each & 1);
+    range = topology::share_of(range, half, 2, topology::elements_in_line(buffers_.combiner->element_bytes));
+  }
+  return range;
+}
+
+Task reduce_by_halving(Operation& operation, const Halving& halving) {
+  Communicator& communicator = operation.communicator();
+  const ReductionBuffers& buffers = halving.buffers();
+  const Folded& folded = halving.folded();
+  const int self = communicator.rank();
+  const RemoteBuffer result{self, own_memory(buffers.destination.local)};
+  RemoteBuffer have{self, own_memory(buffers.source.local)};
+  const auto combine = [&](const RemoteBuffer& left, const RemoteBuffer& right, topology::Range range) {
+    const RemoteBuffer operands[] = {left, right};
+    reduce_range(communicator, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
+    have = result;
+  };
+  // What `reduced` counts: how often a rank has combined something.
+  if (folded.takes_over(self)) {
+    const int other = self + 1;
+    co_await operation.has(operation.slot(other).post.flag, 0, other);
+    combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
+  }
+  operation.publish(operation.own().reduced.flag[0], 1);
+  for (int step = 0; step < folded.steps; ++step) {
+    const int other = halving.partner(step);
+    const bool untouched = step == 0 && !folded.takes_over(other);
+    const auto combined = static_cast<std::uint64_t>(step) + 1;
+    Slot& slot = operation.slot(other);
+    co_await operation.has(untouched ? slot.post.flag : slot.reduced.flag[0], untouched ? 0 : combined, other);
+    const RemoteBuffer theirs{other, untouched ? posted_source(operation, other) : posted_destination(operation, other)};
+    if (other < self)
+      combine(theirs, have, halving.range(step + 1));
+    else
+      combine(have, theirs, halving.range(step + 1));
+    operation.publish(operation.own().reduced.flag[0], combined + 1);
+  }
+}
+
+Task finish_halving(Operation& operation, const Halving& halving) {
+  const Folded& folded = halving.folded();
+  const int self = operation.communicator().rank();
+  operation.publish(operation.own().done.flag[0]);
+  if (folded.takes_over(self)) co_await operation.has(operation.slot(self + 1).done.flag[0], 0, self + 1);
+  for (int step = 0; step < folded.steps; ++step)
+    co_await operation.has(operation.slot(halving.partner(step)).done.flag[0], 0, halving.partner(step));
+}
+
+}  // namespace tutti

@@ -1,0 +1,44 @@
+// Reduce-scatter by recursive halving, in place: the first part of Reduce and Allreduce of large messages.
+//
+// Of p ranks, 2^s is the largest power of two and e are left. Of the first 2e ranks each even one first combines what the
+// next one has with its own. Step i = 0 to s - 1, among the other 2^s: of the range that it has a partial result of,
+// each takes the half that bit i of its place names, and combines there what the one at place v xor 2^i has with its own.
+// So neighbours exchange the long parts and those far away the short ones. Partial results are of consecutive ranks and
+// are combined in rank order: operators need not commute.
+#pragma once
+
+#include "collectives/common/reducing/folded.h"
+#include "collectives/common/reducing/share.h"
+
+namespace tutti {
+
+/// One rank's part in it. Its contribution is what `buffers` has as source, its partial results are made at the
+/// destination; both are in its post. Ranks that hand over have no part.
+class Halving {
+ public:
+  Halving(Operation& operation, const ReductionBuffers& buffers);
+
+  const Folded& folded() const { return folded_; }
+  /// Who has the other half in this step.
+  int partner(int step) const { return folded_.rank_at(place_ ^ (1 << step)); }
+  /// The elements of which this rank has a partial result before the step; before that after the last one, the result.
+  topology::Range range(int step) const { return range_of(place_, step); }
+  /// Those that its partner has after the step.
+  topology::Range partners(int step) const { return range_of(place_ ^ (1 << step), step + 1); }
+
+  const ReductionBuffers& buffers() const { return buffers_; }
+
+ private:
+  topology::Range range_of(int place, int step) const;
+
+  const ReductionBuffers& buffers_;
+  Folded folded_;
+  int place_;
+};
+
+/// Waits, and combines, until this rank has the result for halving.range(halving.folded().steps).
+Task reduce_by_halving(Operation& operation, const Halving& halving);
+/// Nobody reads this rank's buffers any more: to be awaited after all of its own work, which it announces.
+Task finish_halving(Operation& operation, const Halving& halving);
+
+}  // namespace tutti
