@@ -215,11 +215,11 @@ bool Collectives::bcast(const BcastArguments& arguments) {
   if (!algorithm) return false;
   BcastArguments part = arguments;
   part.parameter = chosen.parameter;
-  part.store = store_for({arguments.bytes, arguments.bytes});
   if (arguments.bytes <= ring_bytes(communicator_.node().settings)) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }
+  part.store = store_for({arguments.bytes, arguments.bytes});
   const std::size_t segment = segment_bytes(communicator_.node().settings);
   if (arguments.bytes > segment) communicator_.announce_several();
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
@@ -238,7 +238,8 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   if (!algorithm) return false;
   Arguments part = arguments;
   part.parameter = chosen.parameter;
-  part.store = store_for({arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
+  if (arguments.bytes() >= selection::streamed_results_min)
+    part.store = store_for({arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
   if (arguments.bytes() <= ring_bytes(communicator_.node().settings)) [[likely]] {
     algorithm->run(communicator_, part);
     return true;

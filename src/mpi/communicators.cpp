@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/recent.h"
 #include "mpi/start/xpmem_setup.h"
 #include "mpi/wait/end_job.h"
 #include "mpi/wait/peer_watch.h"
@@ -242,14 +243,14 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   return true;
 }
 
-/// What state_of() found last, in this thread.
-struct LastState {
+/// What state_of() has found lately, in this thread.
+struct FoundState {
   MPI_Comm communicator{};
   std::uint64_t generation = 0;
   std::uint64_t holds_for = 0;  ///< the same, or 0: it is to be looked up again all the same
   CommunicatorState* state = nullptr;
 };
-thread_local LastState last_state;
+constinit thread_local Recent<FoundState> recent_states;
 
 /// What hangs on the communicator; null if nothing does. found: whether the host knows the communicator.
 CommunicatorState* attached_to(MPI_Comm communicator, bool& found) {
@@ -291,21 +292,21 @@ CommunicatorState* state_of_parent(MPI_Comm parent) {
     the_job->left_behind.look(more);
     look_again = the_job->left_behind.any();
   }
-  last_state = {communicator, now, look_again ? 0 : now, state};
+  recent_states.place(key_of(communicator)) = {communicator, now, look_again ? 0 : now, state};
   return state;
 }
 
 inline CommunicatorState* state_of(MPI_Comm communicator, bool make, MPI_Comm parent = MPI_COMM_NULL) {
-  const LastState& last = last_state;
+  const FoundState& last = recent_states.place(key_of(communicator));
   if (last.holds_for == generation.load(std::memory_order_relaxed) && last.communicator == communicator) [[likely]]
     return last.state;
   return look_up_state(communicator, make, parent);
 }
 
-/// What ours has of the communicator that was looked up last. Nothing is asked of the host: the communicator itself may be
+/// What ours has of a communicator that was looked up lately. Nothing is asked of the host: the communicator itself may be
 /// what is wrong.
-Communicator* core_of_last(MPI_Comm communicator) {
-  const LastState& last = last_state;
+Communicator* core_of_found(MPI_Comm communicator) {
+  const FoundState& last = recent_states.place(key_of(communicator));
   const bool known = last.communicator == communicator && last.generation == generation.load(std::memory_order_relaxed);
   if (!the_job || !known || last.state->revoked) return nullptr;
   if (last.state->layout) set_out(*last.state);
@@ -395,11 +396,11 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
 }
 
 void given_to_host(MPI_Comm communicator) {
-  if (Communicator* const core = core_of_last(communicator)) core->given_to_host();
+  if (Communicator* const core = core_of_found(communicator)) core->given_to_host();
 }
 
 void refused_by_host(MPI_Comm communicator) {
-  if (Communicator* const core = core_of_last(communicator)) core->refused_by_host();
+  if (Communicator* const core = core_of_found(communicator)) core->refused_by_host();
 }
 
 void revoke(MPI_Comm communicator) {

@@ -1,4 +1,4 @@
-// The library's state of a communicator: hangs on an MPI attribute, found through a cache of the thread's last one.
+// The library's state of a communicator: hangs on an MPI attribute, found through a cache of those that the thread has used lately.
 #pragma once
 
 #include <memory>

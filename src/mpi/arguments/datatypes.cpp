@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/arguments/large_elements.h"
+#include "mpi/arguments/recent.h"
 
 namespace tutti::mpi {
 
@@ -13,12 +14,6 @@ namespace {
 
 using reduction::Operator;
 using reduction::Type;
-
-/// Handles are integers or pointers, by host.
-template <class Handle>
-std::uintptr_t key_of(Handle handle) {
-  return (std::uintptr_t)handle;  // NOLINT: integer or pointer
-}
 
 std::unordered_map<std::uintptr_t, TypeInfo>& predefined_types() {
   static std::unordered_map<std::uintptr_t, TypeInfo> types;
@@ -174,12 +169,13 @@ void learn_predefined() {
 }
 
 const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
-  struct Last {
+  struct Found {
     std::uintptr_t key = 0;
     const TypeInfo* info = nullptr;
   };
-  static constinit thread_local Last last;
+  static constinit thread_local Recent<Found> recent;
   const std::uintptr_t key = key_of(datatype);
+  Found& last = recent.place(key);
   if (last.info && last.key == key) return last.info;
   const auto found = predefined_types().find(key);
   if (found != predefined_types().end()) {
