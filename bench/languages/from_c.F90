@@ -35,12 +35,13 @@ module tutti_from_c
       integer(c_int), value :: count
       integer(c_int64_t), intent(out) :: begin, end
     end subroutine allreduce_in_c
-    subroutine median_of(samples, count, median) bind(c, name='tutti_median_of')
+    ! Mean of the middle half, the ends of its interval, median.
+    subroutine middle_of(samples, count, middle) bind(c, name='tutti_middle_of')
       import c_double, c_int
       real(c_double), intent(in) :: samples(*)
       integer(c_int), value :: count
-      real(c_double), intent(out) :: median(3)
-    end subroutine median_of
+      real(c_double), intent(out) :: middle(4)
+    end subroutine middle_of
   end interface
 
 end module tutti_from_c

@@ -183,7 +183,7 @@ def check_languages(runner):
         good and made == [str(found)], name, f"{outcome.why()}, {found} calls and not {made}", outcome.text
     )
     for _, collective, size, _, _, *numbers in cells:
-        host, tutti, c_host, c_tutti = (float(number) for number in numbers[::3])
+        host, tutti, c_host, c_tutti = (float(number) for number in numbers[::4])
         print(
             f"    {collective} {size}: speed-up {host / tutti:.2f} in Fortran, {c_host / c_tutti:.2f} in C",
             flush=True,
