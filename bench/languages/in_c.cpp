@@ -86,9 +86,8 @@ void tutti_middle_of(const double* samples, int count, double* middle) {
   std::fill(sorted.begin(), sorted.begin() + cut, sorted[static_cast<std::size_t>(cut)]);
   std::fill(sorted.end() - cut, sorted.end(), sorted[static_cast<std::size_t>(count - cut - 1)]);
   const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;
-  const double squares = std::accumulate(sorted.begin(), sorted.end(), 0.0, [&](double sum, double each) {
-    return sum + (each - mean) * (each - mean);
-  });
+  const double squares = std::accumulate(sorted.begin(), sorted.end(), 0.0,
+                                         [&](double sum, double each) { return sum + (each - mean) * (each - mean); });
   const double half_width = 1.96 * std::sqrt(squares / (count - 1.0) / count) / 0.5;
   middle[1] = middle[0] - half_width;
   middle[2] = middle[0] + half_width;
