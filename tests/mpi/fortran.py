@@ -96,9 +96,8 @@ def check_run(runner, binding, ranks, label="", variables=None):
     wanted = wanted_calls(outcome.text, "" if enabled else "the library is inactive")
     found = Counter()
     for row in rows:
-        found[counted_as(row["collective"]), row["reason"] if row["algorithm"] == "host" else ""] += row[
-            "calls"
-        ]
+        why = row["reason"] if row["algorithm"] == "host" else ""
+        found[counted_as(row["collective"]), why] += row["calls"]
     differ = {each: (found[each], wanted[each]) for each in found | wanted if found[each] != wanted[each]}
     good = outcome.status == 0 and wanted and not differ
     runner.verdict(
@@ -136,21 +135,21 @@ def counted_as(name):
 def check_ending(runner, binding, who):
     """An error that nobody wants to have returned ends the job as it does without the library.
 
-    who: makes the call that the host refuses, "all" ranks or "one" for which the others wait. What the host says is not
-    looked at: launchers lose it now and then. Its class is the status."""
+    who: makes the call that the host refuses, "all" ranks or "one" for which the others wait. What is printed is not
+    looked for: launchers lose it now and then. The error's class is the status."""
     name = f"{runner.arguments.host} 2 fortran {binding} an error of {who} ends the job as without Tutti"
     starts = {"alone": runner.start_plain, "with Tutti": runner.start}
     seen = {kind: set() for kind in starts}
+    went_on = False
     for number in range(MOST_ENDINGS):
         if number >= ENDINGS and seen["with Tutti"] <= seen["alone"]:
             break
         for kind, start in starts.items():
             outcome = start(2, f"fortran-{binding}", [who]).wait(30)
-            seen[kind].add((outcome.status, "BEGUN" in outcome.text, "WENT ON" in outcome.text))
-    good = seen["with Tutti"] <= seen["alone"] and all(
-        status > 0 and begun and not went_on for status, begun, went_on in seen["alone"]
-    )
-    runner.verdict(good, name, f"{seen}", outcome.text)
+            seen[kind].add(outcome.status)
+            went_on = went_on or "WENT ON" in outcome.text
+    good = seen["with Tutti"] <= seen["alone"] and all(status > 0 for status in seen["alone"]) and not went_on
+    runner.verdict(good, name, f"statuses {seen}{', it went on' if went_on else ''}", outcome.text)
 
 
 def check_example(runner, example, words, result):
@@ -170,9 +169,8 @@ def check_languages(runner):
     with tempfile.TemporaryDirectory() as folder:
         told = Path(folder) / "told.json"
         command = [launcher.program("bench", "tutti-languages"), *LANGUAGES]
-        outcome = Job(launcher.command(2, command, {"TUTTI_EXPLAIN": str(told)}), launcher.environment).wait(
-            60
-        )
+        line = launcher.command(2, command, {"TUTTI_EXPLAIN": str(told)})
+        outcome = Job(line, launcher.environment).wait(60)
         rows = json.loads(told.read_text())["rows"] if told.exists() else []
     cells = [line.split() for line in outcome.text.splitlines() if line.startswith("CELL ")]
     made = re.findall(r"^CALLS (\d+)$", outcome.text, re.MULTILINE)

@@ -14,9 +14,6 @@ contains
     integer :: value
     value = me
     call MPI_Bcast(value, 1, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
-    if (me == 0) print '(a)', 'BEGUN'
-    flush (6)
-    call MPI_Barrier(MPI_COMM_WORLD IERR)
     if (who == 'all' .or. me == ranks - 1) call MPI_Bcast(value, 1, MPI_INTEGER, ranks + 3, MPI_COMM_WORLD IERR)
     call MPI_Barrier(MPI_COMM_WORLD IERR)
     print '(a)', 'WENT ON'
