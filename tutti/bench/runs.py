@@ -273,10 +273,9 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dict[str, Any]:
-    """What `--json` writes."""
+def origin() -> Dict[str, Any]:
+    """When, where and by which command something is measured."""
     return {
-        "schema": SCHEMA,
         "tutti": __version__,
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": {
@@ -285,6 +284,14 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "system": f"{platform.system()} {platform.release()}",
         },
         "command": shlex.join(sys.argv),
+    }
+
+
+def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dict[str, Any]:
+    """What `--json` writes."""
+    return {
+        "schema": SCHEMA,
+        **origin(),
         "hosts": [{"name": host.name, "title": host.title, "abi": host.abi} for host in hosts],
         "options": {
             "root": options.root,

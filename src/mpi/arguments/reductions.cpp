@@ -188,7 +188,9 @@ bool with_core_arguments(ReductionCall& call, std::size_t received, const Run& r
   const TypeInfo& info = user.info;
   if (info.bytes == 0) return refuse(Refusal::nothing);
   if ((info.predefined || info.contiguous) && lacks_buffer()) return false;
-  if (operation.kind == OperatorKind::predefined) return refuse(Refusal::operation);  // no kernel for this type
+  // There is no kernel: for this operator, or, as with Fortran's types of 16 bytes, for none.
+  if (operation.kind == OperatorKind::predefined)
+    return refuse(info.kernel_type ? Refusal::operation : Refusal::datatype);
 
   Combiner combiner;
   int commutes = 0;

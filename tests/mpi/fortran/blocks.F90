@@ -32,12 +32,15 @@ contains
     call note('gather')
     call MPI_Gather(one, n, MPI_INTEGER, got, n, MPI_INTEGER, root, MPI_COMM_WORLD IERR)
     if (me == root) call expect(all(got == all_of), 'Gather')
+    call record(transfer(got, [0]))
     call note('allgather')
     call MPI_Allgather(one, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(got == all_of), 'Allgather')
+    call record(transfer(got, [0]))
     call note('scatter')
     call MPI_Scatter(all_of, n, MPI_INTEGER, one, n, MPI_INTEGER, root, MPI_COMM_WORLD IERR)
     call expect(all(one == all_of(:, me + 1)), 'Scatter')
+    call record(transfer(one, [0]))
     do r = 1, ranks
       all_of(:, r) = [(element(me, r - 1, i), i = 1, n)]
     end do
@@ -45,11 +48,13 @@ contains
     call MPI_Alltoall(all_of, n, MPI_INTEGER, got, n, MPI_INTEGER, MPI_COMM_WORLD IERR)
     do r = 1, ranks
       call expect(all(got(:, r) == [(element(r - 1, me, i), i = 1, n)]), 'Alltoall')
+      call record(transfer(got(:, r), [0]))
     end do
     one = merge(one, -1, me == root)
     call note('bcast')
     call MPI_Bcast(one, n, MPI_INTEGER, root, MPI_COMM_WORLD IERR)
     call expect(all(one == [(element(root, 0, i), i = 1, n)]), 'Bcast')
+    call record(transfer(one, [0]))
     call note('barrier')
     call MPI_Barrier(MPI_COMM_WORLD IERR)
   end subroutine equal_sizes
@@ -77,14 +82,17 @@ contains
     call note('gatherv')
     call MPI_Gatherv(own, mine, MPI_INTEGER, got, counts, displs, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
     if (me == 0) call expect(all(got == all_of), 'Gatherv')
+    call record(transfer(got, [0]))
     got = -1
     call note('allgatherv')
     call MPI_Allgatherv(own, mine, MPI_INTEGER, got, counts, displs, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(got == all_of), 'Allgatherv')
+    call record(transfer(got, [0]))
     own = -1
     call note('scatterv')
     call MPI_Scatterv(all_of, counts, displs, MPI_INTEGER, own, mine, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
     call expect(all(own == [(element(me, 0, i), i = 1, mine)]), 'Scatterv')
+    call record(transfer(own, [0]))
     ! To rank r go as many as that has.
     do r = 1, ranks
       all_of(displs(r) + 1:displs(r) + counts(r)) = [(element(me, r - 1, i), i = 1, counts(r))]
@@ -95,6 +103,7 @@ contains
       MPI_COMM_WORLD IERR)
     do r = 1, ranks
       call expect(all(got(displs(r) + 1:displs(r) + mine) == [(element(r - 1, me, i), i = 1, mine)]), 'Alltoallv')
+      call record(transfer(got(displs(r) + 1:displs(r) + mine), [0]))
     end do
   end subroutine different_sizes
 
@@ -110,15 +119,18 @@ contains
     call note('allgather')
     call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(a == b), 'Allgather in place')
+    call record(transfer(a, [0]))
     a = merge(b, -1, spread([(r == me + 1, r = 1, ranks)], 1, n))
     call note('allgatherv')
     call MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, counts, displs, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(a == b), 'Allgatherv in place')
+    call record(transfer(a, [0]))
     a = merge(b, -1, spread([(r == me + 1, r = 1, ranks)], 1, n))
     call note('gather')
     if (me == 0) then
       call MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
       call expect(all(a == b), 'Gather in place')
+      call record(transfer(a, [0]))
     else
       call MPI_Gather(a(:, me + 1), n, MPI_INTEGER, a, n, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
     end if
@@ -129,6 +141,7 @@ contains
       call MPI_Scatter(b, n, MPI_INTEGER, a(:, 1), n, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
     end if
     call expect(all(a(:, 1) == b(:, me + 1)), 'Scatter in place')
+    call record(transfer(a(:, 1), [0]))
     do r = 1, ranks
       a(:, r) = [(element(me, r - 1, i), i = 1, n)]
       b(:, r) = [(element(r - 1, me, i), i = 1, n)]
@@ -136,6 +149,7 @@ contains
     call note('alltoall')
     call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, a, n, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(a == b), 'Alltoall in place')
+    call record(transfer(a, [0]))
     do r = 1, ranks
       a(:, r) = [(element(me, r - 1, i), i = 1, n)]
     end do
@@ -143,6 +157,7 @@ contains
     call MPI_Alltoallv(MPI_IN_PLACE, counts, displs, MPI_DATATYPE_NULL, a, counts, displs, MPI_INTEGER, &
       MPI_COMM_WORLD IERR)
     call expect(all(a == b), 'Alltoallv in place')
+    call record(transfer(a, [0]))
   end subroutine blocks_in_place
 
   ! Integers to the ranks with even numbers, reals to the others; a type for each block, and places in bytes.
@@ -165,6 +180,7 @@ contains
     end do
     call note('alltoallw')
     call MPI_Alltoallw(sent, counts, displs, to, got, counts, displs, from, MPI_COMM_WORLD IERR)
+    call record(transfer(got, [0]))
     do r = 1, ranks
       if (mod(me, 2) == 0) then
         call expect(all(got(:, r) == [(element(r - 1, me, i), i = 1, n)]), 'Alltoallw, integers')
@@ -185,13 +201,16 @@ contains
     call note('bcast')
     call MPI_Bcast(fixed, n, MPI_DOUBLE_PRECISION, ranks - 1, MPI_COMM_WORLD IERR)
     call expect(all(nint(fixed) == ranks - 1), 'Bcast of static memory')
+    call record(transfer(fixed, [0]))
     call note('allreduce')
     call MPI_Allreduce(fixed, made, n, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD IERR)
     call expect(all(nint(made) == ranks * (ranks - 1)), 'Allreduce from static memory')
+    call record(transfer(made, [0]))
     automatic = me
     call note('alltoall')
     call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, automatic, 10000, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD IERR)
     call expect(nint(sum(automatic)) == 10000 * rank_sum(), 'Alltoall of an automatic array')
+    call record(transfer(automatic, [0]))
     call note('allgather')
     call MPI_Allgather(automatic, 10000, MPI_DOUBLE_PRECISION, made, 10000, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD IERR)
     call expect(nint(made(1)) == 0, 'Allgather of an automatic array')

@@ -18,10 +18,11 @@ contains
     if (n > 1) then
       call note('allreduce')
     else
-      call note('allreduce', by_host=.true.)
+      call note('allreduce', alone)
     end if
     call MPI_Allreduce(own, total, 1, MPI_INTEGER, MPI_SUM, communicator IERR)
     call expect(total == n * (n - 1) / 2, name)
+    call record([total])
   end subroutine use_it
 
   subroutine communicators_of_every_origin()
@@ -72,18 +73,22 @@ contains
     call note('neighbor_allgather')
     call MPI_Neighbor_allgather(sent, n, MPI_INTEGER, got, n, MPI_INTEGER, ring IERR)
     call expect(all(got(:, 1) == left_one) .and. all(got(:, 2) == right_one), 'Neighbor_allgather')
+    call record(transfer(got, [0]))
     got = -1
     call note('neighbor_allgatherv')
     call MPI_Neighbor_allgatherv(sent, n, MPI_INTEGER, got, counts, displs, MPI_INTEGER, ring IERR)
     call expect(all(got(:, 1) == left_one) .and. all(got(:, 2) == right_one), 'Neighbor_allgatherv')
+    call record(transfer(got, [0]))
     got = -1
     call note('neighbor_alltoall')
     call MPI_Neighbor_alltoall(sent, n, MPI_INTEGER, got, n, MPI_INTEGER, ring IERR)
     call expect(all(got(:, 1) == left_one) .and. all(got(:, 2) == right_one), 'Neighbor_alltoall')
+    call record(transfer(got, [0]))
     got = -1
     call note('neighbor_alltoallv')
     call MPI_Neighbor_alltoallv(sent, counts, displs, MPI_INTEGER, got, counts, displs, MPI_INTEGER, ring IERR)
     call expect(all(got(:, 1) == left_one) .and. all(got(:, 2) == right_one), 'Neighbor_alltoallv')
+    call record(transfer(got, [0]))
     call MPI_Comm_free(ring IERR)
     ! The same ring as a graph: the one that MPICH 4.0 has for typed arguments looks for its neighbours there only.
     call MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, [left_one, right_one], [1, 1], 2, [left_one, right_one], [1, 1], &
@@ -92,13 +97,14 @@ contains
     call note('neighbor_alltoallw')
     call MPI_Neighbor_alltoallw(sent, counts, places, types, got, counts, places, types, ring IERR)
     call expect(all(got(:, 1) == left_one) .and. all(got(:, 2) == right_one), 'Neighbor_alltoallw')
+    call record(transfer(got, [0]))
     call MPI_Comm_free(ring IERR)
   end subroutine neighbors
 
-  ! A root that is none: the host says so, through ierror, and afterwards everything goes on.
+  ! Arguments that are none: the host says so, through ierror, and afterwards everything goes on.
   subroutine errors_are_told()
     COMM_T :: own
-    integer :: code, class, value
+    integer :: code, class, value, total
     call MPI_Comm_dup(MPI_COMM_WORLD, own IERR)
     call MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN IERR)
     call MPI_Bcast(value, 1, MPI_INTEGER, ranks + 3, own, code)
@@ -107,10 +113,25 @@ contains
     call expect(class == MPI_ERR_ROOT, 'class of the error')
     call MPI_Bcast(value, -1, MPI_INTEGER, 0, own, code)
     call expect(code /= MPI_SUCCESS, 'ierror of a Bcast of -1 elements')
+    call record_error(code)
+    call MPI_Allreduce(value, total, 1, MPI_INTEGER, MPI_OP_NULL, own, code)
+    call expect(code /= MPI_SUCCESS, 'ierror of an Allreduce without an operator')
+    call record_error(code)
+    ! The same where ierror may be left out: nobody learns of it, and the program goes on.
+    call MPI_Bcast(value, 1, MPI_INTEGER, ranks + 3, own IERR)
+    call MPI_Bcast(value, -1, MPI_INTEGER, 0, own IERR)
+    call MPI_Allreduce(value, total, 1, MPI_INTEGER, MPI_OP_NULL, own IERR)
+    call MPI_Gather(value, 1, MPI_INTEGER, total, 1, MPI_INTEGER, -1, own IERR)
+    value = me
+    call note('bcast')
+    call MPI_Bcast(value, 1, MPI_INTEGER, ranks - 1, own IERR)
+    call expect(value == ranks - 1, 'Bcast after errors that nobody learned of')
+    call record([value])
     value = me
     call note('bcast')
     call MPI_Bcast(value, 1, MPI_INTEGER, 0, own, code)
     call expect(code == MPI_SUCCESS .and. value == 0, 'Bcast after errors')
+    call record([value])
     call MPI_Comm_free(own IERR)
   end subroutine errors_are_told
 

@@ -30,6 +30,7 @@ contains
     call note('bcast')
     call MPI_Bcast(a(1::2), n, MPI_INTEGER, 0, MPI_COMM_WORLD IERR)
     call expect(all(a(1::2) == [(i, i = 1, n)]) .and. all(a(2::2) == -7), 'Bcast of a slice')
+    call record(transfer(a, [0]))
     ! Bindings that make derived types of slices have no operators for them.
     if (.not. MPI_SUBARRAYS_SUPPORTED) then
       b = -8
@@ -37,10 +38,12 @@ contains
       call MPI_Allreduce(a(1:2 * n:2), b(2::3), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD IERR)
       call expect(all(b(2::3) == ranks * [(i, i = 1, n)]) .and. all(b(1::3) == -8) .and. all(b(3::3) == -8), &
         'Allreduce from a slice to a slice')
+      call record(transfer(b, [0]))
     end if
     call note('allgather')
     call MPI_Allgather(a(2 * n - 1:1:-2), n, MPI_INTEGER, all_of, n, MPI_INTEGER, MPI_COMM_WORLD IERR)
     call expect(all(all_of == spread([(n + 1 - i, i = 1, n)], 2, ranks)), 'Allgather of a slice that is turned round')
+    call record(transfer(all_of, [0]))
   end subroutine slices
 
   subroutine derived_types()
@@ -60,6 +63,7 @@ contains
     call note('bcast')
     call MPI_Bcast(matrix(2, 1), 1, row, ranks - 1, MPI_COMM_WORLD IERR)
     call expect(all(nint(matrix(2, :)) == ranks - 1) .and. all(nint(matrix(3:, :)) == me), 'Bcast of a row')
+    call record(transfer(matrix, [0]))
     ! By rows on one side, by columns on the other.
     matrix = reshape([(real(i, real64), i = 1, n * n)], [n, n])
     other = 0
@@ -67,6 +71,7 @@ contains
     call MPI_Alltoall(matrix, n * (n / ranks), MPI_DOUBLE_PRECISION, other, n / ranks, row, MPI_COMM_WORLD IERR)
     call expect(all(other(1:n / ranks, :) == transpose(matrix(:, me * (n / ranks) + 1:(me + 1) * (n / ranks)))), &
       'Alltoall that transposes')
+    call record(transfer(other(1:n / ranks, :), [0]))
     call MPI_Type_free(row IERR)
     call MPI_Type_free(plain IERR)
     call MPI_Get_address(some(1)%number, places(1) IERR)
@@ -82,6 +87,7 @@ contains
     call MPI_Bcast(some(1)%number, n, particles, 0, MPI_COMM_WORLD IERR)
     call expect(all(some%number == 0) .and. all(some%charge == 0) .and. all(nint(some(n)%place) == 0), &
       'Bcast of a derived type')
+    call record(some%number)
     call MPI_Type_free(particles IERR)
     call MPI_Type_free(plain IERR)
   end subroutine derived_types
@@ -101,6 +107,8 @@ contains
     call note('bcast')
     call MPI_Bcast(MPI_BOTTOM, 1, both, ranks - 1, MPI_COMM_WORLD IERR)
     call expect(all(a == ranks - 1) .and. all(nint(b) == ranks - 1), 'Bcast from MPI_BOTTOM')
+    call record(transfer(a, [0]))
+    call record(transfer(b, [0]))
     call MPI_Type_free(both IERR)
   end subroutine absolute_addresses
 
@@ -112,10 +120,12 @@ contains
     call note('bcast')
     call MPI_Bcast(line, len(line), MPI_CHARACTER, 0, MPI_COMM_WORLD IERR)
     call expect(line == 'said by rank 0', 'Bcast of a text')
+    call record(transfer(line, [0]))
     write (line, '(a, i1)') 'rank ', me
     call note('allgather')
     call MPI_Allgather(line, 8, MPI_CHARACTER, words, 8, MPI_CHARACTER, MPI_COMM_WORLD IERR)
     call expect(words(ranks)(1:5) == 'rank ' .and. words(1) == 'rank 0', 'Allgather of texts')
+    call record(transfer(words, [0]))
   end subroutine texts
 
   subroutine memory_of_the_mpi()
@@ -130,6 +140,7 @@ contains
     call note('bcast')
     call MPI_Bcast(a, n, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD IERR)
     call expect(all(a == ranks - 1), 'Bcast of memory of the MPI')
+    call record(transfer(a, [0]))
     call MPI_Free_mem(a IERR)
 #endif
   end subroutine memory_of_the_mpi
