@@ -1,6 +1,6 @@
 # The host MPIs that programs and interposed libraries are built for.
 #
-# For each host that is found there is an INTERFACE target with its headers, its library and its run path:
+# For each host that is found there is an INTERFACE target with its headers, its library (whose folder CMake makes the run path of what is built, not of what is installed):
 #   mpi_mpich, mpi_openmpi, mpi_intel   from the prefixes ${TUTTI_MPI_ROOT}/{mpich,openmpi,intel}
 #   mpi_abi                             the MPI 5 standard ABI (libmpi_abi), as the MPICH prefix ships it
 #   mpi_openmpi_debian                  the system's Open MPI (the package libopenmpi-dev)
@@ -35,7 +35,6 @@ function(_tutti_host name)
   target_compile_definitions(${target} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
                                                  ${ARG_DEFINITIONS})
   target_link_libraries(${target} INTERFACE ${library} Threads::Threads)
-  target_link_options(${target} INTERFACE -Wl,-rpath,${ARG_LIBRARY_FOLDER})
   set(TUTTI_HOSTS ${TUTTI_HOSTS} ${name} PARENT_SCOPE)
   if(NOT ARG_ABI IN_LIST TUTTI_ABIS)
     set(ARG_ABI ${name})

@@ -9,10 +9,10 @@ from typing import List, Optional
 
 import typer
 
-from tutti import files
+from tutti import files, places
 from tutti.console import for_output, progress_bar
 from tutti.errors import UserError
-from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
+from tutti.launch.hosts import Host, host_of_mpirun, how_to_get_one, installed_hosts
 
 #: A benchmark of more ranks measures the scheduler, if the machine survives it.
 RANKS_PER_CORE_MAX = 64
@@ -34,7 +34,10 @@ nothing written.
 
 def bench(
     host: Optional[List[str]] = typer.Option(
-        None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian; repeatable."
+        None,
+        "--host",
+        help="mpich, openmpi, intel, abi, openmpi-debian; repeatable. Default: in a checkout all that ./dev setup has "
+        "installed, else the one whose mpirun is first in PATH.",
     ),
     mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Measure the MPI of this launcher."),
     ranks: str = typer.Option(
@@ -86,7 +89,7 @@ def bench(
         None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
     ),
     floor: bool = typer.Option(False, "--floor", help="Measure also what flags and copies alone cost."),
-    seconds: float = typer.Option(0.5, "--seconds", help="Time for each cell of the table."),
+    seconds: float = typer.Option(0.4, "--seconds", help="Time for each cell of the table."),
     repeats: int = typer.Option(1, "--repeats", help="Start everything this often; the median counts."),
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
@@ -213,6 +216,8 @@ def _hosts(names: List[str], mpirun: Optional[str]) -> List[Host]:
                 f"--host {missing[0]}: not installed or not built (there are: {', '.join(there) or 'none'})"
             )
         hosts = [found for found in hosts if found.name in names]
+    elif not mpirun and not places.is_checkout():
+        hosts = hosts[:1]  # the one that `mpirun` starts; those of a checkout are there to be measured
     if not hosts:
-        raise UserError("no MPI to measure: none is installed and built; run ./dev setup && ./dev build")
+        raise UserError(f"no MPI to measure; {how_to_get_one()}")
     return hosts

@@ -73,7 +73,7 @@ def read(words: List[str]) -> Optional[Options]:
 def _documented(names: Iterable[str]) -> bool:
     """Are these settings on the reference page, which is read more quickly than the library is asked?"""
     try:
-        with open(os.path.join(places.ROOT, "docs", "settings.md"), encoding="utf-8") as file:
+        with open(places.settings_page(), encoding="utf-8") as file:
             page = file.read()
     except OSError:
         return False
