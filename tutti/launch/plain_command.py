@@ -23,6 +23,7 @@ FLAGS = {
     "--dry-run": "dry_run",
     "--json": "as_json",
     "--explain": "explain",
+    "--summary": "summary",
 }
 VALUES = {"--library": "library", "--set": "settings", "-s": "settings"}
 
@@ -35,6 +36,7 @@ class Options:
         self.dry_run = False
         self.as_json = False
         self.explain = False
+        self.summary = False
         self.library: Optional[str] = None
         self.settings: List[str] = []
         #: The command.
@@ -91,7 +93,8 @@ def _settings(options: Options, warnings: List[str]) -> Dict[str, str]:
 
             values, more = parse_settings(options.settings, setting_names())
             warnings += more
-    return {**({"TUTTI_EXPLAIN": "1"} if options.explain else {}), **values}
+    told = "1" if options.explain else "summary" if options.summary else ""
+    return {**({"TUTTI_EXPLAIN": told} if told else {}), **values}
 
 
 def carry_out(options: Options) -> None:
