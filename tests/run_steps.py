@@ -209,6 +209,7 @@ def steps(full: bool) -> List[Step]:
         Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
+        Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
         Step("core", run_tests("release"), 900 * patience, sweep),
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
     ]
