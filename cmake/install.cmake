@@ -37,10 +37,17 @@ if(TUTTI_WHEEL)
   install(FILES docs/settings.md DESTINATION docs)
   install(PROGRAMS bin/tutti DESTINATION ${SKBUILD_SCRIPTS_DIR})
 else()
-  install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py")
+  install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(FILES docs/settings.md DESTINATION share/tutti/docs)
   install(PROGRAMS packaging/tutti DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY packaging/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tutti)
+  install(FILES packaging/completions/_tutti DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES packaging/completions/tutti.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  configure_file(packaging/modules/tutti.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tutti
+          RENAME ${PROJECT_VERSION})
 endif()
 
 # Last: what was installed is stripped, and its debugging information kept beside the build, where gdb finds it by

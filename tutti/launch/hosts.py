@@ -31,6 +31,10 @@ _YIELD: Dict[str, Dict[str, str]] = {
 }
 
 
+#: The names of MPIs of an ABI, for any of which its benchmark may have been built.
+_OF_ABI = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi", "openmpi-debian"), "abi": ("abi",)}
+
+
 @dataclass(frozen=True)
 class Host:
     """One MPI, with its launcher and the benchmark built for it."""
@@ -46,8 +50,9 @@ class Host:
     @property
     def bench(self) -> Optional[Path]:
         """The benchmark for this MPI, if it is built. What is installed has one for each ABI."""
-        own = find_tool(f"tutti-bench-{self.name}", "bench")
-        return own if own or places.is_checkout() else find_tool(f"tutti-bench-{self.abi}", "bench")
+        names = [self.name] if places.is_checkout() else [self.name, *_OF_ABI.get(self.abi, ())]
+        found = (find_tool(f"tutti-bench-{name}", "bench") for name in names)
+        return next((path for path in found if path), None)
 
     @property
     def library(self) -> Optional[Path]:

@@ -4,13 +4,10 @@ from spack.package import *
 class Tutti(CMakePackage):
     """Faster MPI collectives inside a node, for unmodified programs: a library that is preloaded by `tutti run`."""
 
-    maintainers = []
-
     license("BSD-3-Clause")
 
-    # From a checkout: spack install tutti@main, after spack develop --path <checkout> tutti@main.
-    version("main", branch="main")
-    version("0.1.0")
+    # From a checkout: spack develop --path <checkout> tutti@main, then spack install.
+    version("main")
 
     variant("portable", default=False, description="Run with glibc 2.27 and without a C++ library, too")
 
