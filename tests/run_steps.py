@@ -229,6 +229,8 @@ def steps(full: bool) -> List[Step]:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
             found.append(Step(f"mpi4py {host}", words, 600 * patience))
     if full:
+        found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
+        found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
     for preset in ("asan", "tsan"):

@@ -21,7 +21,7 @@ class Tutti(CMakePackage):
     depends_on("nlohmann-json", type="build")
     depends_on("cli11", type="build")
     depends_on("python@3.9:", type=("build", "run"))
-    depends_on("py-typer@0.12:0.15", type="run")
+    depends_on("py-typer@0.7:0.15", type="run")
     depends_on("py-click@8.1", type="run")
     depends_on("py-rich@13:", type="run")
 
