@@ -1,9 +1,12 @@
-# Programs and libraries that run with an older C library than that of the machine they are built on: 2.28 and later.
+# Programs and libraries that run with an older C library than that of the machine they are built on: 2.27 and later.
 #
 # What binds them to a new one is the version that the linker writes beside the name of a function. Most of these
 # functions are old. So what is linked sees them first in stand-ins for the C library that are made here, which name
 # the first version of each (cmake/glibc_floor/old_versions.txt). What is really new is defined in new_functions.c, for
 # static libstdc++ and libgcc. Compiled objects are the same with and without this.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  message(FATAL_ERROR "TUTTI_PORTABLE: the versions of functions in cmake/glibc_floor are those of x86-64.")
+endif()
 set(tutti_floor_sources ${CMAKE_CURRENT_LIST_DIR}/glibc_floor)
 set(tutti_floor_folder ${CMAKE_BINARY_DIR}/glibc_floor)
 

@@ -1,4 +1,4 @@
-// What glibc 2.28 does not have, for what is linked by cmake/glibc_floor.cmake. Hidden: each library has its own.
+// What glibc 2.27 does not have, for what is linked by cmake/glibc_floor.cmake. Hidden: each library has its own.
 // Static libstdc++ and libgcc call these when they were built on a newer system.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,25 +16,35 @@
 char __libc_single_threaded = 0;
 
 // Of 2.30.
-pid_t gettid(void) { return (pid_t)syscall(SYS_gettid); }
+pid_t gettid(void) {
+  return (pid_t)syscall(SYS_gettid);
+}
 
 // Of 2.33; before, these were inline functions that called others. The kernel's structure is the C library's on x86-64.
 int fstatat(int folder, const char* restrict path, struct stat* restrict facts, int flags) {
   return (int)syscall(SYS_newfstatat, folder, path, facts, flags);
 }
-int stat(const char* restrict path, struct stat* restrict facts) { return fstatat(AT_FDCWD, path, facts, 0); }
+int stat(const char* restrict path, struct stat* restrict facts) {
+  return fstatat(AT_FDCWD, path, facts, 0);
+}
 int lstat(const char* restrict path, struct stat* restrict facts) {
   return fstatat(AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);
 }
-int fstat(int file, struct stat* facts) { return (int)syscall(SYS_fstat, file, facts); }
+int fstat(int file, struct stat* facts) {
+  return (int)syscall(SYS_fstat, file, facts);
+}
 int fstatat64(int folder, const char* restrict path, struct stat64* restrict facts, int flags) {
   return (int)syscall(SYS_newfstatat, folder, path, facts, flags);
 }
-int stat64(const char* restrict path, struct stat64* restrict facts) { return fstatat64(AT_FDCWD, path, facts, 0); }
+int stat64(const char* restrict path, struct stat64* restrict facts) {
+  return fstatat64(AT_FDCWD, path, facts, 0);
+}
 int lstat64(const char* restrict path, struct stat64* restrict facts) {
   return fstatat64(AT_FDCWD, path, facts, AT_SYMLINK_NOFOLLOW);
 }
-int fstat64(int file, struct stat64* facts) { return (int)syscall(SYS_fstat, file, facts); }
+int fstat64(int file, struct stat64* facts) {
+  return (int)syscall(SYS_fstat, file, facts);
+}
 
 // Of 2.36: std::random_device. It cannot fail, and its caller cannot be told.
 uint32_t arc4random(void) {
@@ -54,7 +64,8 @@ uint32_t arc4random(void) {
 
 // Of 2.30: std::condition_variable waits by the steady clock. Without it by the other one: the condition variable is one
 // of the default clock, and is asked again by its caller after a clock that was set made the wait too short.
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const struct timespec* until) {
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                           const struct timespec* until) {
   struct timespec now, deadline;
   clock_gettime(clock, &now);
   clock_gettime(CLOCK_REALTIME, &deadline);
@@ -77,13 +88,21 @@ FIRST_VERSION(exp);
 FIRST_VERSION(log);
 FIRST_VERSION(pow);
 FIRST_VERSION(hypot);
-double exp(double x) { return first_exp(x); }
-double log(double x) { return first_log(x); }
-double pow(double x, double y) { return first_pow(x, y); }
-double hypot(double x, double y) { return first_hypot(x, y); }
+double exp(double x) {
+  return first_exp(x);
+}
+double log(double x) {
+  return first_log(x);
+}
+double pow(double x, double y) {
+  return first_pow(x, y);
+}
+double hypot(double x, double y) {
+  return first_hypot(x, y);
+}
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-// Of 2.35: libgcc looks up where an exception passes through. What 2.28 has for that says the same, a little slower.
+// Of 2.35: libgcc looks up where an exception passes through. What older ones have for that says the same, a little slower.
 struct object_at {
   uintptr_t address;
   struct dl_find_object* found;

@@ -12,7 +12,8 @@ extern int start_of_old(Main, int, char**, Constructor, void (*)(void), void (*)
 __asm__(".symver start_of_old, __libc_start_main@GLIBC_2.2.5");
 
 static void construct(int count, char** words, char** environment) {
-  for (Constructor* each = __preinit_array_start; each < __preinit_array_end; each++) (*each)(count, words, environment);
+  for (Constructor* each = __preinit_array_start; each < __preinit_array_end; each++)
+    (*each)(count, words, environment);
   _init();
   for (Constructor* each = __init_array_start; each < __init_array_end; each++) (*each)(count, words, environment);
 }

@@ -185,6 +185,75 @@ def test_the_first_versions_of_functions_are_those_of_the_c_library():
         assert [name for name in names if not any((version, name) in found[path] for path in paths)] == []
 
 
+CALLS_NEW_FUNCTIONS = r"""
+#include "new_functions.c"
+#include <stdio.h>
+#include <string.h>
+
+static int check(const char* name, int good) {
+  if (!good) printf("wrong: %s\n", name);
+  return !good;
+}
+
+int main(int count, char** words) {
+  struct stat facts, same;
+  int wrong = check("stat", count > 0 && stat(words[0], &facts) == 0 && facts.st_size > 0);
+  const int file = open(words[0], O_RDONLY);
+  wrong += check("fstat", fstat(file, &same) == 0 && same.st_ino == facts.st_ino && same.st_mtime == facts.st_mtime);
+  wrong += check("stat of nothing", stat("/no/such/file", &same) == -1 && errno == ENOENT);
+  wrong += check("lstat", lstat("/proc/self/exe", &same) == 0 && S_ISLNK(same.st_mode));
+  wrong += check("gettid", gettid() == getpid());
+  wrong += check("arc4random", arc4random() != arc4random() || arc4random() != arc4random());
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  struct timespec begin, until, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  until = begin;
+  until.tv_nsec += 50000000;
+  if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec += 1;
+  pthread_mutex_lock(&mutex);
+  wrong += check("clockwait", pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  const double waited = (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
+  wrong += check("how long it waits", waited > 0.049 && waited < 5);
+  wrong += check("mathematics", pow(2, 10) == 1024 && hypot(3, 4) == 5 && exp(0) == 1 && log(1) == 0);
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+  struct dl_find_object found, none;
+  memset(&found, 0, sizeof found);
+  wrong += check("own code", _dl_find_object((void*)&main, &found) == 0 && found.dlfo_eh_frame);
+  wrong += check("its bounds", (char*)&main >= (char*)found.dlfo_map_start && (char*)&main < (char*)found.dlfo_map_end);
+  wrong += check("code of the C library", _dl_find_object((void*)&memcpy, &none) == 0);
+  wrong += check("no code", _dl_find_object(&mutex, &none) == -1);
+#endif
+  return wrong;
+}
+"""
+
+
+@needs("cc")
+def test_functions_that_an_older_c_library_lacks_do_what_they_are_for(tmp_path):
+    source, program = tmp_path / "calls.c", tmp_path / "calls"
+    source.write_text(CALLS_NEW_FUNCTIONS)
+    floor = ROOT / "cmake" / "glibc_floor"
+    # Hidden, as in the build: seen by the C library, its own calls would come back here.
+    words = [
+        "cc",
+        "-O1",
+        "-fno-builtin",
+        "-fvisibility=hidden",
+        "-w",
+        f"-I{floor}",
+        str(source),
+        "-o",
+        str(program),
+    ]
+    words += ["-lm", "-pthread"]
+    made = subprocess.run(words, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 # --- where things are -------------------------------------------------------------------------------------------------
 
 
