@@ -24,7 +24,8 @@ if(NOT TUTTI_HWLOC_INCLUDE OR NOT TUTTI_HIGHWAY_INCLUDE OR NOT nlohmann_json_FOU
 endif()
 
 # The headers and libraries of three ABIs, which no installation of one MPI has.
-if(NOT EXISTS "${TUTTI_MPI_ROOT}/mpich/include/mpi.h" OR NOT EXISTS "${TUTTI_MPI_ROOT}/openmpi/include/mpi.h")
+if(NOT TUTTI_MPI_PREFIX AND
+   (NOT EXISTS "${TUTTI_MPI_ROOT}/mpich/include/mpi.h" OR NOT EXISTS "${TUTTI_MPI_ROOT}/openmpi/include/mpi.h"))
   set(TUTTI_MPI_ROOT "${CMAKE_SOURCE_DIR}/.deps/mpi" CACHE PATH "Folder that holds mpich/, openmpi/ and intel/" FORCE)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   message(STATUS "Fetching: MPICH and Open MPI")

@@ -1,6 +1,7 @@
 # The host MPIs that programs and interposed libraries are built for.
 #
-# For each host that is found there is an INTERFACE target with its headers, its library (whose folder CMake makes the run path of what is built, not of what is installed):
+# For each host that is found there is an INTERFACE target with its headers and its library, whose folder CMake makes the
+# run path of what is built, and not of what is installed:
 #   mpi_mpich, mpi_openmpi, mpi_intel   from the prefixes ${TUTTI_MPI_ROOT}/{mpich,openmpi,intel}
 #   mpi_abi                             the MPI 5 standard ABI (libmpi_abi), as the MPICH prefix ships it
 #   mpi_openmpi_debian                  the system's Open MPI (the package libopenmpi-dev)
@@ -46,11 +47,14 @@ endfunction()
 
 # The one MPI of TUTTI_MPI_PREFIX: what kind it is its header tells.
 function(_tutti_host_of_prefix)
-  find_path(include mpi.h PATHS ${TUTTI_MPI_PREFIX} PATH_SUFFIXES include include/openmpi include/mpich NO_DEFAULT_PATH NO_CACHE)
-  find_path(folder NAMES libmpi.so libmpi.so.12 libmpi.so.40 PATHS ${TUTTI_MPI_PREFIX}
-            PATH_SUFFIXES lib lib64 lib/release lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu NO_DEFAULT_PATH NO_CACHE)
+  set(debian lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  find_path(include mpi.h PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
+            PATH_SUFFIXES include include/openmpi include/mpich ${debian}/openmpi/include)
+  find_path(folder NAMES libmpi.so libmpi.so.12 libmpi.so.40 PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
+            PATH_SUFFIXES lib lib64 lib/release ${debian})
   if(NOT include OR NOT folder)
-    message(FATAL_ERROR "TUTTI_MPI_PREFIX=${TUTTI_MPI_PREFIX}: there is no include/mpi.h, or no libmpi.so in lib or lib64.")
+    message(FATAL_ERROR
+      "TUTTI_MPI_PREFIX=${TUTTI_MPI_PREFIX}: there is no include/mpi.h, or no libmpi.so in lib or lib64.")
   endif()
   file(STRINGS ${include}/mpi.h kind REGEX "define (OPEN_MPI|I_MPI_VERSION|I_MPI_NUMVERSION)( |$)" LIMIT_COUNT 1)
   if(kind MATCHES OPEN_MPI)

@@ -42,7 +42,8 @@ else()
   install(PROGRAMS packaging/tutti DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY packaging/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tutti)
+  install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME tutti)
   install(FILES packaging/completions/_tutti DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES packaging/completions/tutti.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   configure_file(packaging/modules/tutti.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module @ONLY)
@@ -50,8 +51,8 @@ else()
           RENAME ${PROJECT_VERSION})
 endif()
 
-# Last: what was installed is stripped, and its debugging information kept beside the build, where gdb finds it by
-# `set debug-file-directory`.
+# Last: what was installed is stripped, and its debugging information kept beside the build. gdb finds it when
+# it is put into a folder .debug beside the library or program.
 option(TUTTI_SPLIT_DEBUG "Strip what is installed; its debugging information goes to debug/ of the build" ${TUTTI_WHEEL})
 if(TUTTI_SPLIT_DEBUG)
   set(split_targets "")
@@ -68,7 +69,8 @@ if(TUTTI_SPLIT_DEBUG)
   file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/debug\")
   set(debug \"${CMAKE_BINARY_DIR}/debug/\${name}.debug\")
   execute_process(COMMAND ${CMAKE_OBJCOPY} --only-keep-debug \"\${file}\" \"\${debug}\" COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ${CMAKE_OBJCOPY} --strip-unneeded \"--add-gnu-debuglink=\${debug}\" \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --strip-unneeded \"--add-gnu-debuglink=\${debug}\" \"\${file}\"
+                  COMMAND_ERROR_IS_FATAL ANY)
 endforeach()")
   install(CODE "${split_code}")
 endif()

@@ -43,12 +43,9 @@ def welcome() -> str:
         [
             *lines,
             "Type next:",
-            _next(
-                f"tutti run mpirun -n {ranks} ./app",
-                "your program, as you start it anyway",
-            ),
-            _next("tutti bench", "a third of a minute: this MPI against Tutti on this machine"),
-            _next("tutti doctor", "what this machine allows, and what to type where it does not"),
+            _next("tutti bench", "a third of a minute for each MPI: it against Tutti, on this machine"),
+            "Then:",
+            _next(f"tutti run mpirun -n {ranks} ./app", "your program, as you start it anyway"),
             _next("tutti --help", "all commands"),
         ]
     )
