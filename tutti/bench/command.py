@@ -111,7 +111,7 @@ def bench(
 ) -> None:
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
     from tutti.bench.report import Reports
-    from tutti.bench.runs import BenchOptions, check_algorithms, document, measure
+    from tutti.bench.runs import BenchOptions, Cell, check_algorithms, document, measure
     from tutti.bench.words import (
         AlgorithmWords,
         parse_bounds,
@@ -189,17 +189,25 @@ def bench(
         mechanisms=compared,
     )
     failures: List[str] = []
-    with progress_bar() as progress:
-        cells = measure(hosts, options, progress, failures.append)
+    cells: List[Cell] = []
+    titles = {found.name: found.title for found in hosts}
+    # Of several MPIs each table as soon as it is there.
+    early = len(hosts) > 1 and not (quiet or options.compares or json_file == Path("-"))
+    for part in [[one] for one in hosts] if early else [hosts]:
+        with progress_bar() as progress:
+            some = measure(part, options, progress, failures.append)
+        cells += some
+        if early and some:
+            for one in Reports(some, titles, options.compares).results:
+                for_output().print(one)
     if cells:
-        titles = {found.name: found.title for found in hosts}
         reports = Reports(cells, titles, options.compares)
         results = json.dumps({**document(cells, hosts, options), **reports.document}, indent=1) + "\n"
         if json_file == Path("-"):
             print(results, end="")
         else:
             console = for_output()
-            for one in reports.summary if quiet else reports.tables:
+            for one in reports.summary if quiet or early else reports.tables:
                 console.print(one)
             if json_file:
                 files.write(json_file, results)
