@@ -28,7 +28,7 @@ EPILOG = """Examples:
     tutti bench -c bcast --max 64K --quiet --json - | jq '.cells[] | [.bytes, .ratio]'
 
 Exit status: 0; 1 if something could not be measured or gave a wrong result; 2 for a mistake; 130 after Ctrl-C, with
-nothing written.
+no file written.
 """
 
 
