@@ -47,13 +47,13 @@ else()
   install(FILES packaging/completions/_tutti DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES packaging/completions/tutti.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   configure_file(packaging/modules/tutti.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tutti
-          RENAME ${PROJECT_VERSION})
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module RENAME ${PROJECT_VERSION}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tutti)
 endif()
 
 # Last: what was installed is stripped, and its debugging information kept beside the build. gdb finds it when
 # it is put into a folder .debug beside the library or program.
-option(TUTTI_SPLIT_DEBUG "Strip what is installed; its debugging information goes to debug/ of the build" ${TUTTI_WHEEL})
+option(TUTTI_SPLIT_DEBUG "Strip what is installed, its debugging information goes to debug/" ${TUTTI_WHEEL})
 if(TUTTI_SPLIT_DEBUG)
   set(split_targets "")
   foreach(target ${installed_libraries})

@@ -3,7 +3,7 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tutti)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "Tutti <tutti@example.org>" CACHE STRING "Who maintains the package: a name, and an address in <>")
+set(CPACK_PACKAGE_CONTACT "Tutti <tutti@example.org>" CACHE STRING "Who maintains the package: name <address>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "faster MPI collectives inside a node, for programs as they are")
 set(CPACK_PACKAGE_DESCRIPTION
 "Tutti carries out the collectives of MPI programs in place of the MPI, which
