@@ -52,6 +52,7 @@ endfunction()
 # Debian's modules lie in a folder that has the number of their format in its name.
 set(system /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
 file(GLOB modules ${system}/fortran/gfortran-mod-*)
+list(APPEND modules ${system}/fortran/none)
 list(GET modules 0 modules)
 _tutti_fortran_host(openmpi-debian BINDINGS mpif mpi f08 FOLDERS ${modules}/openmpi ${system}/openmpi/include LIBRARIES
                     ${system}/libmpi_usempif08.so ${system}/libmpi_usempi_ignore_tkr.so ${system}/libmpi_mpifh.so

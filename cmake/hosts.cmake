@@ -1,6 +1,7 @@
 # The host MPIs that programs and interposed libraries are built for.
 #
-# For each host that is found there is an INTERFACE target with its headers, its library and its run path:
+# For each host that is found there is an INTERFACE target with its headers and its library, whose folder CMake makes the
+# run path of what is built, and not of what is installed:
 #   mpi_mpich, mpi_openmpi, mpi_intel   from the prefixes ${TUTTI_MPI_ROOT}/{mpich,openmpi,intel}
 #   mpi_abi                             the MPI 5 standard ABI (libmpi_abi), as the MPICH prefix ships it
 #   mpi_openmpi_debian                  the system's Open MPI (the package libopenmpi-dev)
@@ -35,7 +36,6 @@ function(_tutti_host name)
   target_compile_definitions(${target} INTERFACE MPICH_SKIP_MPICXX OMPI_SKIP_MPICXX
                                                  ${ARG_DEFINITIONS})
   target_link_libraries(${target} INTERFACE ${library} Threads::Threads)
-  target_link_options(${target} INTERFACE -Wl,-rpath,${ARG_LIBRARY_FOLDER})
   set(TUTTI_HOSTS ${TUTTI_HOSTS} ${name} PARENT_SCOPE)
   if(NOT ARG_ABI IN_LIST TUTTI_ABIS)
     set(ARG_ABI ${name})
@@ -45,17 +45,48 @@ function(_tutti_host name)
   message(STATUS "Host MPI ${name}: ${library}")
 endfunction()
 
-_tutti_host(mpich ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
-            LIBRARIES libmpi.so.12 libmpi.so)
-_tutti_host(openmpi ABI openmpi INCLUDE ${TUTTI_MPI_ROOT}/openmpi/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/openmpi/lib
-            LIBRARIES libmpi.so.40 libmpi.so)
-_tutti_host(intel ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/intel/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/intel/lib
-            LIBRARIES libmpi.so.12 libmpi.so)
-# MPICH's mpi.h is the standard ABI's header when MPI_ABI is defined, which is what its mpicc_abi does.
-_tutti_host(abi ABI abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
-            LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
-_tutti_host(openmpi-debian ABI openmpi INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
-            LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
+# The one MPI of TUTTI_MPI_PREFIX: what kind it is its header tells.
+function(_tutti_host_of_prefix)
+  set(debian lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+  find_path(include mpi.h PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
+            PATH_SUFFIXES include include/openmpi include/mpich ${debian}/openmpi/include)
+  find_path(folder NAMES libmpi.so libmpi.so.12 libmpi.so.40 PATHS ${TUTTI_MPI_PREFIX} NO_DEFAULT_PATH NO_CACHE
+            PATH_SUFFIXES lib lib64 lib/release ${debian})
+  if(NOT include OR NOT folder)
+    message(FATAL_ERROR
+      "TUTTI_MPI_PREFIX=${TUTTI_MPI_PREFIX}: there is no include/mpi.h, or no libmpi.so in lib or lib64.")
+  endif()
+  file(STRINGS ${include}/mpi.h kind REGEX "define (OPEN_MPI|I_MPI_VERSION|I_MPI_NUMVERSION)( |$)" LIMIT_COUNT 1)
+  if(kind MATCHES OPEN_MPI)
+    _tutti_host(openmpi ABI openmpi INCLUDE ${include} LIBRARY_FOLDER ${folder} LIBRARIES libmpi.so.40 libmpi.so)
+  elseif(kind)
+    _tutti_host(intel ABI mpich INCLUDE ${include} LIBRARY_FOLDER ${folder} LIBRARIES libmpi.so.12 libmpi.so)
+  else()
+    _tutti_host(mpich ABI mpich INCLUDE ${include} LIBRARY_FOLDER ${folder} LIBRARIES libmpi.so.12 libmpi.so)
+    if(EXISTS ${folder}/libmpi_abi.so.1)
+      _tutti_host(abi ABI abi INCLUDE ${include} LIBRARY_FOLDER ${folder} LIBRARIES libmpi_abi.so.1 DEFINITIONS MPI_ABI)
+    endif()
+  endif()
+  foreach(name TUTTI_HOSTS TUTTI_ABIS TUTTI_ABI_openmpi TUTTI_ABI_intel TUTTI_ABI_mpich TUTTI_ABI_abi)
+    set(${name} ${${name}} PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+if(TUTTI_MPI_PREFIX)
+  _tutti_host_of_prefix()
+else()
+  _tutti_host(mpich ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+              LIBRARIES libmpi.so.12 libmpi.so)
+  _tutti_host(openmpi ABI openmpi INCLUDE ${TUTTI_MPI_ROOT}/openmpi/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/openmpi/lib
+              LIBRARIES libmpi.so.40 libmpi.so)
+  _tutti_host(intel ABI mpich INCLUDE ${TUTTI_MPI_ROOT}/intel/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/intel/lib
+              LIBRARIES libmpi.so.12 libmpi.so)
+  # MPICH's mpi.h is the standard ABI's header when MPI_ABI is defined, which is what its mpicc_abi does.
+  _tutti_host(abi ABI abi INCLUDE ${TUTTI_MPI_ROOT}/mpich/include LIBRARY_FOLDER ${TUTTI_MPI_ROOT}/mpich/lib
+              LIBRARIES libmpi_abi.so.1 libmpi_abi.so.0 DEFINITIONS MPI_ABI)
+  _tutti_host(openmpi-debian ABI openmpi INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
+              LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
+endif()
 
 # tutti_mpi_program(name sources... [LINK libraries...] [OPTIONS compiler options...]): builds the ordinary MPI program
 # name-<host> for every host. It is compiled once an ABI.

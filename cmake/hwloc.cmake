@@ -11,9 +11,13 @@
 option(TUTTI_STATIC_HWLOC "Link hwloc statically, so that the preloaded library drags no shared one in" ON)
 
 find_path(TUTTI_HWLOC_INCLUDE hwloc.h REQUIRED)
+# A folder for the processor, in Debian: the compiler looks there by itself only below /usr.
+find_path(TUTTI_HWLOC_CONFIG_INCLUDE hwloc/autogen/config.h HINTS ${TUTTI_HWLOC_INCLUDE} REQUIRED)
+set(tutti_hwloc_includes ${TUTTI_HWLOC_INCLUDE} ${TUTTI_HWLOC_CONFIG_INCLUDE})
+list(REMOVE_DUPLICATES tutti_hwloc_includes)
 find_library(TUTTI_HWLOC_SHARED NAMES hwloc REQUIRED)
 find_library(TUTTI_HWLOC_STATIC NAMES libhwloc.a)
-mark_as_advanced(TUTTI_HWLOC_INCLUDE TUTTI_HWLOC_SHARED TUTTI_HWLOC_STATIC)
+mark_as_advanced(TUTTI_HWLOC_INCLUDE TUTTI_HWLOC_CONFIG_INCLUDE TUTTI_HWLOC_SHARED TUTTI_HWLOC_STATIC)
 
 set(tutti_hwloc_called "hwloc_topology_*" "hwloc_get_*" "hwloc_bitmap_*")
 set(tutti_hwloc_replaced
@@ -64,7 +68,7 @@ function(tutti_hwloc_private result)
   try_compile(linked ${CMAKE_BINARY_DIR}/hwloc/try
     SOURCES ${PROJECT_SOURCE_DIR}/cmake/hwloc_try.c ${PROJECT_SOURCE_DIR}/src/topology/hwloc_outside.c
     COMPILE_DEFINITIONS -fPIC
-    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${TUTTI_HWLOC_INCLUDE}
+    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${tutti_hwloc_includes}"
     LINK_OPTIONS -shared -Wl,-z,defs -Wl,-z,text -Wl,--exclude-libs,ALL
     LINK_LIBRARIES ${archive} m pthread dl
     OUTPUT_VARIABLE words)
@@ -77,7 +81,7 @@ endfunction()
 
 tutti_hwloc_private(tutti_hwloc_archive)
 add_library(tutti_hwloc INTERFACE)
-target_include_directories(tutti_hwloc SYSTEM INTERFACE ${TUTTI_HWLOC_INCLUDE})
+target_include_directories(tutti_hwloc SYSTEM INTERFACE ${tutti_hwloc_includes})
 if(tutti_hwloc_archive)
   add_library(tutti_hwloc_outside STATIC ${PROJECT_SOURCE_DIR}/src/topology/hwloc_outside.c)
   tutti_warnings(tutti_hwloc_outside)

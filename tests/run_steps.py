@@ -209,6 +209,7 @@ def steps(full: bool) -> List[Step]:
         Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
+        Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
         Step("core", run_tests("release"), 900 * patience, sweep),
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
     ]
@@ -228,6 +229,8 @@ def steps(full: bool) -> List[Step]:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
             found.append(Step(f"mpi4py {host}", words, 600 * patience))
     if full:
+        found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
+        found.append(Step("install in empty roots", ["tests/install/run"], 3600))
         command = ["bash", "-euc", f"{configure('clang')}; exec {compile_all('clang')}"]
         found.append(Step("build with Clang", command, 3600))
     for preset in ("asan", "tsan"):

@@ -5,6 +5,7 @@ from typing import Any, List, Optional
 import click
 import typer
 import typer.core
+import typer.main
 
 from tutti import __version__
 from tutti.bench import command as bench
@@ -71,3 +72,12 @@ app.command("probe", epilog=probe.EPILOG)(probe.probe)
 app.command("info", epilog=info.EPILOG)(info.info)
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
 app.command("tune", epilog=tune.EPILOG)(tune.tune)
+
+
+def parser() -> click.Group:
+    """Everything that can be typed, as Click has it: for what is written from it."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)
+    for name in group.commands:
+        group.get_command(click.Context(group), name)
+    return group

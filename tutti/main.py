@@ -10,6 +10,7 @@ import os
 import sys
 
 from tutti.errors import INTERRUPTED, MISTAKE, UserError
+from tutti.places import is_checkout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ def _run(words: List[str]) -> int:
     from tutti.cli import app
 
     _prepare_output()
+    if not words and sys.stdout.isatty():
+        from tutti.welcome import welcome
+
+        print(welcome())
+        return 0
     command: Any = typer.main.get_command(app)
     try:
         with command.make_context("tutti", words) as context:
@@ -108,7 +114,8 @@ def main(words: Optional[List[str]] = None) -> None:
         _say(str(error))
         status = MISTAKE
     except ModuleNotFoundError as error:
-        _say(f"the Python package {error.name} is missing; run ./dev setup")
+        how = "run ./dev setup" if is_checkout() else f"pip install {error.name}"
+        _say(f"the Python package {error.name} is missing; {how}")
         status = MISTAKE
     except KeyboardInterrupt:
         _say("interrupted")

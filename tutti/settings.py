@@ -1,9 +1,11 @@
 """The table of settings. It exists once, in C++ (src/base/settings.cpp); `tutti-settings` prints it as JSON."""
 
 import re
+from pathlib import Path
 from typing import Dict, List, NamedTuple
 
-from tutti.launch.library import ROOT, find_tool, printed_json
+from tutti.launch.library import find_tool, printed_json
+from tutti.places import settings_page
 from tutti.variables import PREFIX
 
 _ROW = re.compile(r"^\| `TUTTI_(\w+)` \| (.*) \| (.*) \| (.*) \|$")
@@ -79,7 +81,7 @@ def all_settings() -> List[Setting]:
     settings = built_settings()
     if settings:
         return settings
-    file = ROOT / "docs" / "settings.md"
+    file = Path(settings_page())
     return parse_page(file.read_text(encoding="utf-8")) if file.is_file() else []
 
 

@@ -93,7 +93,8 @@ const std::array<Row, 25>& table() {
         "After this long in one collective, or at start-up, report who waits for whom; 0: never."},
        &Settings::timeout},
       {{"EXPLAIN", "string", "0",
-        "Count what ran: 1 prints it at MPI_Finalize, the name of a file writes it there as JSON."},
+        "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
+        "JSON."},
        &Settings::explain},
   }};
   return rows;

@@ -205,6 +205,16 @@ def check_inactive(runner):
     runner.verdict(good, name, outcome.why(), outcome.text)
 
 
+def check_summary(runner):
+    """One line, of the same calls."""
+    for more, end in (({}, "by Tutti in "), ({"TUTTI_ENABLE": "0"}, "by the MPI itself: TUTTI_ENABLE=0")):
+        outcome = runner.start(2, "explain", ["calls"], {"TUTTI_EXPLAIN": "summary", **more}).wait(60)
+        said = [line for line in outcome.text.splitlines() if line.startswith("tutti:")]
+        good = outcome.status == 0 and len(said) == 1 and "; 50 collectives in " in said[0] and end in said[0]
+        name = f"{runner.arguments.host} 2 TUTTI_EXPLAIN=summary is one line, {end.strip()}"
+        runner.verdict(good, name, outcome.why(), outcome.text)
+
+
 def check_off(runner):
     """Nothing is printed unless asked for."""
     for value in ("", "0", "off"):
@@ -237,6 +247,7 @@ def check(runner):
         check_threads(runner, folder)
         check_bad_file(runner)
         check_inactive(runner)
+        check_summary(runner)
         check_off(runner)
     check_death(runner)
     kill_ranks(runner, "allreduce", 10, [1], variables={"TUTTI_EXPLAIN": "1"})

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer import main
 
+from tutti.bench import command, runs
 from tutti.bench.measuring_program import parse_line
 from tutti.bench.report import Reports, plot, result_tables, summary_table
 from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, runs_of
 from tutti.bench.words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
+from tutti.cli import app
 from tutti.errors import UserError
 from tutti.launch.hosts import Host, installed_hosts
 from tutti.sizes import human_bytes
@@ -260,3 +263,34 @@ def test_a_run_that_fails_is_told_and_the_rest_goes_on(kit, apps, preload, monke
     assert len(cells) == 1
     assert len(failures) == 1
     assert "status 3 (broken)" in failures[0]
+
+
+def test_the_table_of_an_mpi_is_shown_before_the_next_one_is_measured(monkeypatch, capsys):
+    hosts = [HOST, Host("openmpi", "openmpi", Path("/mpirun"), "Open MPI")]
+    shown = []
+
+    def measured(part, options, progress, failed):
+        shown.append(capsys.readouterr().out)
+        return [cell(2.0, host=host.name) for host in part]
+
+    monkeypatch.setattr(command, "installed_hosts", lambda: hosts)
+    monkeypatch.setattr(runs, "measure", measured)
+    words = ["bench", "--host", "mpich", "--host", "openmpi"]
+    assert main.get_command(app).main(words, standalone_mode=False) == 0
+    rest = capsys.readouterr().out
+    assert shown[0] == ""
+    assert "MPICH, 2 ranks" in shown[1]
+    assert "Open MPI, 2 ranks" in rest
+    assert rest.count("slower cells") == 1
+    assert "MPICH, 2 ranks (times" not in rest
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [([], 0.25), (["-c", "all"], 0.5), (["-n", "4"], 0.5), (["--seconds", "2"], 2.0)]
+)
+def test_without_options_the_table_takes_half_as_long(monkeypatch, words, seconds):
+    asked = []
+    monkeypatch.setattr(command, "installed_hosts", lambda: [HOST])
+    monkeypatch.setattr(runs, "measure", lambda part, options, *_: asked.append(options.seconds) or [])
+    main.get_command(app).main(["bench", *words], standalone_mode=False)
+    assert asked == [seconds]

@@ -168,7 +168,7 @@ def test_no_library_is_no_reason_not_to_start(launchers, apps):
     with mock.patch.object(places, "find_preload", return_value=None):
         done = make_plan([launchers["mpich"], str(apps["mpich"])], None, {}, os.environ)
     assert done.words == [launchers["mpich"], str(apps["mpich"])]
-    assert done.warnings == ["the library is not built (./dev setup && ./dev build): run without Tutti"]
+    assert done.warnings == ["the library is not there (run ./dev setup && ./dev build): run without Tutti"]
 
 
 def test_who_measures_does_not_measure_without_tutti(launchers, apps, preload):

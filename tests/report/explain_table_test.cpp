@@ -54,6 +54,19 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
       "    2 us  intercommunicator\n");
 }
 
+TEST(ExplainTable, SummaryIsOneLineOfWhatWasCarriedOut) {
+  const std::vector<Row> rows{row("bcast", 12, "eager", 0.25), row("barrier", Row::none, "host", 0.5)};
+  EXPECT_EQ(summary(heading(), rows),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 20 collectives in 750 ms, of these 10 by Tutti in "
+            "250 ms\n");
+  EXPECT_EQ(summary(heading(), {}), "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns\n");
+  Heading inactive = heading();
+  inactive.why_inactive = "TUTTI_ENABLE=0";
+  EXPECT_EQ(summary(inactive, {row("barrier", Row::none, "host", 0.5)}),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 10 collectives in 500 ms, all of them by the MPI "
+            "itself: TUTTI_ENABLE=0\n");
+}
+
 TEST(ExplainTable, WhatIsTooMuchIsOneLine) {
   std::vector<Row> rows;
   for (long size_class = 0; size_class < 50; ++size_class) rows.push_back(row("bcast", size_class, "eager", 1));

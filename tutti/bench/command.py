@@ -9,10 +9,10 @@ from typing import List, Optional
 
 import typer
 
-from tutti import files
+from tutti import files, places
 from tutti.console import for_output, progress_bar
 from tutti.errors import UserError
-from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
+from tutti.launch.hosts import Host, host_of_mpirun, how_to_get_one, installed_hosts
 
 #: A benchmark of more ranks measures the scheduler, if the machine survives it.
 RANKS_PER_CORE_MAX = 64
@@ -28,13 +28,16 @@ EPILOG = """Examples:
     tutti bench -c bcast --max 64K --quiet --json - | jq '.cells[] | [.bytes, .ratio]'
 
 Exit status: 0; 1 if something could not be measured or gave a wrong result; 2 for a mistake; 130 after Ctrl-C, with
-nothing written.
+no file written.
 """
 
 
 def bench(
     host: Optional[List[str]] = typer.Option(
-        None, "--host", help="mpich, openmpi, intel, abi, openmpi-debian; repeatable."
+        None,
+        "--host",
+        help="mpich, openmpi, intel, abi, openmpi-debian; repeatable. Default: in a checkout all that ./dev setup has "
+        "installed, else the one whose mpirun is first in PATH.",
     ),
     mpirun: Optional[str] = typer.Option(None, "--mpirun", help="Measure the MPI of this launcher."),
     ranks: str = typer.Option(
@@ -86,7 +89,12 @@ def bench(
         None, "--set", "-s", metavar="NAME=VALUE", help="A setting; repeatable."
     ),
     floor: bool = typer.Option(False, "--floor", help="Measure also what flags and copies alone cost."),
-    seconds: float = typer.Option(0.5, "--seconds", help="Time for each cell of the table."),
+    seconds: Optional[float] = typer.Option(
+        None,
+        "--seconds",
+        help="Time for each cell of the table; default: 0.5, and 0.25 for the default collectives and ranks, whose "
+        "table is to take a third of a minute.",
+    ),
     repeats: int = typer.Option(1, "--repeats", help="Start everything this often; the median counts."),
     host_wait: str = typer.Option(
         "default", "--host-wait", help="How the MPI waits: default, yield, or best of both."
@@ -103,7 +111,7 @@ def bench(
 ) -> None:
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
     from tutti.bench.report import Reports
-    from tutti.bench.runs import BenchOptions, check_algorithms, document, measure
+    from tutti.bench.runs import BenchOptions, Cell, check_algorithms, document, measure
     from tutti.bench.words import (
         AlgorithmWords,
         parse_bounds,
@@ -124,6 +132,8 @@ def bench(
         raise UserError("--algorithm and --algorithms exclude each other: one is for the whole run")
     if len(kinds) > 1 and (words or compared):
         raise UserError("--buffers: one kind at a time where algorithms or mechanisms are compared")
+    if seconds is None:
+        seconds = 0.25 if collective == "basic" and not ranks else 0.5
     if not 0 < seconds < math.inf:
         raise UserError(f"--seconds {seconds:g}: expected more than 0")
     if repeats < 1:
@@ -179,17 +189,25 @@ def bench(
         mechanisms=compared,
     )
     failures: List[str] = []
-    with progress_bar() as progress:
-        cells = measure(hosts, options, progress, failures.append)
+    cells: List[Cell] = []
+    titles = {found.name: found.title for found in hosts}
+    # Of several MPIs each table as soon as it is there.
+    early = len(hosts) > 1 and not (quiet or options.compares or json_file == Path("-"))
+    for part in [[one] for one in hosts] if early else [hosts]:
+        with progress_bar() as progress:
+            some = measure(part, options, progress, failures.append)
+        cells += some
+        if early and some:
+            for one in Reports(some, titles, options.compares).results:
+                for_output().print(one)
     if cells:
-        titles = {found.name: found.title for found in hosts}
         reports = Reports(cells, titles, options.compares)
         results = json.dumps({**document(cells, hosts, options), **reports.document}, indent=1) + "\n"
         if json_file == Path("-"):
             print(results, end="")
         else:
             console = for_output()
-            for one in reports.summary if quiet else reports.tables:
+            for one in reports.summary if quiet or early else reports.tables:
                 console.print(one)
             if json_file:
                 files.write(json_file, results)
@@ -213,6 +231,8 @@ def _hosts(names: List[str], mpirun: Optional[str]) -> List[Host]:
                 f"--host {missing[0]}: not installed or not built (there are: {', '.join(there) or 'none'})"
             )
         hosts = [found for found in hosts if found.name in names]
+    elif not mpirun and not places.is_checkout():
+        hosts = hosts[:1]  # the one that `mpirun` starts; those of a checkout are there to be measured
     if not hosts:
-        raise UserError("no MPI to measure: none is installed and built; run ./dev setup && ./dev build")
+        raise UserError(f"no MPI to measure; {how_to_get_one()}")
     return hosts

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional
 
+from tutti import places
 from tutti.children import child
 from tutti.errors import UserError
 from tutti.launch.hosts import Host
@@ -17,7 +18,7 @@ SILENCE_LIMIT = 300.0
 def program_of(host: Host) -> Path:
     """The one for a host. Raises UserError if it is not built."""
     if host.bench is None:
-        raise UserError(f"no benchmark is built for {host.title}; run ./dev build")
+        raise UserError(f"no benchmark is built for {host.title}; {places.remedy()}")
     return host.bench
 
 

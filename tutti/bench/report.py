@@ -206,7 +206,12 @@ class Reports:
         """Everything."""
         if self._compares:
             return [*comparison_tables(self._cells, self._titles), *self._choice]
-        return [*result_tables(self._cells, self._titles), *self._summaries]
+        return [*self.results, *self._summaries]
+
+    @property
+    def results(self) -> List[RenderableType]:
+        """What was measured, without a summary."""
+        return [*result_tables(self._cells, self._titles)]
 
     @property
     def text(self) -> str:

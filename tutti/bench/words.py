@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from tutti import places
 from tutti.errors import UserError
 from tutti.launch.library import find_tool
 from tutti.nearest import hint
@@ -145,7 +146,7 @@ def catalogue(ranks: int) -> Dict[str, List[Algorithm]]:
     """The library's algorithms by its names of collectives. Raises UserError if it is not built."""
     tool = find_tool("tutti-algorithms", "tools")
     if tool is None:
-        raise UserError("tutti-algorithms is not built; run ./dev setup && ./dev build")
+        raise UserError(f"tutti-algorithms is not built; {places.remedy()}")
     done = subprocess.run(
         [str(tool), str(ranks)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
     )  # fmt: skip

@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
+from tutti import places
 from tutti.doctor.check import FAIL, OK, UNKNOWN, WARN, Check
 from tutti.doctor.machine import Machine
 from tutti.doctor.wheels import Launching, library_files, wheels_check
 from tutti.errors import UserError
-from tutti.launch.hosts import Host
+from tutti.launch.hosts import Host, how_to_get_one
 from tutti.launch.launcher import OPENMPI, SLURM, Launcher, Preload, parse_contexts, recognise, with_variables
 from tutti.launch.library import find_library
 from tutti.launch.program import ABI_NAMES, abi_of_library
@@ -143,9 +144,9 @@ def _no_hosts(machine: Machine) -> Check:
         "hosts",
         "MPIs",
         FAIL,
-        "no mpirun in PATH, none in .venv/mpi",
+        "no mpirun in PATH" + (", none in .venv/mpi" if places.is_checkout() else ""),
         "there is nothing to put Tutti in front of",
-        "add the bin folder of your MPI to PATH (module load ...), or ./dev setup",
+        how_to_get_one(),
     )
 
 
@@ -164,7 +165,7 @@ def _library_check(abi: str, hosts: List[Found], machine: Machine, library: Opti
             FAIL,
             f"libtutti-{abi}.so is not built",
             f"nothing can be done for {', '.join(needed)}",
-            "./dev setup && ./dev build",
+            places.remedy(),
         )
     answer = machine.run(["sh", "-c", _RANK], {"LD_PRELOAD": str(library)})
     if "tutti-doctor: loaded" in answer.output:
@@ -178,7 +179,7 @@ def _library_check(abi: str, hosts: List[Found], machine: Machine, library: Opti
         FAIL,
         f"{library} is not loaded: {problem or 'the loader does not say why'}",
         "programs run as without Tutti",
-        f"ldd {library} shows what it lacks; ./dev build makes it anew for this machine",
+        f"ldd {library} shows what it lacks; built from a checkout it is made for this machine",
     )
 
 

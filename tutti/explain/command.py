@@ -6,6 +6,7 @@ from typing import Optional
 
 import typer
 
+from tutti import places
 from tutti.console import for_output
 from tutti.errors import UserError
 
@@ -70,7 +71,7 @@ def explain(
 
     tool = find_tool("tutti-predict", "tools")
     if tool is None:
-        raise UserError("tutti-predict is not built; run ./dev setup && ./dev build")
+        raise UserError(f"tutti-predict is not built; {places.remedy()}")
     question = Question(
         collective=collective,
         size=size,

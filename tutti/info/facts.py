@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tutti import __version__
+from tutti import __version__, places
 from tutti.doctor.hosts import Hosts, library_of
 from tutti.doctor.machine import Machine
 from tutti.doctor.mechanisms import mechanisms_of
@@ -110,7 +110,7 @@ def collect(machine: Optional[Machine] = None) -> Dict[str, Any]:
 
 def _build_lines(build: Optional[Dict[str, Any]], console: Console) -> None:
     if build is None:
-        console.print("[yellow]not built[/]: ./dev setup && ./dev build\n")
+        console.print(f"[yellow]not built[/]: {places.remedy()}\n")
         return
     console.print(f"built by {build['compiler']}, {build['type']}: {escape(build['flags'])}", highlight=False)
     sets = [

@@ -11,6 +11,8 @@ EPILOG = """Examples:
 
     tutti run -v -s ALGORITHM=bcast:xhc mpirun -n 8 ./app
 
+    tutti run --summary mpirun -n 8 ./app
+
     tutti run --explain mpirun -n 8 ./app
 
     tutti run ./job.sh                                # a script that calls mpirun
@@ -57,6 +59,11 @@ def run(
         metavar="NAME=VALUE",
         help="A setting for this run (tutti info lists them); repeatable.",
     ),
+    summary: bool = typer.Option(
+        False,
+        "--summary",
+        help="Print one line at the end: how many collectives there were, in what time, how much of it by Tutti.",
+    ),
     explain: bool = typer.Option(
         False, "--explain", help="Print at the end what ran and why (-s EXPLAIN=FILE: as JSON to a file)."
     ),
@@ -66,6 +73,6 @@ def run(
 
     options = Options()
     options.words, options.verbose, options.dry_run, options.as_json = words, verbose, dry_run, as_json
-    options.explain, options.settings = explain, settings or []
+    options.explain, options.summary, options.settings = explain, summary, settings or []
     options.library = str(library) if library is not None else None
     carry_out(options)

@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, Iterator, List, Optional
 
+from tutti import places
 from tutti.errors import UserError
 from tutti.launch.launcher import OPENMPI, recognise
 from tutti.launch.library import ROOT, find_library, find_tool
@@ -29,6 +31,10 @@ _YIELD: Dict[str, Dict[str, str]] = {
 }
 
 
+#: The names of MPIs of an ABI, for any of which its benchmark may have been built.
+_OF_ABI = {"mpich": ("mpich", "intel"), "openmpi": ("openmpi", "openmpi-debian"), "abi": ("abi",)}
+
+
 @dataclass(frozen=True)
 class Host:
     """One MPI, with its launcher and the benchmark built for it."""
@@ -43,8 +49,10 @@ class Host:
 
     @property
     def bench(self) -> Optional[Path]:
-        """The benchmark for this MPI, if it is built."""
-        return find_tool(f"tutti-bench-{self.name}", "bench")
+        """The benchmark for this MPI, if it is built. What is installed has one for each ABI."""
+        names = [self.name] if places.is_checkout() else [self.name, *_OF_ABI.get(self.abi, ())]
+        found = (find_tool(f"tutti-bench-{name}", "bench") for name in names)
+        return next((path for path in found if path), None)
 
     @property
     def library(self) -> Optional[Path]:
@@ -85,8 +93,58 @@ def _debian_host() -> Optional[Host]:
     return Host("openmpi-debian", "openmpi", Path(mpirun), "Open MPI of the system") if mpirun else None
 
 
+def _launchers_in_path() -> Iterator[Path]:
+    """Of each installation in PATH the one that is found first; beside this Python, too, whose environment need not be
+    activated. mpirun.NAME is what Debian calls those that it has several of."""
+    beside = os.path.dirname(sys.executable)
+    folders = f"{os.environ.get('PATH', os.defpath)}{os.pathsep}{beside}"
+    seen = set()
+    for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich"):
+        for folder in folders.split(os.pathsep):
+            path = shutil.which(name, path=folder) if folder else None
+            if path and os.path.realpath(path) not in seen:
+                seen.add(os.path.realpath(path))
+                yield Path(path)
+
+
+def _library_folder(mpirun: Path) -> Optional[Path]:
+    """Where the library of a launcher lies, unless the loader finds it anyway."""
+    prefix = mpirun.resolve().parent.parent
+    for name in ("lib", "lib64", "lib/release"):
+        if any((prefix / name).glob("libmpi*.so*")):
+            return prefix / name
+    return None
+
+
+def _hosts_in_path() -> List[Host]:
+    """The MPIs of the launchers in PATH, of each kind the first."""
+    found: Dict[str, Host] = {}
+    for path in _launchers_in_path():
+        try:
+            launcher = recognise(str(path))
+        except UserError:
+            continue
+        if launcher.abi is None:
+            continue
+        name = "intel" if launcher.title.startswith("Intel") else launcher.abi
+        folder = _library_folder(path)
+        if name not in found:
+            found[name] = Host(name, launcher.abi, path, launcher.title, folder)
+        if launcher.abi == "mpich" and folder and any(folder.glob("libmpi_abi.so.*")):
+            found.setdefault("abi", Host("abi", "abi", path, f"{launcher.title}, MPI standard ABI", folder))
+    return list(found.values())
+
+
+def how_to_get_one() -> str:
+    """What to do where there is no MPI."""
+    other = "./dev setup" if places.is_checkout() else "pip install mpich"
+    return f"add the bin folder of your MPI to PATH (module load ...), or {other}"
+
+
 def all_hosts() -> List[Host]:
-    """Every MPI that is installed where we look, built for or not."""
+    """Every MPI that is installed where we look, built for or not: in a checkout where ./dev setup puts them."""
+    if not places.is_checkout():
+        return _hosts_in_path()
     found = [_prefix_host("mpich", "mpich", "mpich"), _prefix_host("openmpi", "openmpi", "openmpi")]
     found += [_prefix_host("intel", "mpich", "intel"), _debian_host(), _prefix_host("abi", "abi", "mpich")]
     return [host for host in found if host]
@@ -108,10 +166,9 @@ def host_of_mpirun(mpirun: str) -> Host:
         names = ["intel", "mpich"] if launcher.title.startswith("Intel") else ["mpich", "intel"]
     path = Path(shutil.which(mpirun) or mpirun)
     # The benchmark must load the MPI that this launcher belongs to, not the one it was linked with.
-    beside = path.resolve().parent.parent / "lib"
-    folder = beside if any(beside.glob("libmpi*.so*")) else None
+    folder = _library_folder(path)
     for name in names:
         host = Host(name, launcher.abi, path, launcher.title, folder)
         if host.bench and host.library:
             return host
-    raise UserError(f"no benchmark for {launcher.title} is built; run ./dev setup && ./dev build")
+    raise UserError(f"no benchmark for {launcher.title} is built; {places.remedy()}")

@@ -1,18 +1,19 @@
 """Where the built libraries and programs of Tutti are."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any, List, Optional
 
 from tutti import places
 
-#: The folder that holds this package: the checkout, when installed with `pip install -e`.
+#: The folder that holds this package: the checkout, if there is one.
 ROOT = Path(places.ROOT)
 
 
-def _candidates(in_build: str, in_prefix: str) -> List[Path]:
-    return [Path(path) for path in places.candidates(in_build, in_prefix)]
+def _first(paths: List[str]) -> Optional[Path]:
+    return next((Path(path) for path in paths if os.path.isfile(path)), None)
 
 
 def find_preload() -> Optional[Path]:
@@ -23,11 +24,7 @@ def find_preload() -> Optional[Path]:
 
 def find_part(abi: str) -> Optional[Path]:
     """The part of the library for a key of ABI_NAMES, or None if it has not been built."""
-    name = f"libtutti-{abi}.so"
-    for path in _candidates(f"src/mpi/{name}", f"lib/tutti/{name}"):
-        if path.is_file():
-            return path
-    return None
+    return _first(places.candidates("src/mpi", "lib", f"libtutti-{abi}.so"))
 
 
 def find_library(abi: str) -> Optional[Path]:
@@ -37,10 +34,7 @@ def find_library(abi: str) -> Optional[Path]:
 
 def find_tool(name: str, folder: str) -> Optional[Path]:
     """A built program: folder is "bench" or "tools"."""
-    for path in _candidates(f"{folder}/{name}", f"libexec/tutti/{name}"):
-        if path.is_file():
-            return path
-    return None
+    return _first(places.candidates(folder, "libexec", name))
 
 
 def printed_json(tool: Path) -> Any:

@@ -23,6 +23,7 @@ FLAGS = {
     "--dry-run": "dry_run",
     "--json": "as_json",
     "--explain": "explain",
+    "--summary": "summary",
 }
 VALUES = {"--library": "library", "--set": "settings", "-s": "settings"}
 
@@ -35,6 +36,7 @@ class Options:
         self.dry_run = False
         self.as_json = False
         self.explain = False
+        self.summary = False
         self.library: Optional[str] = None
         self.settings: List[str] = []
         #: The command.
@@ -73,7 +75,7 @@ def read(words: List[str]) -> Optional[Options]:
 def _documented(names: Iterable[str]) -> bool:
     """Are these settings on the reference page, which is read more quickly than the library is asked?"""
     try:
-        with open(os.path.join(places.ROOT, "docs", "settings.md"), encoding="utf-8") as file:
+        with open(places.settings_page(), encoding="utf-8") as file:
             page = file.read()
     except OSError:
         return False
@@ -91,7 +93,8 @@ def _settings(options: Options, warnings: List[str]) -> Dict[str, str]:
 
             values, more = parse_settings(options.settings, setting_names())
             warnings += more
-    return {**({"TUTTI_EXPLAIN": "1"} if options.explain else {}), **values}
+    told = "1" if options.explain else "summary" if options.summary else ""
+    return {**({"TUTTI_EXPLAIN": told} if told else {}), **values}
 
 
 def carry_out(options: Options) -> None:

@@ -333,7 +333,7 @@ def make_plan(
     try:
         path = os.path.realpath(library) if library is not None else places.find_preload()
         if path is None:
-            return _aside(words, [], "the library is not built (./dev setup && ./dev build)")
+            return _aside(words, [], f"the library is not there ({places.remedy()})")
         preloaded = _Library(path)
     except UserError as error:
         if library is not None:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-from tutti import __version__
+from tutti import __version__, places
 from tutti.bench.measuring_program import parse_line
 from tutti.children import child
 from tutti.errors import UserError
@@ -52,7 +52,7 @@ def user_file() -> Path:
 def _tool(name: str, folder: str) -> Path:
     path = find_tool(name, folder)
     if path is None:
-        raise UserError(f"{name} is not built; run ./dev setup && ./dev build")
+        raise UserError(f"{name} is not built; {places.remedy()}")
     return path
 
 

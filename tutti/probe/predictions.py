@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from tutti import places
 from tutti.bench.runs import BenchOptions, Cell
 from tutti.bench.runs import measure as run_bench
 from tutti.bench.words import CHOSEN_AS, AlgorithmWords
@@ -131,7 +132,7 @@ class Predictor:
     def __init__(self, probe: Optional[Path]) -> None:
         tool = find_tool("tutti-predict", "tools")
         if tool is None:
-            raise UserError("tutti-predict is not built; run ./dev setup && ./dev build")
+            raise UserError(f"tutti-predict is not built; {places.remedy()}")
         self._words = [str(tool), *(["--probe", str(probe)] if probe else [])]
         self._known: Dict[Tuple[Any, ...], Dict[str, float]] = {}
 

@@ -10,7 +10,7 @@ from tutti import files
 from tutti.bench import choice
 from tutti.console import progress_bar
 from tutti.errors import INTERRUPTED, UserError
-from tutti.launch.hosts import Host, host_of_mpirun, installed_hosts
+from tutti.launch.hosts import Host, host_of_mpirun, how_to_get_one, installed_hosts
 from tutti.probe import measurement, predictions
 from tutti.probe.sentences import summary
 
@@ -39,7 +39,7 @@ def _host(options: ProbeOptions) -> Host:
         return host_of_mpirun(options.mpirun)
     found = installed_hosts()
     if not found:
-        raise UserError("no MPI is installed and built; run ./dev setup && ./dev build")
+        raise UserError(f"no MPI to measure; {how_to_get_one()}")
     for host in found:
         if options.host in ("", host.name):
             return host

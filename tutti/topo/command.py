@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 
 import typer
 
-from tutti import files
+from tutti import files, places
 from tutti.console import for_output
 from tutti.errors import UserError
 
@@ -50,7 +50,7 @@ def topo(
 
     tool = find_tool("tutti-topo", "tools")
     if tool is None:
-        raise UserError("tutti-topo is not built; run ./dev setup && ./dev build")
+        raise UserError(f"tutti-topo is not built; {places.remedy()}")
     raise typer.Exit(carry_out(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool))
 
 

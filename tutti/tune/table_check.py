@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from rich.console import Console
 
+from tutti import places
 from tutti.errors import UserError
 from tutti.launch.library import find_tool
 from tutti.sizes import human_bytes
@@ -21,7 +22,7 @@ def examine(path: Path, topology: str = "") -> Dict[str, Any]:
     """What the library makes of a table. Raises UserError if the file cannot be read."""
     tool = find_tool("tutti-table", "tools")
     if tool is None:
-        raise UserError("tutti-table is not built; run ./dev setup && ./dev build")
+        raise UserError(f"tutti-table is not built; {places.remedy()}")
     words = [str(tool), str(path), *(["--topology", topology] if topology else [])]
     done = subprocess.run(
         words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300

@@ -93,7 +93,8 @@ struct Book {
   std::chrono::steady_clock::time_point first_time;
   int rank = 0, ranks = 1, cores = 0;
   Log log;
-  std::string file;  ///< empty: standard error
+  std::string file;      ///< empty: standard error
+  bool summary = false;  ///< one line there, no table
   std::string why_inactive;
   Source model, table;
   std::vector<std::string> mechanisms;
@@ -285,6 +286,10 @@ void start(const Job& job) {
   }
   book->mechanisms = names_of_mechanisms(job);
   book->file = settings.explain_file();
+  if (book->file == "summary") {
+    book->summary = true;
+    book->file.clear();
+  }
   counting = true;
   if (book->rank != 0 || book->file.empty()) return;
   const std::string error = cannot_write(book->file);
@@ -320,7 +325,7 @@ void finish() {
     if (error.empty()) return;
     book->log.warn("TUTTI_EXPLAIN=%s: %s; the table is printed instead", book->file.c_str(), error.c_str());
   }
-  print(table(heading(seconds), rows, lines_max));
+  print(book->summary ? summary(heading(seconds), rows) : table(heading(seconds), rows, lines_max));
 }
 
 std::uint64_t begin_call() {

@@ -64,6 +64,30 @@ void sort_by_time(std::vector<Row>& rows) {
   });
 }
 
+struct Totals {
+  std::uint64_t calls = 0, calls_of_host = 0;
+  double seconds = 0, seconds_of_host = 0;
+};
+
+Totals totals_of(const std::vector<Row>& rows) {
+  Totals total;
+  for (const Row& row : rows) {
+    total.calls += row.calls;
+    total.seconds += row.seconds;
+    if (!row.by_host()) continue;
+    total.calls_of_host += row.calls;
+    total.seconds_of_host += row.seconds;
+  }
+  return total;
+}
+
+/// How the first line begins.
+std::string words_of_job(const Heading& heading, const Totals& total) {
+  return "tutti: " + std::to_string(heading.ranks) + (heading.ranks == 1 ? " rank" : " ranks") + ", " +
+         words_of_seconds(heading.seconds) + " from MPI_Init to MPI_Finalize; " + std::to_string(total.calls) +
+         (total.calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(total.seconds);
+}
+
 constexpr std::size_t columns = 10;
 using Cells = std::array<std::string, columns>;
 
@@ -261,17 +285,9 @@ std::vector<Row> unpacked(const std::string& text) {
 
 std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lines_max) {
   sort_by_time(rows);
-  double total = 0;
-  std::uint64_t calls = 0, by_host = 0;
-  for (const Row& row : rows) {
-    total += row.seconds;
-    calls += row.calls;
-    if (row.by_host()) by_host += row.calls;
-  }
-  std::string text = "tutti: " + std::to_string(heading.ranks) + (heading.ranks == 1 ? " rank" : " ranks") + ", " +
-                     words_of_seconds(heading.seconds) + " from MPI_Init to MPI_Finalize; " + std::to_string(calls) +
-                     (calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(total) + ", " +
-                     std::to_string(by_host) + " of them by the MPI itself\n";
+  const Totals total = totals_of(rows);
+  std::string text =
+      words_of_job(heading, total) + ", " + std::to_string(total.calls_of_host) + " of them by the MPI itself\n";
   if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
   text += lines_of_sources(heading);
   if (rows.empty()) return text;
@@ -290,6 +306,15 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
             "; TUTTI_EXPLAIN=FILE writes all of them\n";
   }
   return text;
+}
+
+std::string summary(const Heading& heading, const std::vector<Row>& rows) {
+  const Totals total = totals_of(rows);
+  std::string text = words_of_job(heading, total);
+  if (!heading.why_inactive.empty()) return text + ", all of them by the MPI itself: " + heading.why_inactive + "\n";
+  if (total.calls == 0) return text + "\n";
+  return text + ", of these " + std::to_string(total.calls - total.calls_of_host) + " by Tutti in " +
+         words_of_seconds(total.seconds - total.seconds_of_host) + "\n";
 }
 
 std::string json(const Heading& heading, std::vector<Row> rows) {

@@ -66,6 +66,8 @@ struct Heading {
 
 /// A line each, the longest time first; at most `lines_max` rows.
 std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lines_max);
+/// One line: how much there was, and how much of it was carried out.
+std::string summary(const Heading& heading, const std::vector<Row>& rows);
 std::string json(const Heading& heading, std::vector<Row> rows);
 
 }  // namespace tutti::mpi

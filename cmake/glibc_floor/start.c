@@ -1,0 +1,26 @@
+// How a program starts, for what is linked by cmake/glibc_floor.cmake. Since glibc 2.34 the C library finds a program's
+// constructors by itself, and crt1.o no longer says where they are; before, it was told.
+#include <stddef.h>
+
+typedef void (*Constructor)(int, char**, char**);
+typedef int (*Main)(int, char**, char**);
+
+extern Constructor __preinit_array_start[], __preinit_array_end[], __init_array_start[], __init_array_end[];
+extern void _init(void);
+
+extern int start_of_old(Main, int, char**, Constructor, void (*)(void), void (*)(void), void*);
+__asm__(".symver start_of_old, __libc_start_main@GLIBC_2.2.5");
+
+static void construct(int count, char** words, char** environment) {
+  for (Constructor* each = __preinit_array_start; each < __preinit_array_end; each++)
+    (*each)(count, words, environment);
+  _init();
+  for (Constructor* each = __init_array_start; each < __init_array_end; each++) (*each)(count, words, environment);
+}
+
+int __libc_start_main(Main, int, char**, Constructor, void (*)(void), void (*)(void), void*);
+
+int __libc_start_main(Main main, int count, char** words, Constructor init, void (*fini)(void), void (*rtld_fini)(void),
+                      void* stack_end) {
+  return start_of_old(main, count, words, init ? init : construct, fini, rtld_fini, stack_end);
+}

@@ -1,0 +1,76 @@
+# What `cmake --install` and the wheel consist of. Nothing holds a path of the machine it was built on: all of it is
+# found relative to the Python package (tutti/places.py).
+#
+#                 below a prefix                             in a wheel, below the package tutti
+#   libraries     lib/tutti                                  lib
+#   programs      libexec/tutti                              libexec
+#   the command   bin/tutti, share/tutti (Python)            beside it: the wheel's own files
+include(GNUInstallDirs)
+
+if(TUTTI_WHEEL)
+  set(libraries lib)
+  set(programs libexec)
+else()
+  set(libraries lib/tutti)
+  set(programs libexec/tutti)
+endif()
+
+set(installed_libraries tutti-preload)
+set(installed_programs tutti-topo tutti-settings tutti-algorithms tutti-build tutti-predict tutti-table
+                       tutti-probe-measure)
+# The measuring programs: those for the other MPIs of an ABI are the same.
+foreach(abi ${TUTTI_ABIS})
+  list(APPEND installed_programs tutti-bench-${abi} tutti-start-up-${abi})
+endforeach()
+foreach(abi mpich openmpi abi)
+  if(TARGET tutti-${abi})
+    list(APPEND installed_libraries tutti-${abi})
+    set_target_properties(tutti-${abi} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  endif()
+endforeach()
+# What is built for it, without what only measures parts or tests.
+add_custom_target(installed DEPENDS ${installed_libraries} ${installed_programs})
+install(TARGETS ${installed_libraries} LIBRARY DESTINATION ${libraries})
+install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs})
+
+if(TUTTI_WHEEL)
+  install(FILES docs/settings.md DESTINATION docs)
+  install(PROGRAMS bin/tutti DESTINATION ${SKBUILD_SCRIPTS_DIR})
+else()
+  install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+  install(FILES docs/settings.md DESTINATION share/tutti/docs)
+  install(PROGRAMS packaging/tutti DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  install(DIRECTORY packaging/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME tutti)
+  install(FILES packaging/completions/_tutti DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES packaging/completions/tutti.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  configure_file(packaging/modules/tutti.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti.module RENAME ${PROJECT_VERSION}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tutti)
+endif()
+
+# Last: what was installed is stripped, and its debugging information kept beside the build. gdb finds it when
+# it is put into a folder .debug beside the library or program.
+option(TUTTI_SPLIT_DEBUG "Strip what is installed, its debugging information goes to debug/" ${TUTTI_WHEEL})
+if(TUTTI_SPLIT_DEBUG)
+  set(split_targets "")
+  foreach(target ${installed_libraries})
+    string(APPEND split_targets " ${libraries}/$<TARGET_FILE_NAME:${target}>")
+  endforeach()
+  foreach(target ${installed_programs})
+    string(APPEND split_targets " ${programs}/$<TARGET_FILE_NAME:${target}>")
+  endforeach()
+  set(split_code
+"foreach(file${split_targets})
+  set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/\${file}\")
+  get_filename_component(name \"\${file}\" NAME)
+  file(MAKE_DIRECTORY \"${CMAKE_BINARY_DIR}/debug\")
+  set(debug \"${CMAKE_BINARY_DIR}/debug/\${name}.debug\")
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --only-keep-debug \"\${file}\" \"\${debug}\" COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_OBJCOPY} --strip-unneeded \"--add-gnu-debuglink=\${debug}\" \"\${file}\"
+                  COMMAND_ERROR_IS_FATAL ANY)
+endforeach()")
+  install(CODE "${split_code}")
+endif()
