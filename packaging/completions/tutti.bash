@@ -15,7 +15,7 @@ _tutti() {
     probe) options="-o --output --seconds --json --plot --from --validate -n --ranks -c --collective --collectives --min --max --mechanisms --host --mpirun --help" taking="-o --output --seconds --plot --from -n --ranks -c --collective --collectives --min --max --mechanisms --host --mpirun" files="-o --output --plot --from" ;;
     info) options="--json --help" taking="" files="" ;;
     doctor) options="--json --host -n --ranks --help" taking="--host -n --ranks" files="" ;;
-    tune) options="--minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --host --mpirun --within -s --set -o --output --resume --check -t --topology --diff --json --help" taking="--minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --host --mpirun --within -s --set -o --output --check -t --topology --diff" files="-o --output --check" ;;
+    tune) options="--minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --buffers --host --mpirun --within -s --set -o --output --resume --check -t --topology --diff --json --help" taking="--minutes -c --collective --collectives -n --ranks --sizes --mechanisms --hierarchies --buffers --host --mpirun --within -s --set -o --output --check -t --topology --diff" files="-o --output --check" ;;
     *) return ;;
   esac
   if [[ $command == run ]]; then

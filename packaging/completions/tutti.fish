@@ -92,6 +92,7 @@ complete -c tutti -n '__fish_seen_subcommand_from tune' -s n -l ranks -x -d 'Num
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l sizes -x -d 'Messages or blocks, going up by 4.'
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l mechanisms -x -d 'Tune with each of these: auto, window, xpmem, cma, staged. Default: as it is.'
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l hierarchies -x -d 'Tune with each of these, as in TUTTI_HIERARCHY, e.g. auto,flat. Default: as it is.'
+complete -c tutti -n '__fish_seen_subcommand_from tune' -l buffers -x -d 'Kind of buffers to tune for, as for tutti bench: window, static, stack, mmap, fresh.'
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l host -x -a 'mpich openmpi intel abi openmpi-debian' -d 'mpich, openmpi, intel, abi, openmpi-debian.'
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l mpirun -x -d 'Tune for the MPI of this launcher.'
 complete -c tutti -n '__fish_seen_subcommand_from tune' -l within -x -d 'Leave out what the model takes for so many times slower than its best; 0: nothing.'

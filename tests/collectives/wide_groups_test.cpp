@@ -185,9 +185,9 @@ TEST(ManyRanks, CombineInTheOrderOfRanks) {
     const char *allreduce, *reduce;
   };
   run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const auto& [count, allreduce, reduce] :
-         {Chosen{1, "recursive-doubling", "binomial"}, {8, "recursive-doubling", "binomial"},
-          {20'000, "reduce-scatter-allgather", "reduce-scatter-gather"}})
+    for (const auto& [count, allreduce, reduce] : {Chosen{1, "recursive-doubling", "binomial"},
+                                                   {8, "recursive-doubling", "binomial"},
+                                                   {20'000, "reduce-scatter-allgather", "reduce-scatter-gather"}})
       for (const bool in_place : {false, true}) {
         std::vector<Words> all;
         std::vector<const void*> sources;

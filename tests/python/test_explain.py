@@ -131,7 +131,9 @@ def test_both_ways_of_buffers_outside_the_window_are_predicted():
     assert set(ways) == {"kernel", "staged"}
     for reach, mechanisms in (("kernel", "cma"), ("staged", "staged")):
         alone = asked("1M", mechanisms)["candidates"]
-        same = [one for one in alone if (one["name"], one["parameter"]) == (chosen["name"], chosen["parameter"])]
+        same = [
+            one for one in alone if (one["name"], one["parameter"]) == (chosen["name"], chosen["parameter"])
+        ]
         assert ways[reach] == pytest.approx(same[0]["seconds"])
     assert asked("1M", "cma")["outside_the_window"] is None
     assert asked("64", "window,cma,staged")["outside_the_window"] is None

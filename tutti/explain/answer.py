@@ -141,10 +141,14 @@ def _outside_words(ways: Optional[Dict[str, Optional[float]]]) -> List[str]:
     if not ways:
         return []
     words = {"kernel": "by the kernel", "staged": "by a copy that is lent"}
-    times = [f"{words[name]} {words_of_seconds(seconds)}" for name, seconds in ways.items() if seconds is not None]
+    times = [
+        f"{words[name]} {words_of_seconds(seconds)}" for name, seconds in ways.items() if seconds is not None
+    ]
     if not times:
         return []
-    return [f"static arrays, the stack and mapped pages: {', '.join(times)}; each rank finds out which is faster"]
+    return [
+        f"static arrays, the stack and mapped pages: {', '.join(times)}; each rank finds out which is faster"
+    ]
 
 
 def _time_words(candidate: Dict[str, Any]) -> str:

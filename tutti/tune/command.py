@@ -91,8 +91,8 @@ def tune(
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Measure which algorithm is fastest where, and write the decision table that the library then chooses by."""
-    from tutti.tune import table_check
     from tutti.bench.words import parse_buffers
+    from tutti.tune import table_check
     from tutti.tune.setups import parse_setups
 
     console = for_output()

@@ -65,7 +65,8 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
 extern const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather;
 const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather{
     "reduce-scatter-allgather",
-    {"2 log2 p, 2 more if p is no power of 2", "n (q-1)/q read to combine, as much copied; q: largest power of 2 up to p",
+    {"2 log2 p, 2 more if p is no power of 2",
+     "n (q-1)/q read to combine, as much copied; q: largest power of 2 up to p",
      "Thakur et al., IJHPCA 2005; in place: ours"},
     selection::requires_nothing,
     [](const selection::Shape& shape) {

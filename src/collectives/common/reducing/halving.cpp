@@ -41,7 +41,8 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     const auto combined = static_cast<std::uint64_t>(step) + 1;
     Slot& slot = operation.slot(other);
     co_await operation.has(untouched ? slot.post.flag : slot.reduced.flag[0], untouched ? 0 : combined, other);
-    const RemoteBuffer theirs{other, untouched ? posted_source(operation, other) : posted_destination(operation, other)};
+    const RemoteBuffer theirs{other,
+                              untouched ? posted_source(operation, other) : posted_destination(operation, other)};
     if (other < self)
       combine(theirs, have, halving.range(step + 1));
     else
