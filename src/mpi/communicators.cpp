@@ -250,7 +250,7 @@ struct FoundState {
   std::uint64_t holds_for = 0;  ///< the same, or 0: it is to be looked up again all the same
   CommunicatorState* state = nullptr;
 };
-constinit thread_local Recent<FoundState> recent_states;
+constinit thread_local Recent<FoundState, 2> recent_states;
 
 /// What hangs on the communicator; null if nothing does. found: whether the host knows the communicator.
 CommunicatorState* attached_to(MPI_Comm communicator, bool& found) {

@@ -173,7 +173,7 @@ const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
     std::uintptr_t key = 0;
     const TypeInfo* info = nullptr;
   };
-  static constinit thread_local Recent<Found> recent;
+  static constinit thread_local Recent<Found, 1> recent;
   const std::uintptr_t key = key_of(datatype);
   Found& last = recent.place(key);
   if (last.info && last.key == key) return last.info;

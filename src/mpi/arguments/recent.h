@@ -13,9 +13,9 @@ std::uintptr_t key_of(Handle handle) {
   return (std::uintptr_t)handle;  // NOLINT: integer or pointer
 }
 
-/// A place for each of some keys, that of the last one which had it. Few: they are memory of every thread that was there
-/// when the library was loaded.
-template <class Entry>
+/// 2^bits places, in each of which is the last of the keys that lead there. Few: the C library keeps little memory in each
+/// thread for libraries that are loaded late.
+template <class Entry, int bits>
 class Recent {
  public:
   constexpr Recent() = default;
@@ -23,12 +23,11 @@ class Recent {
   /// Where what belongs to `key` is, if it is anywhere.
   Entry& place(std::uintptr_t key) {
     // The bits that differ between handles are low ones of integers, and not the lowest of pointers.
-    return entries_[(key * 0x9e3779b97f4a7c15u) >> (64 - places_bits)];
+    return entries_[(key * 0x9e3779b97f4a7c15u) >> (64 - bits)];
   }
 
  private:
-  static constexpr int places_bits = 2;
-  Entry entries_[1 << places_bits] = {};
+  Entry entries_[1 << bits] = {};
 };
 
 }  // namespace tutti::mpi

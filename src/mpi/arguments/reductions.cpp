@@ -140,7 +140,7 @@ const Predefined* predefined(const ReductionCall& call) {
     MPI_Datatype datatype{};
     const Predefined* found = nullptr;
   };
-  static constinit thread_local Recent<Found> recent;
+  static constinit thread_local Recent<Found, 1> recent;
   Found& last = recent.place(key_of(call.datatype) + key_of(call.operation));
   if (last.found && last.operation == call.operation && last.datatype == call.datatype) [[likely]]
     return last.found;
