@@ -1,4 +1,5 @@
-// The library's state of a communicator: hangs on an MPI attribute, found through a cache of those that the thread has used lately.
+// The library's state of a communicator: hangs on an MPI attribute, found through a cache of those that the thread has
+// used lately.
 #pragma once
 
 #include <memory>
