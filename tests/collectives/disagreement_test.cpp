@@ -1,6 +1,7 @@
 // Ranks that are in different calls: at least one is told, nobody waits forever, no byte is stored outside a buffer.
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -216,11 +217,14 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
       }
 }
 
+/// All ranks leave a call that one of them has left: also one that is over for that one.
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
-  for (const int ranks : few_ranks())
+  for (const int ranks : few_ranks()) {
+    std::barrier first_call_is_over(ranks);
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
       EXPECT_FALSE(collectives.communicator().revoked());
       EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+      first_call_is_over.arrive_and_wait();
       if (rank == ranks - 1) {
         collectives.communicator().revoke();
       } else {
@@ -231,6 +235,7 @@ TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
       }
       EXPECT_TRUE(collectives.communicator().revoked());
     });
+  }
 }
 
 /// Those in which no rank can end before all have come.
@@ -286,14 +291,17 @@ void expect_closed(Collectives& collectives, int rank, int ranks) {
 TEST(Disagreement, ARefusedCallThatOthersAreInEndsAllCallsOfAllRanks) {
   for (const int ranks : few_ranks())
     for (const int odd_one : {0, ranks - 1})
-      for (std::size_t i = 0; i < meeting_calls.size(); ++i)
+      for (std::size_t i = 0; i < meeting_calls.size(); ++i) {
+        std::barrier first_call_is_over(ranks);
         run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
           EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+          first_call_is_over.arrive_and_wait();
           if (rank == odd_one) refused(collectives);
           const Call& call = meeting_calls[rank == odd_one ? (i + 1) % meeting_calls.size() : i];
           EXPECT_THROW(call(collectives, 1000, rank, ranks), Disagreement);
           expect_closed(collectives, rank, ranks);
         });
+      }
 }
 
 /// The root of the refused call has sent what is small and is a call ahead of the rank that did not take part. The next
