@@ -3,6 +3,7 @@
 //   begin and complete   what every call pays, the small ones nothing else; a peer's signature compared once
 //   one task             an operation whose body is a coroutine that does not suspend
 //   two tasks            two roles of a rank, run side by side
+//   pending              an operation that parks once and is resumed
 //
 // Prints nanoseconds a call: median, and the range of the middle half, over many samples.
 #include <algorithm>
@@ -12,14 +13,23 @@
 #include <vector>
 
 #include "collectives/collectives.h"
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace {
 
 using namespace tutti;
 
 Task nothing(Operation& operation) {
-  co_await operation.has(operation.own().post.flag, 0, 0);
+  co_await operation.posted(0);
+}
+
+Task two_roles(Operation& operation) {
+  co_await operation.both(nothing(operation), nothing(operation));
+}
+
+/// Parks at first.
+Task waits_for_itself(Operation& operation) {
+  co_await operation.posted(0);
 }
 
 template <class Call>
@@ -56,24 +66,36 @@ int main() {
   layout.offsets = {*node.arena->allocate(shared_bytes(node.settings, 1))};
   Communicator communicator(node, layout);
 
+  Channel& channel = communicator.blocking();
   measure("begin and complete", [&] {
-    communicator.announce(1, 4);
-    const std::uint64_t sequence = communicator.begin(ring_slots);
-    communicator.check(0, sequence);
-    communicator.seen_all(sequence);
-    communicator.complete(sequence);
+    Call call("nothing", 1, 4);
+    Operation operation(channel, call, ring_slots);
+    operation.check(0);
+    operation.seen_all();
+    operation.complete();
   });
   measure("one task", [&] {
-    Operation operation(communicator, "nothing");
+    Call call("nothing", 1, 4);
+    Operation operation(channel, call);
     operation.publish(operation.own().post.flag);
-    communicator.seen_all(operation.sequence());
+    operation.seen_all();
     operation.run(nothing(operation));
   });
   measure("two tasks", [&] {
-    Operation operation(communicator, "nothing");
+    Call call("nothing", 1, 4);
+    Operation operation(channel, call);
     operation.publish(operation.own().post.flag);
-    communicator.seen_all(operation.sequence());
-    operation.both(nothing(operation), nothing(operation));
-    operation.complete();
+    operation.seen_all();
+    operation.run(two_roles(operation));
+  });
+  measure("pending", [&] {
+    Call call("nothing", 1, 4);
+    Channel& pending = communicator.pending();
+    Operation operation(pending, call, pending.reserve(1), data_areas);
+    operation.try_to_begin();
+    operation.start(waits_for_itself(operation));
+    operation.progress();
+    operation.publish(operation.own().post.flag);
+    operation.progress();
   });
 }

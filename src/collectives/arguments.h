@@ -10,6 +10,7 @@
 
 #include "memory/stream.h"
 #include "reduction/reduction.h"
+#include "topology/partition.h"
 
 namespace tutti {
 
@@ -161,6 +162,7 @@ struct ReduceScatterArguments {
   const std::size_t* counts = nullptr;
   std::size_t count = 0;  ///< the sum of all
   const Combiner* combiner = nullptr;
+  topology::Range piece = {};  ///< of a long message, what this operation carries; set by Collectives (Algorithm::cut)
   memory::Store store = memory::Store::cached;
   int parameter = 0;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "engine/communicator.h"
+#include "engine/operation.h"
 #include "selection/known.h"
 #include "selection/model.h"
 #include "selection/requirement.h"
@@ -32,6 +32,25 @@ struct Summary {
   const char* source;  ///< paper and section; what of it is ours
 };
 
+/// How an algorithm is run.
+template <class Arguments>
+struct Forms {
+  using Body = Task (*)(Operation&, const Arguments&);
+  using Straight = void (*)(Channel&, Call&, const Arguments&);
+  using InFlight = std::uint64_t (*)(const Communicator&, const Arguments&);
+
+  constexpr Forms(Body of, Straight same = nullptr, InFlight limit = nullptr)  // NOLINT: most have a body only
+      : body(of), straight(same), in_flight(limit) {}
+
+  /// One operation, which has begun.
+  Body body;
+  /// The same as a whole blocking operation that is no coroutine, where that would cost too much (common/eager.h); may be
+  /// null.
+  Straight straight;
+  /// How many operations may be in flight (Channel::has_room) where this rank does not need its data area; may be null.
+  InFlight in_flight;
+};
+
 /// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
 template <class Arguments>
 struct Algorithm {
@@ -39,9 +58,11 @@ struct Algorithm {
   Summary summary;
   Requirement requirement;
   Cost (*cost)(const Shape&);
-  void (*run)(Communicator&, const Arguments&);
+  Forms<Arguments> forms;
   Parameter parameter{};
   const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
+  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
+  Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
 
   bool eligible(const Shape& shape) const { return requirement.holds(shape); }
 };

@@ -211,11 +211,7 @@ struct Tested {
   }
 };
 
-/// Every way of an algorithm that has some is taken in so many calls, also where they are taken in runs.
-int calls_of(const Tested& tested, std::size_t count) {
-  if (count < 1000) return 2;
-  return tested.algorithm == "cooperative" ? 40 : 4;
-}
+constexpr int calls = 2;
 
 /// What the ranks of one world send, and what each is to get.
 template <class Element>
@@ -317,7 +313,7 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
     for (const Layout& layout : layouts(flat_only))
       for (const bool shares_cores : {false, true}) {
         // Only where there are ways does it matter.
-        if (name != "cooperative" && shares_cores != (ranks % 2 == 1)) continue;
+        if (shares_cores != (ranks % 2 == 1)) continue;
         Tested tested{.world = {}, .collective = collective, .algorithm = name};
         tested.world.ranks = ranks;
         tested.world.reach = reach;
@@ -345,7 +341,7 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
         if (examples.empty()) continue;
         run_ranks(tested.world, [&](int, Collectives& collectives) {
           for (const auto& example : examples)
-            for (int i = 0; i < calls_of(tested, example.count); ++i) check(collectives, tested, example, i);
+            for (int i = 0; i < calls; ++i) check(collectives, tested, example, i);
         });
         ++runs[collective + " " + name];
         if (testing::Test::HasFailure()) return;
@@ -396,22 +392,6 @@ TEST(ReductionOrders, DifferInTheirBits) {
   };
   EXPECT_TRUE(differ(lines));
   EXPECT_TRUE(differ(doubles));
-}
-
-TEST(ReductionOrders, ACooperativeScanHasTakenAllWays) {
-  for (const bool shares_cores : {false, true}) {
-    Tested tested{.world = {}, .collective = "scan", .algorithm = "cooperative"};
-    tested.world.ranks = 3;
-    tested.world.oversubscribed = shares_cores;
-    tested.world.algorithm = "scan:cooperative";
-    const Example<Line> example(tested, sizes[2]);
-    run_ranks(tested.world, [&](int rank, Collectives& collectives) {
-      for (int i = 0; i < calls_of(tested, example.count); ++i) check(collectives, tested, example, i);
-      if (rank < tested.last()) return;
-      for (int way = 0; way < 3; ++way)
-        EXPECT_TRUE(collectives.communicator().ways(Learned::scan, example.count * sizeof(Line)).knows(way)) << way;
-    });
-  }
 }
 
 }  // namespace

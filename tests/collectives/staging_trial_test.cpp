@@ -63,7 +63,7 @@ void expect_both(const std::string& algorithm, Call call) {
       run_ranks(world_of(ranks, oversubscribed, algorithm), [&](int rank, Collectives& collectives) {
         for (int i = 0; i < calls; ++i) {
           call(rank, ranks, collectives, i);
-          copies[static_cast<std::size_t>(rank)] += collectives.communicator().lends_copies;
+          copies[static_cast<std::size_t>(rank)] += collectives.lends_copies();
           ++all[static_cast<std::size_t>(rank)];
         }
       });

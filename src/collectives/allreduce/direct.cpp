@@ -21,7 +21,7 @@ Exposure expose_source(Operation& operation, const AllreduceArguments& arguments
   auto* const send = const_cast<std::byte*>(arguments.send);
   Exposure source = expose(operation, send, bytes, Side::source);
   if (!source.copied && arguments.send == arguments.receive)
-    source = staging_buffer(operation.communicator(), Side::source, bytes);
+    source = staging_buffer(operation, Side::source, bytes);
   return source;
 }
 
@@ -45,16 +45,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   for (std::size_t i = 0; i < ranks; ++i) {
     const topology::Range range =
         topology::share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
-    reduce_range(communicator, combiner, range, sources, ranks, &own, 1, arguments.store);
+    reduce_range(operation, combiner, range, sources, ranks, &own, 1, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers.
   if (!source.in_the_ring) co_await operation.others_done();
-}
-
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -81,6 +76,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 

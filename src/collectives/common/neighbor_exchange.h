@@ -14,23 +14,17 @@
 #pragma once
 
 #include "collectives/collectives.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
-/// How ranks get long blocks. stored: where peers can reach the
-/// receiver's memory and it has at most Offer::blocks_max sources; it reads otherwise. whichever: what takes less time.
-enum class Taken { read, stored, whichever };
+/// How ranks get long blocks. stored: where peers can reach the receiver's memory and it has at most Offer::blocks_max
+/// sources; it reads otherwise.
+enum class Taken { read, stored };
 
-void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
-                             Learned what = Learned::neighbor);
-
-/// The most ranks that exchange_with_all() is for.
-inline constexpr int exchanged_with_all_max = Offer::blocks_max;
-
-/// Every rank is a neighbour of all, itself included; blocks in the order of ranks. send: with stride 0 if all get the
-/// same. Both sides of a block know its size.
-void exchange_with_all(Communicator& communicator, const Blocks& send, const Blocks& receive, memory::Store store,
-                       Learned what);
+Task exchange_with_neighbors(Operation& operation, const NeighborArguments& arguments, Taken taken);
+/// For Forms.
+std::uint64_t neighbors_in_flight(const Communicator& communicator, const NeighborArguments& arguments);
 
 /// After a cost of the model: the largest degree that is likely. It is not among what all ranks know; in a grid of two
 /// dimensions it is 4.

@@ -236,6 +236,6 @@ struct TypedBlocks {
 
 /// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
 /// was sent to it, by `too_long` or as the core noted. Returns the call's code.
-int finish(Communicator& core, MPI_Comm communicator, int code, bool too_long = false);
+int finish(const Collectives& collectives, MPI_Comm communicator, int code, bool too_long = false);
 
 }  // namespace tutti::mpi

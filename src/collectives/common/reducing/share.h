@@ -44,7 +44,7 @@ void post_filling(Operation& operation, ReductionBuffers& buffers, const std::by
 inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
   Communicator& communicator = operation.communicator();
   for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
-  communicator.seen_all(operation.sequence());
+  operation.seen_all();
 }
 
 /// The elements that `rank` reduces.
@@ -75,7 +75,7 @@ void collect_result(const ReductionBuffers& buffers);
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
-void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
+void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
                   const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
                   std::size_t destination_count, memory::Store store);
 
