@@ -183,7 +183,7 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, const Arguments& ar
   struct Trying {
     Communicator& communicator;
     StagingTrial trial;
-    Trying(Communicator& of, std::unique_ptr<Ways>& ways) : communicator(of), trial(&ways, of.node().oversubscribed) {
+    Trying(Communicator& of, std::unique_ptr<Ways>& ways) : communicator(of), trial(&ways) {
       communicator.staging_trial = &trial;
     }
     ~Trying() { communicator.staging_trial = nullptr; }
@@ -361,7 +361,11 @@ bool Collectives::alltoall(const AlltoallArguments& arguments) {
 
 bool Collectives::neighbor(const NeighborArguments& arguments) {
   const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
-  if (!arguments.regular) return run(neighborv_, arguments, irregular_block_bytes, {0, total});
+  if (!arguments.regular)
+    return run(neighborv_, arguments, irregular_block_bytes,
+               {total_bytes(arguments.send, arguments.destination_count) /
+                    static_cast<std::size_t>(std::max(1, arguments.destination_count)),
+                total});
   // One operation, also of nothing or of blocks that have to be staged whole: ranks that are no neighbours may have
   // other sizes, but all count the same operations.
   return run(neighbor_, arguments, irregular_block_bytes, {arguments.bytes, total});

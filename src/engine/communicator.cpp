@@ -141,14 +141,6 @@ bool Communicator::exchange(const void* mine, std::size_t bytes, void* all) {
   return complete_set;
 }
 
-Communicator::Lead Communicator::lead(Ways& ways, int count) {
-  const int before = common_way();
-  const int way = way_is_new_ ? before : node_.oversubscribed ? ways.next_of_run(count) : ways.next(count);
-  way_is_new_ = way != before;
-  if (way_is_new_) shared_[0]->ways.flag[0].set(static_cast<sync::Stamp>(way));
-  return {way, !way_is_new_};
-}
-
 std::byte* Communicator::staging(int which, std::size_t bytes) {
   Staging& staging = staging_[static_cast<std::size_t>(which)];
   if (staging.bytes < bytes) {

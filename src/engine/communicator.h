@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,27 +14,10 @@
 #include "engine/node.h"
 #include "engine/remains.h"
 #include "engine/shared.h"
-#include "engine/ways.h"
+#include "engine/staging_trial.h"
 #include "sync/flag.h"
 
 namespace tutti {
-
-/// What is learned by doing it (Ways).
-enum class Learned {
-  allgather,
-  allreduce,
-  allreduce_in_place,
-  alltoall,
-  alltoallv,
-  bcast,
-  exscan,
-  gather,
-  neighbor,
-  reduce,
-  scan,
-  scatter,
-  count
-};
 
 /// Thrown when ranks of one operation are in different calls. This rank has left the operation.
 class Disagreement : public std::exception {
@@ -165,32 +146,6 @@ class Communicator final : public sync::Party {
   const void** sources() { return sources_.data(); }
   /// And one for its results.
   std::byte** destinations() { return destinations_.data(); }
-  /// What this rank has learned about messages of about so many bytes.
-  Ways& ways(Learned what, std::size_t bytes) {
-    auto& of_sizes = ways_[static_cast<std::size_t>(what)];
-    if (of_sizes.empty()) of_sizes.resize(std::numeric_limits<std::size_t>::digits + 1);
-    auto& ways = of_sizes[static_cast<std::size_t>(std::bit_width(bytes))];
-    if (!ways) [[unlikely]]
-      ways = std::make_unique<Ways>();
-    return *ways;
-  }
-  /// The way that rank 0 takes now, for the others to follow as soon as they see that: which may be a call late.
-  int common_way() const { return static_cast<int>(shared_[0]->ways.flag[0].get()); }
-  /// The way that `rank` would like another rank to take with messages of about so many bytes; 0 if it has no wish.
-  int wished_way(int rank, Learned what, std::size_t bytes) const {
-    return static_cast<int>(wish_of(rank, what, bytes).get());
-  }
-  void wish_way(Learned what, std::size_t bytes, int way) {
-    sync::Flag& wish = wish_of(rank_, what, bytes);
-    if (static_cast<int>(wish.get()) != way) wish.set(static_cast<sync::Stamp>(way));
-  }
-  /// On rank 0, for one call: the way that is taken, and whether all have had time to see that, so that what it takes is
-  /// theirs.
-  struct Lead {
-    int way;
-    bool followed;
-  };
-  Lead lead(Ways& ways, int count);
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
   // See Arrangement.
@@ -263,12 +218,6 @@ class Communicator final : public sync::Party {
   }
   sync::Flag& own_left(int index) { return shared_[static_cast<std::size_t>(rank_)]->completed.flag[index]; }
   void wait_for_all(std::uint64_t sequence_left);
-  /// Some share a flag; only programs that take such calls by turns would notice.
-  sync::Flag& wish_of(int rank, Learned what, std::size_t bytes) const {
-    const int others = sync::FlagLine::count - 1;
-    const int call = static_cast<int>(std::bit_width(bytes)) + 5 * static_cast<int>(what);
-    return shared_[static_cast<std::size_t>(rank)]->ways.flag[1 + call % others];
-  }
 
   Node& node_;
   int rank_;
@@ -283,7 +232,6 @@ class Communicator final : public sync::Party {
   std::uint64_t call_begin_ = 1;  ///< first operation of this call
   std::uint64_t all_completed_ = 0;
   std::uint64_t given_ = 0;  ///< calls that the host has done
-  bool way_is_new_ = false;  ///< the call before was the first that took common_way()
   int running_ = 0;          ///< operations between begin() and complete(); counted with xpmem only
   memory::OperationClock::Since running_since_{0};
   struct Staging {
@@ -291,8 +239,6 @@ class Communicator final : public sync::Party {
   };
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;
-  std::array<std::vector<std::unique_ptr<Ways>>, static_cast<std::size_t>(Learned::count)>
-      ways_;  ///< by bits of the size
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;
   bool has_parted_ = false;

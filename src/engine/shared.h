@@ -61,7 +61,6 @@ struct alignas(sync::line_bytes) Offer {
   sync::Flag flag;       ///< its progress: to_read, this rank will do so, or to_be_stored
   std::uint64_t region;  ///< Region bits of what peers write
   sync::Flag cut;        ///< set by peers that had more for a block than there is room
-  sync::Flag took;       ///< no stamp: ticks a KiB that this rank took to store for its peers
   Block blocks[blocks_max];
 };
 static_assert(sizeof(Offer) == 2 * sync::line_bytes);
@@ -121,7 +120,6 @@ struct Left {
 /// anything, since nobody looks there before a flag.
 struct Shared {
   sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
-  sync::FlagLine ways;       ///< no stamps: [0], of rank 0, is Communicator::common_way(), the others wished_way()
   std::array<Slot, ring_slots> slots;
   // Then data_areas areas of Communicator::slot_bytes() each.
 };

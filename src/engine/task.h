@@ -117,27 +117,6 @@ class Operation {
   };
   Has has(const sync::Flag& flag, std::uint64_t progress, int peer) { return {*this, flag, progress, peer}; }
 
-  /// The same for one of two flags of a peer, at progress 0.
-  struct HasEither {
-    Operation& operation;
-    const sync::Flag& first;
-    const sync::Flag& second;
-    int peer;
-    bool came() const { return first.has(operation.stamp()) || second.has(operation.stamp()); }
-    bool await_ready() const {
-      if (came()) return true;
-      if (operation.roles_ > 1) return false;
-      sync::WaitReason reason = operation.reason_to_wait(peer);
-      sync::wait(*operation.communicator_.node().waiter, reason, [this] { return came(); });
-      return true;
-    }
-    void await_suspend(std::coroutine_handle<> handle) { operation.park(handle, *this); }
-    void await_resume() const { operation.communicator_.check(peer, operation.sequence_); }
-  };
-  HasEither has_either(const sync::Flag& first, const sync::Flag& second, int peer) {
-    return {*this, first, second, peer};
-  }
-
   /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
   struct OthersHave {
     Operation& operation;

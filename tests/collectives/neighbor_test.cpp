@@ -363,23 +363,6 @@ TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
   });
 }
 
-TEST_P(Neighbors, AllTakeTheWaysInTurnThatRank0Takes) {
-  World world;
-  world.ranks = 3;
-  world.reach = GetParam();
-  world.algorithm = "neighbor:cooperative;neighborv:cooperative";
-  const Edges edges = grid({3}, false);
-  run_ranks(world, [&](int rank, Collectives& collectives) {
-    constexpr std::size_t bytes = 20'000;
-    for (int call = 0; call < 60; ++call)
-      exchange(edges, collectives, rank, call % 7 == 0 ? Form::irregular : Form::blocks, bytes, call);
-    Communicator& communicator = collectives.communicator();
-    const Ways& ways = communicator.ways(Learned::neighbor, 2 * bytes);
-    const bool reachable = GetParam() != Reach::staged;
-    ASSERT_EQ(ways.knows(0) && ways.knows(1), rank == 0 && reachable);
-  });
-}
-
 INSTANTIATE_TEST_SUITE_P(Reaches, Neighbors, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 

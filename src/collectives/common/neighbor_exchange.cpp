@@ -1,9 +1,7 @@
 #include "collectives/common/neighbor_exchange.h"
 
 #include <algorithm>
-#include <array>
 
-#include "base/ticks.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
 #include "collectives/common/buffers/packed_blocks.h"
@@ -13,24 +11,6 @@ namespace tutti {
 
 namespace {
 
-/// How fast copies between ranks were.
-class Speed {
- public:
-  template <class Copy>
-  void time(std::size_t bytes, Copy&& copy) {
-    const std::uint64_t begin = ticks();
-    copy();
-    ticks_ += ticks() - begin;
-    bytes_ += bytes;
-  }
-  /// 0 if nothing was copied.
-  std::uint64_t ticks_a_kib() const { return bytes_ == 0 ? 0 : std::max<std::uint64_t>(ticks_ * 1024 / bytes_, 1); }
-
- private:
-  std::uint64_t ticks_ = 0;
-  std::size_t bytes_ = 0;
-};
-
 /// The progress of a post without packed blocks whose sender waits for what its destinations say, and stores for those
 /// that want that.
 constexpr std::uint64_t stores_if_wanted =
@@ -38,8 +18,8 @@ constexpr std::uint64_t stores_if_wanted =
 
 class Exchange {
  public:
-  Exchange(Communicator& communicator, const NeighborArguments& arguments, Taken taken, Learned what,
-           const PackedBlocks::Form& form, const PackedBlocks::Lengths& lengths)
+  Exchange(Communicator& communicator, const NeighborArguments& arguments, Taken taken, const PackedBlocks::Form& form,
+           const PackedBlocks::Lengths& lengths)
       : communicator_(communicator),
         arguments_(arguments),
         operation_(communicator, "Neighbor exchange", PackedBlocks::in_flight(form)),
@@ -47,9 +27,9 @@ class Exchange {
         sources_(static_cast<std::size_t>(arguments.source_count)),
         // Packed blocks are taken as such by those who want stores, too, who may be gone before these come. Stores of
         // less would go through the caches, which are slow to give up what others have read.
-        stores_(taken != Taken::read && form.place == PackedBlocks::Place::none &&
+        stores_(taken == Taken::stored && form.place == PackedBlocks::Place::none &&
                 lengths.longest >= selection::streamed_to_peers_min) {
-    if (taken != Taken::read) say_how_to_take(taken, what);
+    if (taken == Taken::stored) say_how_to_take();
     if (lengths.count > 0)
       send(form, lengths);
     else
@@ -60,24 +40,19 @@ class Exchange {
     if (take_all()) operation_.publish(operation_.own().done.flag[0]);
     if (exposed_) wait_for_readers();
     if (stored_ && operation_.own().offer.cut.has(operation_.stamp())) communicator.truncated = true;
-    if (ways_) learn();
     operation_.complete();
   }
 
  private:
   bool is_other(int rank) const { return rank >= 0 && rank != self_; }
-  bool nobody_waits(const Blocks& blocks, std::size_t i) const { return arguments_.sizes_known && blocks.size(i) == 0; }
 
   void send(const PackedBlocks::Form& form, const PackedBlocks::Lengths& lengths);
-  void say_how_to_take(Taken taken, Learned what);
-  int choose(Ways& ways);
+  void say_how_to_take();
   void store_for_those_who_want_that();
   void take_own();
   bool take_all();
   bool take(std::size_t i);
   void wait_for_readers();
-  void wait_for_writers();
-  void learn();
 
   Communicator& communicator_;
   const NeighborArguments& arguments_;
@@ -88,18 +63,7 @@ class Exchange {
   bool said_ = false;     ///< how this rank takes what is sent to it
   bool stored_ = false;   ///< is what this rank gets from those who do that
   bool exposed_ = false;  ///< this rank's own memory: peers read there
-
-  /// Given if this call is timed, on rank 0. The others follow it: of two that exchange blocks one would do all the work
-  /// if one reads and is stored to by the other.
-  Ways* ways_ = nullptr;
-  static constexpr int way_read = 0, way_stored = 1;
-  Speed read_;
-  const std::uint64_t begin_ = ticks();
-  std::uint64_t slowest_store_ = 0;  ///< for this rank, ticks a KiB
 };
-
-/// The progress of done.flag[1] of who has stored for all who want that, after one more than the index of each block.
-constexpr std::uint64_t stored_all = sync::progress_max;
 
 /// use(i) for each block that has to travel: not to null processes, nor to this rank itself; once if all get the same.
 template <class Use>
@@ -137,61 +101,36 @@ void Exchange::send(const PackedBlocks::Form& form, const PackedBlocks::Lengths&
   exposed_ = !mine.exposure.in_the_ring;
 }
 
-void Exchange::say_how_to_take(Taken taken, Learned what) {
-  const std::size_t bytes = bytes_of(arguments_.receive, sources_);
+void Exchange::say_how_to_take() {
   // Nobody asks then, unless with more than there is room for.
-  if (bytes < selection::streamed_to_peers_min && !stores_) return;
+  if (bytes_of(arguments_.receive, sources_) < selection::streamed_to_peers_min && !stores_) return;
   if (std::none_of(arguments_.sources, arguments_.sources + sources_, [&](int rank) { return is_other(rank); })) return;
   said_ = true;
-  const bool chosen = taken == Taken::whichever && bytes >= selection::streamed_to_peers_min;
-  stored_ = (chosen || taken == Taken::stored) && can_be_offered(communicator_, arguments_.receive, sources_);
-  if (stored_ && chosen) stored_ = choose(communicator_.ways(what, bytes)) == way_stored;
+  stored_ = can_be_offered(communicator_, arguments_.receive, sources_);
   if (stored_)
     offer_blocks(operation_, arguments_.receive, sources_);
   else
     operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
 }
 
-int Exchange::choose(Ways& ways) {
-  if (self_ != 0) return communicator_.common_way();
-  const Communicator::Lead lead = communicator_.lead(ways, 2);
-  if (lead.followed) ways_ = &ways;
-  return lead.way;
-}
-
 void Exchange::store_for_those_who_want_that() {
-  Speed speed;
   sync::Flag& stored = operation_.own().done.flag[1];
-  const auto gets_something = [&](int i) {
-    return is_other(arguments_.destinations[i]) && !nobody_waits(arguments_.send, static_cast<std::size_t>(i));
-  };
-  int last = arguments_.destination_count - 1;
-  while (last >= 0 && !gets_something(last)) --last;
-  std::uint64_t said = 0;
-  for (int i = 0; i <= last; ++i) {
+  for (int i = 0; i < arguments_.destination_count; ++i) {
     const int to = arguments_.destinations[i];
     const auto index = static_cast<std::size_t>(i);
-    if (!gets_something(i)) continue;
+    if (!is_other(to)) continue;
     Offer& offer = operation_.slot(to).offer;
     operation_.wait(offer.flag, Offer::to_read, to);
     communicator_.check(to, operation_.sequence());
     if (!offer.flag.has(operation_.stamp(Offer::to_be_stored))) continue;
     const RemoteBlock block = offered_block(operation_, to, static_cast<std::size_t>(arguments_.destination_blocks[i]));
     const std::size_t sent = arguments_.send.size(index);
-    if (const std::size_t bytes = std::min(block.bytes, sent)) {
-      const bool large = bytes >= selection::streamed_to_peers_min && arguments_.store == memory::Store::cached;
-      speed.time(bytes, [&] {
-        communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes,
-                                       large ? memory::Store::streaming_to_peers : arguments_.store);
-      });
-    }
+    if (const std::size_t bytes = std::min(block.bytes, sent))
+      communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
     // Only the writer knows that, and only the receiver may raise the error.
     if (sent > block.bytes) offer.cut.set(operation_.stamp());
-    operation_.own().offer.took.set(speed.ticks_a_kib());
-    said = i == last ? stored_all : index + 1;
-    operation_.publish(stored, said);
+    operation_.publish(stored, index + 1);
   }
-  if (said != stored_all) operation_.publish(stored, stored_all);
 }
 
 /// Before this rank waits for others: what it sends to itself is in its caches now (own_block.h).
@@ -220,19 +159,11 @@ bool Exchange::take(std::size_t i) {
   }
   if (asked && stored_) {
     operation_.wait(slot.done.flag[1], index + 1, source);
-    slowest_store_ = std::max(slowest_store_, slot.offer.took.get());
     return false;
   }
   const RemoteBlock block = posted_block(operation_, source, index, Side::source);
-  if (const std::size_t bytes = fitting(communicator_, block.bytes, room)) {
-    const auto read = [&] {
-      communicator_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
-    };
-    if (ways_)
-      read_.time(bytes, read);
-    else
-      read();
-  }
+  if (const std::size_t bytes = fitting(communicator_, block.bytes, room))
+    communicator_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
   return true;
 }
 
@@ -244,12 +175,6 @@ bool Exchange::take_all() {
   for (std::size_t i = 0; i < sources_; ++i) {
     const int source = arguments_.sources[i];
     if (!is_other(source)) continue;
-    if (nobody_waits(arguments_.receive, i)) {
-      // Who has something all the same shall not wait for ever.
-      if (!said_) operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
-      answer = true;
-      continue;
-    }
     if (operation_.slot(source).post.flag.has(operation_.stamp()))
       answer |= take(i);
     else
@@ -266,7 +191,7 @@ bool Exchange::take_all() {
 void Exchange::wait_for_readers() {
   for (int i = 0; i < arguments_.destination_count; ++i) {
     const int reader = arguments_.destinations[i];
-    if (!is_other(reader) || nobody_waits(arguments_.send, static_cast<std::size_t>(i))) continue;
+    if (!is_other(reader)) continue;
     const Slot& slot = operation_.slot(reader);
     if (stores_ && slot.offer.flag.has(operation_.stamp(Offer::to_be_stored))) continue;
     operation_.wait(slot.done.flag[0], 0, reader);
@@ -274,87 +199,15 @@ void Exchange::wait_for_readers() {
   }
 }
 
-/// Until who has stored for this rank has done so for its other destinations as well.
-void Exchange::wait_for_writers() {
-  for (std::size_t i = 0; i < sources_; ++i) {
-    const int source = arguments_.sources[i];
-    if (!is_other(source) || nobody_waits(arguments_.receive, i)) continue;
-    const Slot& slot = operation_.slot(source);
-    if ((slot.post.flag.get() & sync::progress_max) != stores_if_wanted) continue;
-    operation_.wait(slot.done.flag[1], stored_all, source);
-  }
-}
-
-void Exchange::learn() {
-  // Where ranks share cores, what they do between their calls is in the time of a call: what a program writes to lines
-  // that others have read takes longer, and much longer where these have no cache in common. Elsewhere a call takes as
-  // long as the last rank is late.
-  if (communicator_.node().oversubscribed) {
-    // Who reads waits until those who read from it have all they get.
-    if (stored_) wait_for_writers();
-    // That reads are as fast as anything is what the model says.
-    ways_->took_in_run(stored_ ? way_stored : way_read, ticks() - begin_, way_read);
-  } else if (const std::uint64_t took = stored_ ? slowest_store_ : read_.ticks_a_kib(); took > 0) {
-    ways_->took(stored_ ? way_stored : way_read, took);
-  }
-}
-
 }  // namespace
 
-void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
-                             Learned what) {
+void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken) {
   PackedBlocks::Lengths lengths;
   for_each_sent(arguments, communicator.rank(),
                 [&](std::size_t i) { lengths.add(i, arguments.send.size(i), arguments.send.at(i)); });
   PackedBlocks::Form form = PackedBlocks(communicator).form_for(lengths);
   if (arguments.send.is_regular() && arguments.send.stride == 0) form.sizes = PackedBlocks::Sizes::same;
-  Exchange(communicator, arguments, taken, what, form, lengths);
-}
-
-namespace {
-
-/// Blocks of ranks in another order.
-struct Reordered {
-  std::array<std::size_t, exchanged_with_all_max> sizes;
-  std::array<std::ptrdiff_t, exchanged_with_all_max> offsets;
-
-  void add(std::size_t i, const Blocks& from, std::size_t index) {
-    sizes[i] = from.size(index);
-    offsets[i] = from.offset(index);
-  }
-  Blocks blocks(const Blocks& from) const { return Blocks::irregular(from.base, sizes.data(), offsets.data()); }
-};
-
-}  // namespace
-
-void exchange_with_all(Communicator& communicator, const Blocks& send, const Blocks& receive, memory::Store store,
-                       Learned what) {
-  const int ranks = communicator.size();
-  const bool same = send.is_regular() && send.stride == 0;
-  // In the order in which they are dealt with: rank + 1, rank + 2, ..., this rank.
-  std::array<int, exchanged_with_all_max> others, places_there;
-  Reordered sent, received;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i) {
-    const int rank = (communicator.rank() + 1 + static_cast<int>(i)) % ranks;
-    others[i] = rank;
-    places_there[i] = ranks - 2 - static_cast<int>(i);
-    if (!same) sent.add(i, send, static_cast<std::size_t>(rank));
-    received.add(i, receive, static_cast<std::size_t>(rank));
-  }
-  places_there[static_cast<std::size_t>(ranks - 1)] = ranks - 1;
-  exchange_with_neighbors(communicator,
-                          {.sources = others.data(),
-                           .source_blocks = places_there.data(),
-                           .source_count = ranks,
-                           .destinations = others.data(),
-                           .destination_blocks = places_there.data(),
-                           .destination_count = ranks,
-                           .send = same ? send : sent.blocks(send),
-                           .receive = received.blocks(receive),
-                           .regular = false,
-                           .sizes_known = true,
-                           .store = store},
-                          Taken::whichever, what);
+  Exchange(communicator, arguments, taken, form, lengths);
 }
 
 }  // namespace tutti
