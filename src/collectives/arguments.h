@@ -102,7 +102,6 @@ struct NeighborArguments {
   Blocks receive;
   bool regular =
       true;  ///< Neighbor_allgather and Neighbor_alltoall; then `bytes`, of each block, is equal on all ranks
-  bool sizes_known = false;  ///< sender and receiver of a block know its size, and nobody waits for an empty one
   std::size_t bytes = 0;
   memory::Store store = memory::Store::cached;
   int parameter = 0;

@@ -261,7 +261,10 @@ Collectives::Request Collectives::request_of(const NeighborArguments& arguments)
   // One operation, also of nothing or of blocks that have to be staged whole: ranks that are no neighbours may have
   // other sizes, but all count the same operations.
   const std::size_t total = total_bytes(arguments.receive, arguments.source_count);
-  return whole(irregular_block_bytes, arguments.regular ? arguments.bytes : 0, total);
+  const auto destinations = static_cast<std::size_t>(std::max(1, arguments.destination_count));
+  const std::size_t block =
+      arguments.regular ? arguments.bytes : total_bytes(arguments.send, arguments.destination_count) / destinations;
+  return whole(irregular_block_bytes, block, total);
 }
 
 template <class Arguments>
@@ -476,7 +479,7 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
     // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
     if (node.cma && node.may_stage && held > small_ && held <= 2 * segment_)
-      trial.emplace(&chosen.staging, node.oversubscribed);
+      trial.emplace(&chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
     if (trial) trial->ends();

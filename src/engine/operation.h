@@ -13,7 +13,7 @@
 
 #include "engine/communicator.h"
 #include "engine/task.h"
-#include "engine/ways.h"
+#include "engine/staging_trial.h"
 #include "sync/waiter.h"
 
 namespace tutti {
@@ -166,11 +166,6 @@ class Operation final : public sync::Party {
   }
   /// co_await operation.posted(peer): the flag of its post is set.
   auto posted(int peer, std::uint64_t progress = 0) { return has(slot(peer).post.flag, progress, peer); }
-  /// The same for one of two flags of a peer, at progress 0.
-  auto has_either(const sync::Flag& first, const sync::Flag& second, int peer) {
-    return until(peer, [&first, &second, target = stamp()] { return first.has(target) || second.has(target); });
-  }
-
   /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
   class [[nodiscard]] OthersHave : Parked {
    public:

@@ -61,7 +61,6 @@ struct alignas(sync::line_bytes) Offer {
   sync::Flag flag;       ///< its progress: to_read, this rank will do so, or to_be_stored
   std::uint64_t region;  ///< Region bits of what peers write
   sync::Flag cut;        ///< set by peers that had more for a block than there is room
-  sync::Flag took;       ///< no stamp: ticks a KiB that this rank took to store for its peers
   Block blocks[blocks_max];
 };
 static_assert(sizeof(Offer) == 2 * sync::line_bytes);

@@ -139,7 +139,7 @@ TEST(PackedSenders, DoNotWaitForTheirNeighbors) {
 }
 
 TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
-  const auto call = [](int rank, Collectives& collectives, std::size_t bytes) {
+  expect_nobody_waits("alltoallv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
     const std::size_t out[] = {0, rank == 0 ? bytes : 0}, in[] = {rank == 1 ? bytes : 0, 0};
     const std::ptrdiff_t offsets[] = {0, 0};
     const std::vector<std::byte> send(bytes, std::byte{7});
@@ -150,8 +150,7 @@ TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
     arguments.regular = false;
     ASSERT_TRUE(collectives.alltoall(arguments));
     ASSERT_EQ(receive == send, rank == 1);
-  };
-  expect_nobody_waits("alltoallv:direct", call);
+  });
 }
 
 }  // namespace

@@ -211,7 +211,9 @@ struct Tested {
   }
 };
 
-constexpr int calls = 2;
+int calls_of(std::size_t count) {
+  return count < 1000 ? 2 : 4;
+}
 
 /// What the ranks of one world send, and what each is to get.
 template <class Element>
@@ -310,42 +312,39 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
   const std::string name = algorithm.name;
   const bool flat_only = name != "xhc" && name != "smhc-socket" && name != "hierarchical";
   for (const int ranks : ranks_in_order())
-    for (const Layout& layout : layouts(flat_only))
-      for (const bool shares_cores : {false, true}) {
-        // Only where there are ways does it matter.
-        if (shares_cores != (ranks % 2 == 1)) continue;
-        Tested tested{.world = {}, .collective = collective, .algorithm = name};
-        tested.world.ranks = ranks;
-        tested.world.reach = reach;
-        tested.world.machine = "package:2 numa:2 core:2 pu:1";
-        tested.world.dealt_out = layout.dealt_out;
-        tested.world.oversubscribed = shares_cores;
-        tested.world.algorithm = collective + ":" + name;
-        tested.world.settings.hierarchy = layout.hierarchy;
-        tested.world.settings.chunk = std::to_string(chunk);
-        tested.world.settings.segment = 64 * 1024;
-        tested.world.settings.flat_max = 64;
-        std::vector<Example<Element>> examples;
-        for (const std::size_t count : sizes) {
-          selection::Shape shape;
-          shape.ranks = ranks;
-          shape.bytes = std::bit_ceil(count * sizeof(Element));
-          shape.eager_max = tested.world.settings.eager_max;
-          shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
-          shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
-          if (!algorithm.eligible(shape)) continue;
-          shape.commutative = false;
-          tested.commutes = !algorithm.eligible(shape);
-          examples.emplace_back(tested, count);
-        }
-        if (examples.empty()) continue;
-        run_ranks(tested.world, [&](int, Collectives& collectives) {
-          for (const auto& example : examples)
-            for (int i = 0; i < calls; ++i) check(collectives, tested, example, i);
-        });
-        ++runs[collective + " " + name];
-        if (testing::Test::HasFailure()) return;
+    for (const Layout& layout : layouts(flat_only)) {
+      Tested tested{.world = {}, .collective = collective, .algorithm = name};
+      tested.world.ranks = ranks;
+      tested.world.reach = reach;
+      tested.world.machine = "package:2 numa:2 core:2 pu:1";
+      tested.world.dealt_out = layout.dealt_out;
+      tested.world.oversubscribed = ranks % 2 == 1;
+      tested.world.algorithm = collective + ":" + name;
+      tested.world.settings.hierarchy = layout.hierarchy;
+      tested.world.settings.chunk = std::to_string(chunk);
+      tested.world.settings.segment = 64 * 1024;
+      tested.world.settings.flat_max = 64;
+      std::vector<Example<Element>> examples;
+      for (const std::size_t count : sizes) {
+        selection::Shape shape;
+        shape.ranks = ranks;
+        shape.bytes = std::bit_ceil(count * sizeof(Element));
+        shape.eager_max = tested.world.settings.eager_max;
+        shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
+        shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
+        if (!algorithm.eligible(shape)) continue;
+        shape.commutative = false;
+        tested.commutes = !algorithm.eligible(shape);
+        examples.emplace_back(tested, count);
       }
+      if (examples.empty()) continue;
+      run_ranks(tested.world, [&](int, Collectives& collectives) {
+        for (const auto& example : examples)
+          for (int i = 0; i < calls_of(example.count); ++i) check(collectives, tested, example, i);
+      });
+      ++runs[collective + " " + name];
+      if (testing::Test::HasFailure()) return;
+    }
 }
 
 template <class Arguments>

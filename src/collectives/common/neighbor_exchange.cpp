@@ -82,7 +82,7 @@ class Exchange {
 
   /// Whether destination `i` gets something from this rank, and may be asked how.
   bool sends_to(int i) const {
-    return is_other(arguments_.destinations[i]) && !nobody_waits(arguments_.send, static_cast<std::size_t>(i));
+    return is_other(arguments_.destinations[i]);
   }
   /// Stores the block of destination `i`, if it wants that; it has said. Then its progress is to be published.
   bool store(int i) {
@@ -92,11 +92,8 @@ class Exchange {
     if (!offer.flag.has(operation_.stamp(Offer::to_be_stored))) return false;
     const RemoteBlock block = offered_block(operation_, to, static_cast<std::size_t>(arguments_.destination_blocks[i]));
     const std::size_t sent = arguments_.send.size(index);
-    if (const std::size_t bytes = std::min(block.bytes, sent)) {
-      const bool large = bytes >= selection::streamed_to_peers_min && arguments_.store == memory::Store::cached;
-      communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes,
-                                     large ? memory::Store::streaming_to_peers : arguments_.store);
-    }
+    if (const std::size_t bytes = std::min(block.bytes, sent))
+      communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
     // Only the writer knows that, and only the receiver may raise the error.
     if (sent > block.bytes) offer.cut.set(operation_.stamp());
     return true;
@@ -108,12 +105,6 @@ class Exchange {
     for (std::size_t i = 0; i < sources_; ++i) {
       const int source = arguments_.sources[i];
       if (!is_other(source)) continue;
-      if (nobody_waits(arguments_.receive, i)) {
-        // Who has something all the same shall not wait for ever.
-        if (!said_) operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
-        answers_ = true;
-        continue;
-      }
       order[all++] = static_cast<std::uint32_t>(i);
       if (operation_.slot(source).post.flag.has(operation_.stamp())) std::swap(order[there++], order[all - 1]);
     }
@@ -157,7 +148,6 @@ class Exchange {
 
  private:
   bool is_other(int rank) const { return rank >= 0 && rank != self_; }
-  bool nobody_waits(const Blocks& blocks, std::size_t i) const { return arguments_.sizes_known && blocks.size(i) == 0; }
 
   void send() {
     if (form_.place != PackedBlocks::Place::none) {
@@ -177,9 +167,8 @@ class Exchange {
   }
 
   void say_how_to_take() {
-    const std::size_t bytes = bytes_of(arguments_.receive, sources_);
     // Nobody asks then, unless with more than there is room for.
-    if (bytes < selection::streamed_to_peers_min && !stores_) return;
+    if (bytes_of(arguments_.receive, sources_) < selection::streamed_to_peers_min && !stores_) return;
     if (std::none_of(arguments_.sources, arguments_.sources + sources_, [&](int rank) { return is_other(rank); })) return;
     said_ = true;
     stored_ = can_be_offered(operation_, arguments_.receive, sources_);

@@ -1,10 +1,10 @@
-// The exchange with the neighbours of a topology, or with all ranks (Alltoallv): each rank reads its blocks where they
-// are, or they are stored where they belong.
+// The exchange with the neighbours of a topology: each rank reads its blocks where they are, or they are stored where
+// they belong.
 //
 // Phase 1: every rank that has somebody to send to posts its blocks: small ones packed, the smallest of them in the
 // flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
-// area; others where they are. If not all ranks read anyway, who has long blocks, or room for one, says whether it reads,
-// or where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those
+// area; others where they are. Unless all ranks read, who has long blocks, or room for one, says whether it reads, or
+// where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those
 // who want it. Phase 3: each rank takes the blocks of its sources, those first that are there already, or waits for
 // those who store; if it has not said how, for want of room, it tells those who ask that it reads. Phase 4: who has
 // exposed its own memory waits until its destinations have taken what is theirs.

@@ -151,15 +151,6 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
 
 }  // namespace
 
-bool written_in_place(const Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
-  const memory::Kind kind = reach(operation, blocks, count, span_of(blocks, count));
-  if (memory::always_mapped(kind)) return true;
-  const std::size_t copied = bytes_without(blocks, count, skip);
-  const bool in_the_ring =
-      fit_data_area(operation.communicator(), blocks, count, copied) && better_in_the_ring(operation, kind, copied);
-  return kind != memory::Kind::none && !in_the_ring;
-}
-
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
                           std::ptrdiff_t skip, std::uint64_t progress) {
   Communicator& communicator = operation.communicator();

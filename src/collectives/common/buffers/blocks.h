@@ -33,9 +33,6 @@ struct ExposedBlocks {
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
                           bool prefer_slot = false, std::ptrdiff_t skip = -1, std::uint64_t progress = 0);
 
-/// Whether post_blocks(), without prefer_slot, lets peers write to the blocks themselves and not to a copy.
-bool written_in_place(const Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
-
 /// Copies what peers wrote to where the user wants it, if that is elsewhere.
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
 

@@ -31,14 +31,10 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-void let_fill(ReductionBuffers& buffers) {
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
   let_fill(buffers.source);
   // No result may come to a place before what was to be copied there.
   if (buffers.destination.local == buffers.source.local) buffers.destination.region = buffers.source.region;
-}
-
-void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
-  let_fill(buffers);
   post_filling(operation, buffers.source, buffers.destination, send, buffers.count * buffers.combiner->element_bytes);
 }
 

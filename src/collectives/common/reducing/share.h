@@ -34,8 +34,6 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// See let_fill() of a source.
-void let_fill(ReductionBuffers& buffers);
 /// Posts both buffers, and copies the contribution if it has to go through a slot or a staging buffer. Of the
 /// latter others may begin to read before all is copied.
 void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send);
