@@ -7,6 +7,7 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
+#include "selection/candidates.h"
 
 namespace tutti {
 
@@ -106,20 +107,83 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   choices.collective, bytes, shape.ranks, knowledge().user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  auto& place = choices.of[(commutative ? size_classes : 0) + size_class];
-  place = std::make_unique<Choice<Arguments>>();
-  Choice<Arguments>& made = *place;
-  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
     node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
-                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), made.name);
+                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(),
+                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
+  if (make_tried(choices, size_class, shape, chosen)) return;
+  choices.of[(commutative ? size_classes : 0) + size_class] =
+      std::make_unique<Choice<Arguments>>(choice_of(choices, size_class, chosen));
+}
+
+template <class Arguments>
+Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& choices, std::size_t size_class,
+                                                      const selection::Chosen<Arguments>& chosen) {
+  Choice<Arguments> made;
+  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
   made.identity = identity_of(choices.collective, made.name);
   made.record =
       record_of({choices.collective, choices.regular, size_class, made.name,
                  chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
+  return made;
+}
+
+int Collectives::tried_number(std::string_view collective, std::size_t size_class) {
+  constexpr std::size_t first_class = 14, classes = 12;  // up to 32 MiB
+  if (size_class < first_class || size_class >= first_class + classes) return -1;
+  int place = 0, found = -1;
+  for_each_collective([&]<class Arguments>(std::string_view name) {
+    if (is_irregular(name) || std::is_same_v<Arguments, BarrierArguments>) return;
+    if (name == collective) found = place;
+    ++place;
+  });
+  const int number = found * static_cast<int>(classes) + static_cast<int>(size_class - first_class);
+  return found < 0 || number >= tried_lines ? -1 : number;
+}
+
+template <class Arguments>
+bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
+                             const selection::Chosen<Arguments>& chosen) {
+  const int number = tried_number(choices.collective, size_class);
+  if (!chosen.algorithm || number < 0 || !selection::may_be_tried(shape)) return false;
+  if (!communicator_.node().settings.try_choices) return false;
+  const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
+  const bool past_caches = store_for({shape.bytes, held}) == memory::Store::streaming_to_peers;
+  constexpr bool reduces = requires(const Arguments& arguments) { arguments.combiner; };
+  const auto candidates =
+      selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape, knowledge(),
+                                   {.past_caches = past_caches, .reduce = reduces});
+  if (candidates.size() < 2) return false;
+  choices.tried.resize(size_classes);
+  auto& tried = choices.tried[size_class];
+  tried = std::make_unique<Tried<Arguments>>(
+      Tried<Arguments>{Attempts(communicator_, number, generation_, static_cast<int>(candidates.size())), {}});
+  for (const auto& each : candidates) {
+    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
+        choices, size_class,
+        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
+    made.attempts = &tried->attempts;
+    made.cached = each.cached;
+  }
+  return true;
+}
+
+template <class Arguments>
+const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, std::size_t bytes,
+                                                               bool commutative, Part part) {
+  const std::size_t size_class = size_class_of(bytes);
+  const auto tried = [&]() -> Tried<Arguments>* {
+    return commutative && !choices.tried.empty() ? choices.tried[size_class].get() : nullptr;
+  };
+  if (!tried()) make(choices, size_class, bytes, commutative);
+  if (Tried<Arguments>* const several = tried()) {
+    Attempts& attempts = several->attempts;
+    return several->candidates[static_cast<std::size_t>(part == Part::later ? attempts.current() : attempts.next())];
+  }
+  return *choices.of[(commutative ? size_classes : 0) + size_class];
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -144,11 +208,11 @@ template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
                                                           bool commutative, Part part) {
   communicator_.current_collective = choices.collective;
-  const std::size_t size_class = size_class_of(bytes);
-  const std::size_t index = (commutative ? size_classes : 0) + size_class;
-  if (choices.of.empty() || !choices.of[index]) [[unlikely]]
-    make(choices, size_class, bytes, commutative);
-  const Choice<Arguments>& chosen = *choices.of[index];
+  const std::size_t index = (commutative ? size_classes : 0) + size_class_of(bytes);
+  const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index].get();
+  if (!made) [[unlikely]]
+    made = &make_or_try(choices, bytes, commutative, part);
+  const Choice<Arguments>& chosen = *made;
   // Neighbours agree on their own sizes only.
   communicator_.announce(chosen.identity, std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes,
                          part != Part::later);
@@ -164,9 +228,12 @@ bool Collectives::run(Choices<Arguments>& choices, Arguments arguments, std::siz
                       bool commutative, Part part) {
   const Choice<Arguments>& chosen = choice(choices, bytes, commutative, part);
   if (!chosen.algorithm) return false;
-  arguments.store = store_for(extent);
+  arguments.store = store_for(chosen, extent);
   arguments.parameter = chosen.parameter;
+  // Of a call that is cut the first piece tells as much as all.
+  const TimedCall timed(part == Part::later ? nullptr : chosen.attempts);
   carry_out(chosen, arguments, extent.held);
+  timed.ends();
   return true;
 }
 
@@ -197,7 +264,8 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   own_knowledge_->user = user;
   quiet_ = true;
   last_ = &no_choice;
-#define TUTTI_FORGET(Kind, name) name##_.of.clear();
+  ++generation_;
+#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear();
   TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
 #undef TUTTI_FORGET
 }
@@ -219,7 +287,8 @@ bool Collectives::bcast(const BcastArguments& arguments) {
     algorithm->run(communicator_, part);
     return true;
   }
-  part.store = store_for({arguments.bytes, arguments.bytes});
+  part.store = store_for(chosen, {arguments.bytes, arguments.bytes});
+  const TimedCall timed(chosen.attempts);
   const std::size_t segment = segment_bytes(communicator_.node().settings);
   if (arguments.bytes > segment) communicator_.announce_several();
   for (std::size_t at = 0; at < arguments.bytes; at += segment) {
@@ -227,6 +296,7 @@ bool Collectives::bcast(const BcastArguments& arguments) {
     part.bytes = std::min(segment, arguments.bytes - at);
     carry_out(chosen, part, part.bytes);
   }
+  timed.ends();
   return true;
 }
 
@@ -239,11 +309,12 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
   Arguments part = arguments;
   part.parameter = chosen.parameter;
   if (arguments.bytes() >= selection::streamed_results_min)
-    part.store = store_for({arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
+    part.store = store_for(chosen, {arguments.bytes(), 2 * arguments.bytes()}, selection::streamed_results_min);
   if (arguments.bytes() <= ring_bytes(communicator_.node().settings)) [[likely]] {
     algorithm->run(communicator_, part);
     return true;
   }
+  const TimedCall timed(chosen.attempts);
   const std::size_t segment =
       std::max<std::size_t>(1, segment_bytes(communicator_.node().settings) / combiner.element_bytes);
   if (arguments.count > segment) communicator_.announce_several();
@@ -253,6 +324,7 @@ bool Collectives::run_reduction(Choices<Arguments>& choices, const Arguments& ar
     part.count = std::min(segment, arguments.count - at);
     carry_out(chosen, part, 2 * part.count * combiner.element_bytes);
   }
+  timed.ends();
   return true;
 }
 

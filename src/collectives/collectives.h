@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/arguments.h"
+#include "collectives/attempts.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
@@ -82,6 +83,8 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
+    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
+    bool cached = false;           ///< stores into other ranks' memory through the caches
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -90,7 +93,13 @@ class Collectives {
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
-    mutable std::unique_ptr<Ways> staging;
+    mutable std::unique_ptr<Ways> staging = nullptr;
+  };
+  /// A choice by trying.
+  template <class Arguments>
+  struct Tried {
+    Attempts attempts;
+    std::vector<Choice<Arguments>> candidates;
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
@@ -98,6 +107,7 @@ class Collectives {
     const char* collective;
     bool regular = !is_irregular(collective);
     std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
   };
   /// What an operation is of its call.
   enum class Part { whole, first, later };
@@ -108,8 +118,20 @@ class Collectives {
   const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
                                   Part part = Part::whole);
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
+  /// Where it does not stand in choices.of: it is made, or one of several for this call.
+  template <class Arguments>
+  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, std::size_t bytes, bool commutative, Part part);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// Makes a choice by trying instead, where there is something to try.
+  template <class Arguments>
+  bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
+                  const selection::Chosen<Arguments>& chosen);
+  /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
+  static int tried_number(std::string_view collective, std::size_t size_class);
+  template <class Arguments>
+  Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
+                              const selection::Chosen<Arguments>& chosen);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
   /// Whether to warn that an algorithm which `by` asks for cannot do this: once a collective on the node, as a job may
@@ -141,6 +163,12 @@ class Collectives {
     if (footprint >= cached_bytes_) return memory::Store::streaming;
     return extent.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
   }
+  /// The same by what was chosen.
+  memory::Store store_for(const AnyChoice& chosen, Extent extent,
+                          std::size_t streamed_min = selection::streamed_to_peers_min) const {
+    const memory::Store store = store_for(extent, streamed_min);
+    return chosen.cached && store == memory::Store::streaming_to_peers ? memory::Store::cached : store;
+  }
 
   Communicator& communicator_;
   const selection::Knowledge& knowledge_;
@@ -150,6 +178,7 @@ class Collectives {
   const AnyChoice* last_ = &no_choice;
   std::size_t last_bytes_ = 0;
   std::deque<CallRecord> records_;  ///< choices point into it
+  unsigned generation_ = 0;         ///< how often choices were forgotten
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.
 #define TUTTI_CHOICES(Kind, name) Choices<Kind##Arguments> name##_{#name};

@@ -70,7 +70,7 @@ Remains Communicator::part() {
 }
 
 Traces Communicator::traces() const {
-  if (closed()) return Traces::anywhere();
+  if (closed() || has_tried_) return Traces::anywhere();
   // Before an operation a rank may say something in its slot already.
   const bool nothing = sequence_ == 0 && left(rank_, Left::given).get() == 0;
   return nothing ? Traces::none() : Traces::of(std::min(sequence_ + 1, ring_slots));

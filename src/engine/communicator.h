@@ -73,6 +73,12 @@ class Communicator final : public sync::Party {
   }
   memory::Region slot_region(std::uint64_t sequence) const;
 
+  /// What `rank` shares about a choice by trying. To be called only where there is one: it takes memory.
+  TriedLine& tried_line(int rank, int number) {
+    has_tried_ = true;
+    return shared_[static_cast<std::size_t>(rank)]->tried[static_cast<std::size_t>(number)];
+  }
+
   /// Starts the next operation: its sequence number, once all ranks have left the one `in_flight` operations ago. That
   /// frees this rank's data area (data_areas, the default) or at least its slot (ring_slots).
   std::uint64_t begin(std::uint64_t in_flight = data_areas);
@@ -296,6 +302,7 @@ class Communicator final : public sync::Party {
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;
   bool has_parted_ = false;
+  bool has_tried_ = false;  ///< something may stand in Shared::tried
 };
 
 }  // namespace tutti

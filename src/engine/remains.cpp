@@ -16,7 +16,8 @@ void wipe(std::byte* part, std::uint8_t traces) {
   if (traces <= Traces::none().byte()) return;
   const std::uint64_t operations = traces - Traces::none().byte();
   if (operations >= ring_slots) {
-    std::memset(part, 0, sizeof(Shared));
+    // The lines of what was tried are left alone where nothing was: to write there would take memory.
+    std::memset(part, 0, traces == Traces::anywhere().byte() ? sizeof(Shared) : offsetof(Shared, tried));
     return;
   }
   std::memset(part, 0, offsetof(Shared, slots));

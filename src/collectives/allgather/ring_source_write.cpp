@@ -106,6 +106,9 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -81,6 +81,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

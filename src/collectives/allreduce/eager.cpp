@@ -38,6 +38,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

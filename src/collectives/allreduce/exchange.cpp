@@ -85,6 +85,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     },
     run,
     {},
-    "xbrc"};
+    "xbrc",
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -37,6 +37,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -82,6 +82,9 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -91,6 +91,9 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

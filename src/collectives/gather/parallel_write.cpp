@@ -86,6 +86,9 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

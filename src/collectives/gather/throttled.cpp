@@ -51,6 +51,8 @@ const selection::Algorithm<GatherArguments> gather_throttled{
     selection::requires_nothing,
     throttled_cost<true>,
     run,
-    {"k", throttle_candidate}};
+    {"k", throttle_candidate},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -42,6 +42,9 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

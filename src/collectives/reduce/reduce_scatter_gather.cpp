@@ -88,6 +88,9 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
                              // Neighbours by rank exchange most.
                              .across = selection::Across::levels};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

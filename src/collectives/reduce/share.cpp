@@ -68,6 +68,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     },
     run,
     {},
-    "xbrc"};
+    "xbrc",
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

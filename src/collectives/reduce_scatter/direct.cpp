@@ -143,6 +143,9 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -55,6 +55,9 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -75,6 +75,9 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

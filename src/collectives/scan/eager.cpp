@@ -53,6 +53,9 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

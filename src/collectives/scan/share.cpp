@@ -67,6 +67,9 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

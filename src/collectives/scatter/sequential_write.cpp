@@ -79,6 +79,9 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    run};
+    run,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti
