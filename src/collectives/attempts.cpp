@@ -39,9 +39,8 @@ void Attempts::took(std::uint64_t begin, std::uint64_t end) {
   TriedLine::Record& record = line(communicator_.rank()).record[place_of(sequence_)];
   // Pairs with look_at(): who sees new ticks sees that the sequence was taken away.
   record.sequence.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  record.begin.store(begin, std::memory_order_relaxed);
-  record.end.store(end, std::memory_order_relaxed);
+  record.begin.store(begin, std::memory_order_release);
+  record.end.store(end, std::memory_order_release);
   record.sequence.store(sequence_, std::memory_order_release);
 }
 
@@ -62,9 +61,8 @@ bool Attempts::look_at(const Call& call) {
     const std::uint64_t before = record.sequence.load(std::memory_order_acquire);
     if (before > call.sequence) return true;  // overwritten
     if (before < call.sequence) return false;
-    begin = std::max(begin, record.begin.load(std::memory_order_relaxed));
-    end = std::max(end, record.end.load(std::memory_order_relaxed));
-    std::atomic_thread_fence(std::memory_order_acquire);
+    begin = std::max(begin, record.begin.load(std::memory_order_acquire));
+    end = std::max(end, record.end.load(std::memory_order_acquire));
     if (record.sequence.load(std::memory_order_relaxed) != before) return true;
   }
   if (end < begin)

@@ -148,7 +148,7 @@ template <class Arguments>
 bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
                              const selection::Chosen<Arguments>& chosen) {
   const int number = tried_number(choices.collective, size_class);
-  if (!chosen.algorithm || number < 0 || !selection::may_be_tried(shape)) return false;
+  if (number < 0 || !selection::may_be_tried(shape)) return false;
   if (!communicator_.node().settings.try_choices) return false;
   const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
   const bool past_caches = store_for({shape.bytes, held}) == memory::Store::streaming_to_peers;

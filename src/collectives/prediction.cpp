@@ -47,7 +47,7 @@ std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, con
 template <class Arguments>
 void mark_tried(Predictions& predictions, const selection::Chosen<Arguments>& chosen, std::string_view collective,
                 const selection::Shape& shape, const selection::Knowledge& knowledge) {
-  if (!chosen.algorithm || !selection::may_be_tried(shape)) return;
+  if (!selection::may_be_tried(shape)) return;
   constexpr bool reduces = requires(const Arguments& arguments) { arguments.combiner; };
   for (const auto& candidate : selection::candidates_beside(chosen, collective, algorithms_of<Arguments>(), shape,
                                                             knowledge, {.past_caches = false, .reduce = reduces})) {

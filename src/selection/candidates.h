@@ -35,16 +35,18 @@ inline bool may_be_tried(const Shape& shape) {
   return shape.regular && shape.commutative && shape.bytes > 0 && shape.bytes >= shape.eager_max;
 }
 
-/// `chosen`, which is one of ours, first; then what else may be tried, at most OnlineChoice::most in all, the cheapest
-/// ones by the model.
+/// `chosen` first; then what else may be tried of what the user allows, at most OnlineChoice::most in all, the cheapest
+/// ones by the model. None where there is no choice of ours, or one that the user has not asked for: one line has named
+/// it then.
 template <class Arguments>
 std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& chosen, std::string_view collective,
                                                     std::span<const Algorithm<Arguments>* const> algorithms,
                                                     const Shape& shape, const Knowledge& knowledge, TriedCalls calls) {
+  if (!chosen.algorithm || chosen.reason == Reason::refused) return {};
   // Two ranks have one order only.
   const bool one_order = calls.reduce && shape.ranks > 2;
   std::vector<Candidate<Arguments>> found;
-  for_each_eligible(collective, algorithms, shape, knowledge, chosen.reason != Reason::refused,
+  for_each_eligible(collective, algorithms, shape, knowledge, true,
                     [&](const Algorithm<Arguments>* algorithm, int parameter, double seconds) {
                       const bool same = algorithm == chosen.algorithm && parameter == chosen.parameter;
                       const bool in_order = algorithm->traits.in_rank_order && chosen.algorithm->traits.in_rank_order;
