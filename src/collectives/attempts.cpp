@@ -29,9 +29,9 @@ int Attempts::next() {
       selection::decision_at({published.decision[0].get(), published.decision[1].get()}, generation_, sequence_);
   timed_ = decision.is_timed();
   candidate_ = decision.candidate_of(sequence_, candidates_);
-  if (choice_ && timed_) *std::min_element(open_.begin(), open_.end(), [](const Call& a, const Call& b) {
-    return a.sequence < b.sequence;
-  }) = {sequence_, candidate_};
+  if (choice_ && timed_)
+    *std::min_element(open_.begin(), open_.end(),
+                      [](const Call& a, const Call& b) { return a.sequence < b.sequence; }) = {sequence_, candidate_};
   return candidate_;
 }
 

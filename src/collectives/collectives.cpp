@@ -152,10 +152,11 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   if (!communicator_.node().settings.try_choices) return false;
   const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
   const bool past_caches = store_for({shape.bytes, held}) == memory::Store::streaming_to_peers;
-  constexpr bool reduces = requires(const Arguments& arguments) { arguments.combiner; };
-  const auto candidates =
-      selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape, knowledge(),
-                                   {.past_caches = past_caches, .reduce = reduces});
+  constexpr bool reduces = requires(const Arguments& arguments) {
+    arguments.combiner;
+  };
+  const auto candidates = selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape,
+                                                       knowledge(), {.past_caches = past_caches, .reduce = reduces});
   if (candidates.size() < 2) return false;
   choices.tried.resize(size_classes);
   auto& tried = choices.tried[size_class];

@@ -106,7 +106,7 @@ class Collectives {
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
     std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
   };
   /// What an operation is of its call.

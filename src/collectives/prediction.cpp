@@ -48,13 +48,14 @@ template <class Arguments>
 void mark_tried(Predictions& predictions, const selection::Chosen<Arguments>& chosen, std::string_view collective,
                 const selection::Shape& shape, const selection::Knowledge& knowledge) {
   if (!selection::may_be_tried(shape)) return;
-  constexpr bool reduces = requires(const Arguments& arguments) { arguments.combiner; };
+  constexpr bool reduces = requires(const Arguments& arguments) {
+    arguments.combiner;
+  };
   for (const auto& candidate : selection::candidates_beside(chosen, collective, algorithms_of<Arguments>(), shape,
                                                             knowledge, {.past_caches = false, .reduce = reduces})) {
     const bool is_choice = candidate.algorithm == chosen.algorithm && candidate.parameter == chosen.parameter;
     for (Prediction& each : predictions.candidates)
-      if (each.algorithm == candidate.algorithm->name && each.parameter == candidate.parameter)
-        each.tried = !is_choice;
+      if (each.algorithm == candidate.algorithm->name && each.parameter == candidate.parameter) each.tried = !is_choice;
   }
 }
 

@@ -38,8 +38,8 @@ std::string sum_up(int rank, int ranks, Collectives& collectives, int call, std:
   combiner.kernel = reduction::kernel(reduction::Operator::sum, reduction::Type::u64);
   std::vector<std::uint64_t> mine(count), sum(count);
   for (std::size_t i = 0; i < count; ++i) mine[i] = value_of(rank, call, i);
-  EXPECT_TRUE(collectives.allreduce({reinterpret_cast<const std::byte*>(mine.data()),
-                                     reinterpret_cast<std::byte*>(sum.data()), count, &combiner}));
+  EXPECT_TRUE(collectives.allreduce(
+      {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(sum.data()), count, &combiner}));
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t expected = 0;
     for (int each = 0; each < ranks; ++each) expected += value_of(each, call, i);
@@ -54,7 +54,8 @@ constexpr std::size_t count = 5000;  // 40,000 bytes
 
 TEST(Trying, ResultsStayRightAndAllTakeTheSame) {
   for (const int ranks : {2, 3, 4, 5})
-    for (const char* algorithm : {"bcast:^cooperative;allreduce:^cooperative", "bcast:direct-read,scatter-allgather;allreduce:xhc,share"}) {
+    for (const char* algorithm :
+         {"bcast:^cooperative;allreduce:^cooperative", "bcast:direct-read,scatter-allgather;allreduce:xhc,share"}) {
       World world;
       world.ranks = ranks;
       world.algorithm = algorithm;
