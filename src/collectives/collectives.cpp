@@ -8,6 +8,7 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
+#include "selection/candidates.h"
 
 namespace tutti {
 
@@ -109,20 +110,86 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   choices.collective, bytes, shape.ranks, knowledge().user.words(choices.collective).c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  auto& place = choices.of[(commutative ? size_classes : 0) + size_class];
-  place = std::make_unique<Choice<Arguments>>();
-  Choice<Arguments>& made = *place;
-  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
     node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
-                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(), made.name);
+                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(),
+                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
+  if (make_tried(choices, size_class, shape, chosen)) return;
+  choices.of[index_of(bytes, commutative)] =
+      std::make_unique<Choice<Arguments>>(choice_of(choices, size_class, chosen));
+}
+
+template <class Arguments>
+Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& choices, std::size_t size_class,
+                                                      const selection::Chosen<Arguments>& chosen) {
+  Choice<Arguments> made;
+  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
   made.identity = identity_of(choices.collective, made.name);
   made.record =
       record_of({choices.collective, choices.regular, size_class, made.name,
                  chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
+  return made;
+}
+
+int Collectives::tried_number(std::string_view collective, std::size_t size_class) {
+  constexpr std::size_t first_class = 14, classes = 12;  // up to 32 MiB
+  if (size_class < first_class || size_class >= first_class + classes) return -1;
+  int place = 0, found = -1;
+  for_each_collective([&]<class Arguments>(std::string_view name) {
+    if (is_irregular(name) || std::is_same_v<Arguments, BarrierArguments>) return;
+    if (name == collective) found = place;
+    ++place;
+  });
+  const int number = found * static_cast<int>(classes) + static_cast<int>(size_class - first_class);
+  return found < 0 || number >= tried_lines ? -1 : number;
+}
+
+template <class Arguments>
+bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
+                             const selection::Chosen<Arguments>& chosen) {
+  const int number = tried_number(choices.collective, size_class);
+  if (number < 0 || !selection::may_be_tried(shape)) return false;
+  if (!communicator_.node().settings.try_choices) return false;
+  const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
+  const bool past_caches =
+      store_for({.block = shape.bytes, .held = held}, selection::streamed_to_peers_min) == memory::Store::streaming_to_peers;
+  constexpr bool reduces = requires(const Arguments& arguments) {
+    arguments.combiner;
+  };
+  const auto candidates = selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape,
+                                                       knowledge(), {.past_caches = past_caches, .reduce = reduces});
+  if (candidates.size() < 2) return false;
+  choices.tried.resize(size_classes);
+  auto& tried = choices.tried[size_class];
+  tried = std::make_unique<Tried<Arguments>>(
+      Tried<Arguments>{Attempts(communicator_, number, generation_, static_cast<int>(candidates.size())), {}});
+  for (const auto& each : candidates) {
+    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
+        choices, size_class,
+        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
+    made.attempts = &tried->attempts;
+    made.cached = each.cached;
+  }
+  return true;
+}
+
+template <class Arguments>
+Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative) {
+  return commutative && !choices.tried.empty() ? choices.tried[size_class_of(bytes)].get() : nullptr;
+}
+
+template <class Arguments>
+const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, std::size_t bytes,
+                                                               bool commutative, Channel::Kind kind) {
+  if (!find_tried(choices, bytes, commutative)) make(choices, size_class_of(bytes), bytes, commutative);
+  Tried<Arguments>* const several = find_tried(choices, bytes, commutative);
+  if (!several) return *choices.of[index_of(bytes, commutative)];
+  // Nothing is learned from pending calls, nor agreed for them.
+  const int candidate = kind == Channel::Kind::pending ? 0 : several->attempts.next();
+  return several->candidates[static_cast<std::size_t>(candidate)];
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -145,16 +212,14 @@ CallRecord* Collectives::record_of(const CallRecord& wanted) {
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
-                                                          bool commutative) {
+                                                          bool commutative, Channel::Kind kind) {
   communicator_.current_collective = choices.collective;
-  const std::size_t size_class = size_class_of(bytes);
-  const std::size_t index = (commutative ? size_classes : 0) + size_class;
-  if (choices.of.empty() || !choices.of[index]) [[unlikely]]
-    make(choices, size_class, bytes, commutative);
-  const Choice<Arguments>& chosen = *choices.of[index];
-  last_ = &chosen;
+  const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(bytes, commutative)].get();
+  if (!made) [[unlikely]]
+    made = &make_or_try(choices, bytes, commutative, kind);
+  last_ = made;
   last_bytes_ = bytes;
-  return chosen;
+  return *made;
 }
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
@@ -162,7 +227,8 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   own_knowledge_->user = user;
   quiet_ = true;
   last_ = &no_choice;
-#define TUTTI_FORGET(Kind, name) name##_.of.clear();
+  ++generation_;
+#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear();
   TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
 #undef TUTTI_FORGET
 }
@@ -442,8 +508,11 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
                                    std::is_same_v<Arguments, ScanArguments>;
     const std::size_t streamed_min =
         makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
-    if (!request.small && !(makes_results && request.bytes < streamed_min))
+    if (!request.small && !(makes_results && request.bytes < streamed_min)) {
       arguments.store = store_for(request, streamed_min);
+      if (chosen.cached && arguments.store == memory::Store::streaming_to_peers)
+        arguments.store = memory::Store::cached;
+    }
   }
   return arguments;
 }
@@ -453,7 +522,7 @@ bool Collectives::call(const Arguments& given) {
   const Request request = request_of(given);
   if (request.cut.total == 0) return true;
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative);
+  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative, Channel::Kind::blocking);
   if (!chosen.algorithm) return false;
   const Arguments arguments = completed(chosen, given, request);
   const Cut cut = request.small            ? Cut{}
@@ -473,6 +542,7 @@ template <class Arguments>
 void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments,
                             const Request& request, const Cut& cut) {
   const Node& node = communicator_.node();
+  const TimedCall timed(chosen.attempts);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = part_of(arguments, cut, index);
     std::optional<StagingTrial> trial;
@@ -484,13 +554,14 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
     if (trial) trial->ends();
   }
+  timed.ends();
 }
 
 template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
   const Request request = request_of(given);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative);
+  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
   const Arguments arguments = completed(chosen, given, request);
   const Cut cut = request.small            ? Cut{}

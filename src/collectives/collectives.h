@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collectives/arguments.h"
+#include "collectives/attempts.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
@@ -94,6 +95,8 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
+    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
+    bool cached = false;           ///< stores into other ranks' memory through the caches
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -102,14 +105,21 @@ class Collectives {
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
-    mutable std::unique_ptr<Ways> staging;
+    mutable std::unique_ptr<Ways> staging = nullptr;
+  };
+  /// A choice by trying.
+  template <class Arguments>
+  struct Tried {
+    Attempts attempts;
+    std::vector<Choice<Arguments>> candidates;
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
   };
   /// What is to be known of a call, besides its arguments, before it can be chosen how it is carried out.
   struct Request {
@@ -141,10 +151,30 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
+                                  Channel::Kind kind);
+  static std::size_t index_of(std::size_t bytes, bool commutative) {
+    return (commutative ? size_classes : 0) + size_class_of(bytes);
+  }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
+  /// Where it does not stand in choices.of: it is made, or one of several for this call.
+  template <class Arguments>
+  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
+                                       Channel::Kind kind);
+  /// Null if there is none.
+  template <class Arguments>
+  static Tried<Arguments>* find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// Makes a choice by trying instead, where there is something to try.
+  template <class Arguments>
+  bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
+                  const selection::Chosen<Arguments>& chosen);
+  /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
+  static int tried_number(std::string_view collective, std::size_t size_class);
+  template <class Arguments>
+  Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
+                              const selection::Chosen<Arguments>& chosen);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
   /// Whether to warn that an algorithm which `by` asks for cannot do this: once a collective on the node, as a job may
@@ -182,6 +212,7 @@ class Collectives {
   bool truncated_ = false;
   bool lends_copies_ = false;
   std::deque<CallRecord> records_;  ///< choices point into it
+  unsigned generation_ = 0;         ///< how often choices were forgotten
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.
 #define TUTTI_CHOICES(Kind, name) Choices<Kind##Arguments> name##_{#name};

@@ -80,7 +80,7 @@ bool Channel::exchange(const void* mine, std::size_t bytes, void* all) {
 }
 
 Traces Channel::traces() const {
-  if (closed()) return Traces::anywhere();
+  if (closed() || has_tried_) return Traces::anywhere();
   // Before an operation a rank may say something in its slot already.
   const bool nothing = sequence_ == 0 && left(rank_, Left::given).get() == 0;
   return nothing ? Traces::none() : Traces::of(std::min(sequence_ + 1, ring_slots));

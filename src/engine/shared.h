@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "engine/arrangement.h"
+#include "engine/tried_line.h"
 #include "sync/flag.h"
 
 namespace tutti {
@@ -121,6 +122,7 @@ struct Left {
 struct Shared {
   sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
   std::array<Slot, ring_slots> slots;
+  std::array<TriedLine, tried_lines> tried;  ///< not touched before the first choice by trying
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
 

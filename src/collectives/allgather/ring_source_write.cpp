@@ -101,6 +101,9 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -114,6 +114,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

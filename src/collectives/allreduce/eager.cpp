@@ -52,6 +52,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, AllreduceArguments>()};
+    eager::forms<Exchange, AllreduceArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

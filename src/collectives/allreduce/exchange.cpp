@@ -80,6 +80,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     },
     body,
     {},
-    "xbrc"};
+    "xbrc",
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -62,6 +62,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

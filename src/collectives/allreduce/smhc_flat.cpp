@@ -36,6 +36,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

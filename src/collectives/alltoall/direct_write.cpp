@@ -77,6 +77,9 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -88,6 +88,9 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -111,6 +111,9 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .common = true,
           .beside = {.remote_bytes = stored, .written_bytes = stored, .slot_bytes = staged ? bytes : 0.0}};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

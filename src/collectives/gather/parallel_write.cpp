@@ -88,6 +88,9 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {body, nullptr, in_flight}};
+    {body, nullptr, in_flight},
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

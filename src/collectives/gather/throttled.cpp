@@ -50,6 +50,8 @@ const selection::Algorithm<GatherArguments> gather_throttled{
     selection::requires_nothing,
     throttled_cost<true>,
     body,
-    {"k", throttle_candidate}};
+    {"k", throttle_candidate},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

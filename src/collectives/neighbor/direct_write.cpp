@@ -23,6 +23,9 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
     {[](Operation& operation, const NeighborArguments& arguments) {
        return exchange_with_neighbors(operation, arguments, Taken::stored);
      },
-     nullptr, neighbors_in_flight}};
+     nullptr, neighbors_in_flight},
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

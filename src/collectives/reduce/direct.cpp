@@ -63,6 +63,9 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

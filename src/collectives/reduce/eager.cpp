@@ -59,6 +59,9 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ReduceArguments>()};
+    eager::forms<Exchange, ReduceArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

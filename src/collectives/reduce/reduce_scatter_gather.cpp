@@ -83,6 +83,9 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
                              // Neighbours by rank exchange most.
                              .across = selection::Across::levels};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

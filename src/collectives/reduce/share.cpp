@@ -63,6 +63,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     },
     body,
     {},
-    "xbrc"};
+    "xbrc",
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

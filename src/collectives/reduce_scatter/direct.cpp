@@ -152,6 +152,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     body,
     {},
     nullptr,
+    {.in_rank_order = true},
     cut};
 
 }  // namespace tutti

@@ -66,6 +66,9 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ReduceScatterArguments>()};
+    eager::forms<Exchange, ReduceScatterArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

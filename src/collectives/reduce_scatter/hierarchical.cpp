@@ -113,6 +113,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
     body,
     {},
     nullptr,
+    {},
     cut};
 
 }  // namespace tutti

@@ -70,6 +70,9 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

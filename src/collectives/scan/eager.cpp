@@ -62,6 +62,9 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ScanArguments>()};
+    eager::forms<Exchange, ScanArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -62,6 +62,9 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

@@ -78,6 +78,9 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti
