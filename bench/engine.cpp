@@ -91,7 +91,7 @@ int main() {
   measure("pending", [&] {
     Call call("nothing", 1, 4);
     Channel& pending = communicator.pending();
-    Operation operation(pending, call, pending.reserve(1), data_areas);
+    PendingOperation operation(pending, call, pending.reserve(1), data_areas);
     operation.try_to_begin();
     operation.start(waits_for_itself(operation));
     operation.progress();

@@ -491,7 +491,7 @@ class PendingCallOf final : public PendingCall {
   std::size_t index_ = 0;   ///< of the operation that is under way
   std::optional<Call> call_;
   Arguments part_{};
-  std::optional<Operation> operation_;
+  std::optional<PendingOperation> operation_;
   bool begun_ = false;
 };
 

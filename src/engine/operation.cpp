@@ -2,8 +2,8 @@
 
 namespace tutti {
 
-void Operation::wait_for_room() {
-  const std::uint64_t left = sequence_ - in_flight_;
+void Operation::wait_for_room(std::uint64_t in_flight) {
+  const std::uint64_t left = sequence_ - in_flight;
   for (int rank = 0; rank < communicator_.size(); ++rank) {
     if (rank == communicator_.rank()) continue;
     const sync::Flag& completed = channel_.left(rank, 0);
@@ -11,15 +11,6 @@ void Operation::wait_for_room() {
     if (!completed.has(target)) wait(rank, [&] { return completed.has(target); });
   }
   channel_.find_room(left);
-}
-
-bool Operation::try_to_begin() {
-  if (channel_.closed()) stay_out();
-  if (!channel_.has_room(sequence_, in_flight_)) return false;
-  if (call_.first == 0) call_.first = sequence_;
-  if (communicator_.node().operations) communicator_.begins_one();
-  begin();
-  return true;
 }
 
 bool Operation::can_progress() const {
@@ -74,18 +65,29 @@ void Operation::Both::await_resume() {
   second_.rethrow();
 }
 
-bool Operation::progress() {
+bool PendingOperation::try_to_begin() {
+  if (channel().closed()) stay_out();
+  if (!channel().has_room(sequence(), in_flight_)) return false;
+  if (communicator().node().operations) communicator().begins_one();
+  begin();
+  return true;
+}
+
+bool PendingOperation::progress() {
   try {
     resume_parked();
-    if (!body_->finished()) return false;
-    body_->rethrow();
+    if (body_->finished()) {
+      body_->rethrow();
+      complete();
+      return true;
+    }
+    if (++polls_ % polls_between_looks == 0) look(sequence());
+    return false;
   } catch (...) {
-    parked_ = nullptr;
+    forget_parked();
     complete();
     throw;
   }
-  complete();
-  return true;
 }
 
 }  // namespace tutti

@@ -24,48 +24,47 @@ class Disagreement : public std::exception {
   const char* what() const noexcept override { return "ranks of a communicator are in different calls"; }
 };
 
-class Operation final : public sync::Party {
+/// A workspace for an operation that is not alone; it is there before the operation and after it.
+class OwnWorkspace {
+ protected:
+  explicit OwnWorkspace(Channel& channel) : workspace(channel.take_workspace()), channel_(channel) {}
+  OwnWorkspace(const OwnWorkspace&) = delete;
+  OwnWorkspace& operator=(const OwnWorkspace&) = delete;
+  ~OwnWorkspace() {
+    workspace->clear();
+    channel_.give_back(std::move(workspace));
+  }
+  std::unique_ptr<Workspace> workspace;
+
+ private:
+  Channel& channel_;
+};
+
+class Operation : public sync::Party {
  public:
   /// A blocking one. It begins now, once there is room for it (Channel::has_room).
   /// Throws Disagreement if the channel is closed.
   Operation(Channel& channel, Call& call, std::uint64_t in_flight = data_areas)
-      : communicator_(channel.communicator()),
-        channel_(channel),
-        call_(call),
-        workspace_(channel.workspace()),
-        sequence_(++channel.sequence_),
-        in_flight_(in_flight) {
+      : Operation(channel, call, channel.workspace(), ++channel.sequence_) {
     if (channel.closed()) [[unlikely]]
       stay_out();
     if (call.first == 0) call.first = sequence_;
     if (communicator_.node().operations) [[unlikely]]
       communicator_.begins_one();
-    if (!channel.has_room(sequence_, in_flight)) wait_for_room();
+    if (!channel.has_room(sequence_, in_flight)) [[unlikely]]
+      wait_for_room(in_flight);
     begin();
   }
-  /// A pending one, with a number that was reserved. It has yet to begin.
-  Operation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
-      : communicator_(channel.communicator()),
-        channel_(channel),
-        call_(call),
-        own_workspace_(channel.take_workspace()),
-        workspace_(*own_workspace_),
-        sequence_(sequence),
-        in_flight_(in_flight) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
-  ~Operation() {
-    workspace_.clear();
-    if (own_workspace_) channel_.give_back(std::move(own_workspace_));
-  }
 
   Communicator& communicator() const { return communicator_; }
   Channel& channel() const { return channel_; }
   Call& call() const { return call_; }
   std::uint64_t sequence() const { return sequence_; }
   sync::Stamp stamp(std::uint64_t progress = 0) const { return sync::stamp(sequence_, progress); }
-  Slot& slot(int rank) const { return channel_.slot(rank, sequence_); }
-  Slot& own() const { return channel_.slot(communicator_.rank(), sequence_); }
+  Slot& slot(int rank) const { return shared_[rank]->slots[place_]; }
+  Slot& own() const { return slot(communicator_.rank()); }
   /// The data area of a rank; this rank's as a region that peers can reach.
   std::byte* data(int rank) const { return channel_.data(rank, sequence_); }
   std::byte* own_data() const { return data(communicator_.rank()); }
@@ -145,11 +144,6 @@ class Operation final : public sync::Party {
       operation_.park(*this);
     }
     void await_resume() const { operation_.check(this->peer); }
-    /// In a function that is no coroutine, of a blocking operation.
-    void in_place() {
-      if (!poll_()) operation_.wait(this->peer, poll_);
-      await_resume();
-    }
 
    private:
     Operation& operation_;
@@ -159,6 +153,12 @@ class Operation final : public sync::Party {
   template <class Poll>
   Await<Poll> until(int peer, Poll poll) {
     return {*this, peer, poll};
+  }
+  /// The same in a function that is no coroutine, of a blocking operation.
+  template <class Poll>
+  void wait_until(int peer, Poll poll) {
+    if (!poll()) wait(peer, poll);
+    check(peer);
   }
   /// co_await operation.has(flag, progress, peer): `flag` of `peer` has reached `progress` in this operation.
   auto has(const sync::Flag& flag, std::uint64_t progress, int peer) {
@@ -236,8 +236,13 @@ class Operation final : public sync::Party {
 
   /// A blocking operation: runs the body to its end.
   void run(Task body) {
-    body.resume();
-    body.rethrow();
+    struct Clearing {
+      Workspace& workspace;
+      ~Clearing() { workspace.clear(); }
+    } const clearing{workspace_};
+    const Task task(std::move(body));  // its frame goes before what it lies in
+    task.resume();
+    task.rethrow();
     complete();
   }
   /// This rank has finished the operation.
@@ -250,34 +255,37 @@ class Operation final : public sync::Party {
     for (std::size_t at = 0; at < end; at += cache_line_bytes) sync::prefetch_to_write(area + at);
   }
 
-  // A pending one.
-
-  /// Begins it if there is room; whether it has begun.
-  /// Throws Disagreement if the channel is closed.
-  bool try_to_begin();
-  /// After it has begun.
-  void start(Task body) {
-    body_.emplace(std::move(body));
-    body_->resume();
-  }
-  /// Resumes every role that has what it waits for, again and again, as long as there is one; then whether it is over. It
-  /// is complete then.
-  /// Throws what the body has thrown.
-  bool progress();
-
   // Party
   std::uint64_t identity() const override { return communicator_.identity(); }
   void look(std::uint64_t sequence) override;
   std::string remark(std::uint64_t sequence, int peer) const override { return channel_.remark(sequence, peer); }
 
- private:
-  friend class Channel;
+ protected:
+  /// It has yet to begin.
+  Operation(Channel& channel, Call& call, Workspace& workspace, std::uint64_t sequence)
+      : communicator_(channel.communicator()),
+        channel_(channel),
+        call_(call),
+        workspace_(workspace),
+        shared_(channel.shared_.data()),
+        sequence_(sequence),
+        place_(place_in_ring(sequence, ring_slots)) {}
 
   void begin() {
     signature_ = call_.signature | (sequence_ & Signature::lap) | (sequence_ != call_.first ? Signature::continues : 0);
     own().post.signature.set(signature_);
   }
-  void wait_for_room();
+  /// Resumes every parked role that has what it waits for; true if there was one.
+  bool resume_parked();
+  /// Nobody resumes what is parked any more.
+  void forget_parked() { parked_ = nullptr; }
+  /// Ends it before it has begun.
+  [[noreturn]] void stay_out();
+
+ private:
+  friend class Channel;
+
+  void wait_for_room(std::uint64_t in_flight);
   template <class Poll>
   void wait(int peer, Poll&& poll) {
     const sync::WaitReason reason{call_.collective, this, sequence_, communicator_.node_rank(peer)};
@@ -290,8 +298,6 @@ class Operation final : public sync::Party {
   }
   /// Whether a parked role has what it waits for.
   bool can_progress() const;
-  /// Resumes every parked role that has what it waits for; true if there was one.
-  bool resume_parked();
   /// Waits until a parked role has what it waits for.
   void wait_for_parked();
 
@@ -299,19 +305,45 @@ class Operation final : public sync::Party {
   void compare(int rank);
   /// Ends the operation on this rank alone.
   [[noreturn]] void leave();
-  /// Ends it before it has begun.
-  [[noreturn]] void stay_out();
 
   Communicator& communicator_;
   Channel& channel_;
   Call& call_;
-  std::unique_ptr<Workspace> own_workspace_;
   Workspace& workspace_;
+  Shared* const* const shared_;  ///< the channel's
   const std::uint64_t sequence_;
-  const std::uint64_t in_flight_;
+  const std::uint64_t place_;    ///< of its slot in the ring
   std::uint64_t signature_ = 0;  ///< 0: it has not begun
   int roles_ = 1;
   Parked* parked_ = nullptr;
+};
+
+/// A pending one: it is started, and goes on whenever it is asked to.
+class PendingOperation final : private OwnWorkspace, public Operation {
+ public:
+  /// sequence: of those that were reserved (Channel::reserve).
+  PendingOperation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
+      : OwnWorkspace(channel), Operation(channel, call, *workspace, sequence), in_flight_(in_flight) {}
+
+  /// Begins it if there is room (Channel::has_room); whether it has begun.
+  /// Throws Disagreement if the channel is closed.
+  bool try_to_begin();
+  /// After it has begun.
+  void start(Task body) {
+    body_.emplace(std::move(body));
+    body_->resume();
+  }
+  /// Resumes every role that has what it waits for, again and again, as long as there is one; then whether it is over. It
+  /// is complete then.
+  /// Throws what the body has thrown.
+  bool progress();
+
+ private:
+  /// After so many times that it was asked to go on and could not, it looks whether it ever will.
+  static constexpr unsigned polls_between_looks = 4096;
+
+  const std::uint64_t in_flight_;
+  unsigned polls_ = 0;
   std::optional<Task> body_;
 };
 

@@ -47,7 +47,7 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  void resume() { handle_.resume(); }
+  void resume() const { handle_.resume(); }
   bool finished() const { return handle_.done(); }
   bool failed() const { return finished() && handle_.promise().failure; }
   void rethrow() const {

@@ -65,7 +65,7 @@ void send_and_open(Communicator& communicator, const std::vector<std::size_t>& l
     packed.send(form, count);
     sent.bytes.assign(sent.bytes.size(), std::byte{0xee});
   } else {
-    operation.posted(0).in_place();
+    operation.wait_until(0, [&] { return operation.slot(0).post.flag.has(operation.stamp()); });
     for (std::size_t i = 0; i < count; ++i)
       for (const std::size_t room : {lengths[i], lengths[i] / 2, lengths[i] + 5}) {
         std::vector<std::byte> got(lengths[i] + 6, guard), expected = got;

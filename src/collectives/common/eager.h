@@ -107,13 +107,13 @@ class CopyOut {
   std::size_t at_, end_, next_ = 0;
 };
 
-/// co_await: it has come.
-inline auto come(Operation& operation, const Wanted& wanted) {
-  const Post& post = operation.slot(wanted.rank).post;
-  return operation.until(wanted.rank, [&post, two_lines = wanted.two_lines, target = operation.stamp(wanted.progress)] {
+/// Whether it has come.
+inline auto poll(const Operation& operation, const Wanted& wanted) {
+  return [&post = operation.slot(wanted.rank).post, two_lines = wanted.two_lines,
+          target = operation.stamp(wanted.progress)] {
     if (two_lines) __builtin_prefetch(post.payload + first_line_bytes);
     return post.flag.has(target);
-  });
+  };
 }
 
 template <class Exchange, class Arguments>
@@ -121,7 +121,8 @@ void straight(Channel& channel, Call& call, const Arguments& arguments) {
   Operation operation(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
   Exchange exchange(operation, arguments);
   exchange.send();
-  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted)) come(operation, wanted).in_place();
+  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
+    operation.wait_until(wanted.rank, poll(operation, wanted));
   exchange.end();
   operation.complete();
 }
@@ -130,7 +131,8 @@ template <class Exchange, class Arguments>
 Task body(Operation& operation, const Arguments& arguments) {
   Exchange exchange(operation, arguments);
   exchange.send();
-  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted)) co_await come(operation, wanted);
+  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
+    co_await operation.until(wanted.rank, poll(operation, wanted));
   exchange.end();
 }
 
