@@ -211,14 +211,14 @@ CallRecord* Collectives::record_of(const CallRecord& wanted) {
 }
 
 template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, std::size_t bytes,
-                                                          bool commutative, Channel::Kind kind) {
+const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const Key& key,
+                                                          Channel::Kind kind) {
   communicator_.current_collective = choices.collective;
-  const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(bytes, commutative)].get();
+  const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(key.bytes, key.commutative)].get();
   if (!made) [[unlikely]]
-    made = &make_or_try(choices, bytes, commutative, kind);
+    made = &make_or_try(choices, key.bytes, key.commutative, kind);
   last_ = made;
-  last_bytes_ = bytes;
+  last_bytes_ = key.bytes;
   return *made;
 }
 
@@ -246,8 +246,33 @@ std::size_t Collectives::block_piece(std::size_t bytes) const {
   return std::max(grain_bytes, piece & ~(grain_bytes - 1));
 }
 
-Collectives::Request Collectives::whole(std::size_t bytes, std::size_t block, std::size_t held) const {
-  return {.bytes = bytes, .block = block, .held = held, .small = held <= small_};
+namespace {
+
+/// What choices are made by.
+template <class Arguments>
+Collectives::Key key_of(const Arguments& arguments, int ranks) {
+  if constexpr (std::is_same_v<Arguments, BarrierArguments>)
+    return {};
+  else if constexpr (std::is_same_v<Arguments, BcastArguments>)
+    return {arguments.bytes};
+  else if constexpr (requires { arguments.combiner; })
+    return {arguments.bytes(), arguments.combiner->commutative};
+  else if constexpr (std::is_same_v<Arguments, AllgatherArguments>)
+    return {arguments.receive.is_regular()
+                ? arguments.bytes
+                : *std::max_element(arguments.receive.sizes, arguments.receive.sizes + ranks)};
+  else if constexpr (std::is_same_v<Arguments, AlltoallArguments>)
+    return {arguments.regular ? arguments.send.bytes : irregular_block_bytes};
+  else if constexpr (std::is_same_v<Arguments, NeighborArguments>)
+    return {irregular_block_bytes};
+  else
+    return {arguments.regular ? arguments.bytes : irregular_block_bytes};
+}
+
+}  // namespace
+
+Collectives::Request Collectives::whole(std::size_t block, std::size_t held) const {
+  return {.block = block, .held = held, .small = held <= small_};
 }
 
 Collectives::Request Collectives::request_of(const BarrierArguments&) const {
@@ -256,7 +281,7 @@ Collectives::Request Collectives::request_of(const BarrierArguments&) const {
 
 Collectives::Request Collectives::request_of(const BcastArguments& arguments) const {
   const std::size_t bytes = arguments.bytes;
-  Request request = whole(bytes, bytes, bytes);
+  Request request = whole(bytes, bytes);
   if (!request.small) request.cut = {bytes, segment_};
   return request;
 }
@@ -264,8 +289,7 @@ Collectives::Request Collectives::request_of(const BcastArguments& arguments) co
 template <class Arguments>
 Collectives::Request Collectives::request_of_reduction(const Arguments& arguments) const {
   const std::size_t bytes = arguments.bytes();
-  Request request{.bytes = bytes, .block = bytes, .held = 2 * bytes, .small = bytes <= small_};
-  request.commutative = arguments.combiner->commutative;
+  Request request{.block = bytes, .held = 2 * bytes, .small = bytes <= small_};
   if (!request.small)
     request.cut = {arguments.count, std::max<std::size_t>(1, segment_ / arguments.combiner->element_bytes)};
   return request;
@@ -285,14 +309,11 @@ Collectives::Request Collectives::request_of(const ScanArguments& arguments) con
 
 Collectives::Request Collectives::request_of(const ReduceScatterArguments& arguments) const {
   // Each algorithm cuts it in its own way.
-  Request request = whole(arguments.bytes(), arguments.bytes(), arguments.bytes());
-  request.small = false;
-  request.commutative = arguments.combiner->commutative;
-  return request;
+  return whole(arguments.bytes(), arguments.bytes());
 }
 
 Collectives::Request Collectives::request_of_blocks(std::size_t bytes, std::size_t held) const {
-  Request request = whole(bytes, bytes, held);
+  Request request = whole(bytes, held);
   request.cut = {bytes, block_piece(bytes)};
   return request;
 }
@@ -300,26 +321,25 @@ Collectives::Request Collectives::request_of_blocks(std::size_t bytes, std::size
 Collectives::Request Collectives::request_of(const ScatterArguments& arguments) const {
   if (arguments.regular) return request_of_blocks(arguments.bytes, arguments.bytes);
   const std::size_t mean = mean_bytes(arguments.send, arguments);
-  return whole(irregular_block_bytes, mean, mean);
+  return whole(mean, mean);
 }
 
 Collectives::Request Collectives::request_of(const GatherArguments& arguments) const {
   if (arguments.regular) return request_of_blocks(arguments.bytes, arguments.bytes);
   const std::size_t mean = mean_bytes(arguments.receive, arguments);
-  return whole(irregular_block_bytes, mean, mean);
+  return whole(mean, mean);
 }
 
 Collectives::Request Collectives::request_of(const AllgatherArguments& arguments) const {
   const std::size_t total = total_bytes(arguments.receive, shape_.ranks);
   if (arguments.receive.is_regular()) return request_of_blocks(arguments.bytes, total);
-  const std::size_t* sizes = arguments.receive.sizes;
-  return whole(*std::max_element(sizes, sizes + shape_.ranks), arguments.bytes, total);
+  return whole(arguments.bytes, total);
 }
 
 Collectives::Request Collectives::request_of(const AlltoallArguments& arguments) const {
   const auto ranks = static_cast<std::size_t>(shape_.ranks);
   if (arguments.regular) return request_of_blocks(arguments.send.bytes, 2 * arguments.send.bytes * ranks);
-  return whole(irregular_block_bytes, total_bytes(arguments.send, shape_.ranks) / ranks,
+  return whole(total_bytes(arguments.send, shape_.ranks) / ranks,
                2 * total_bytes(arguments.receive, shape_.ranks));
 }
 
@@ -330,7 +350,7 @@ Collectives::Request Collectives::request_of(const NeighborArguments& arguments)
   const auto destinations = static_cast<std::size_t>(std::max(1, arguments.destination_count));
   const std::size_t block =
       arguments.regular ? arguments.bytes : total_bytes(arguments.send, arguments.destination_count) / destinations;
-  return whole(irregular_block_bytes, block, total);
+  return whole(block, total);
 }
 
 template <class Arguments>
@@ -423,7 +443,6 @@ std::uint64_t in_flight(const selection::Forms<Arguments>& forms, const Communic
 /// A blocking operation, from its beginning to its end.
 template <class Arguments>
 void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms, const Arguments& arguments) {
-  if (forms.straight) return forms.straight(channel, call, arguments);
   Operation operation(channel, call, in_flight(forms, channel.communicator(), arguments));
   operation.run(forms.body(operation, arguments));
 }
@@ -508,7 +527,7 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
                                    std::is_same_v<Arguments, ScanArguments>;
     const std::size_t streamed_min =
         makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
-    if (!request.small && !(makes_results && request.bytes < streamed_min)) {
+    if (!request.small && !(makes_results && request.block < streamed_min)) {
       arguments.store = store_for(request, streamed_min);
       if (chosen.cached && arguments.store == memory::Store::streaming_to_peers)
         arguments.store = memory::Store::cached;
@@ -519,23 +538,31 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
 
 template <class Arguments>
 bool Collectives::call(const Arguments& given) {
-  const Request request = request_of(given);
-  if (request.cut.total == 0) return true;
+  const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative, Channel::Kind::blocking);
+  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::blocking);
   if (!chosen.algorithm) return false;
+  if (const auto straight = chosen.algorithm->forms.straight) [[likely]] {
+    Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));
+    straight(communicator_.blocking(), call, given);
+    truncated_ = call.truncated;
+    lends_copies_ = false;
+    return true;
+  }
+  const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
-  const Cut cut = request.small            ? Cut{}
-                  : chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments)
-                                           : request.cut;
-  Call call(choices.collective, chosen.identity, announced<Arguments>(request.bytes), cut.operations() > 1);
-  if (request.small) [[likely]]
-    run(communicator_.blocking(), call, chosen.algorithm->forms, arguments);
-  else
-    carry_out(chosen, call, arguments, request, cut);
+  const Cut cut = cut_of(chosen, arguments, request);
+  Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes), cut.operations() > 1);
+  carry_out(chosen, call, arguments, request, cut);
   truncated_ = call.truncated;
   lends_copies_ = call.lends_copies;
   return true;
+}
+
+template <class Arguments>
+Cut Collectives::cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const {
+  if (chosen.algorithm->forms.straight) return {};
+  return chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments) : request.cut;
 }
 
 template <class Arguments>
@@ -548,7 +575,7 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
     std::optional<StagingTrial> trial;
     // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
-    if (node.cma && node.may_stage && held > small_ && held <= 2 * segment_)
+    if (node.cma && node.may_stage && !request.small && held > small_ && held <= 2 * segment_)
       trial.emplace(&chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
@@ -559,17 +586,15 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
 
 template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
-  const Request request = request_of(given);
+  const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, request.bytes, request.commutative, Channel::Kind::pending);
+  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
+  const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
-  const Cut cut = request.small            ? Cut{}
-                  : chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments)
-                                           : request.cut;
   return std::make_unique<PendingCallOf<Arguments>>(communicator_, choices.collective, chosen.identity,
-                                                    announced<Arguments>(request.bytes), *chosen.algorithm, arguments,
-                                                    cut);
+                                                    announced<Arguments>(key.bytes), *chosen.algorithm, arguments,
+                                                    cut_of(chosen, arguments, request));
 }
 
 #define TUTTI_INSTANTIATE(Kind, name)                           \

@@ -90,6 +90,12 @@ class Collectives {
   /// For reports: it has lent a copy of what the kernel would have reached.
   bool lends_copies() const { return lends_copies_; }
 
+  /// What a choice is made by, which ranks agree on.
+  struct Key {
+    std::size_t bytes = 0;
+    bool commutative = true;  ///< the operator
+  };
+
  private:
   static constexpr int size_classes = 66;  // by the width of the size
   struct AnyChoice {
@@ -121,16 +127,14 @@ class Collectives {
     std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
     std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
   };
-  /// What is to be known of a call, besides its arguments, before it can be chosen how it is carried out.
+  /// What is to be known of a call, besides its arguments, where it is not carried out straight.
   struct Request {
-    std::size_t bytes = 0;  ///< that the choice is made by, and ranks agree on
     /// What decides how it stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
     std::size_t block = 0, held = 0;
-    bool small = false;       ///< one operation, and no decision about how to store or what to lend
-    Cut cut = {};             ///< into operations, if the algorithm does not say
-    bool commutative = true;  ///< the operator
+    bool small = false;  ///< one operation, and no decision about how to store or what to lend
+    Cut cut = {};        ///< into operations, if the algorithm does not say
   };
-  Request whole(std::size_t bytes, std::size_t block, std::size_t held) const;
+  Request whole(std::size_t block, std::size_t held) const;
   Request request_of(const BarrierArguments& arguments) const;
   Request request_of(const BcastArguments& arguments) const;
   Request request_of(const ReduceArguments& arguments) const;
@@ -151,8 +155,7 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
-                                  Channel::Kind kind);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, Channel::Kind kind);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
@@ -181,6 +184,8 @@ class Collectives {
   /// have any number of communicators.
   enum class Asked { by_user, by_table };
   bool should_warn(const char* collective, Asked by);
+  template <class Arguments>
+  Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
   /// The arguments as the algorithm gets them.
   template <class Arguments>
   Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
