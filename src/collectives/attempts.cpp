@@ -15,10 +15,10 @@ static_assert((TriedLine::records & (TriedLine::records - 1)) == 0);
 
 }  // namespace
 
-Attempts::Attempts(Communicator& communicator, int number, unsigned generation, int candidates)
-    : communicator_(communicator), number_(number), generation_(generation), candidates_(candidates) {
+Attempts::Attempts(Communicator& communicator, int number, int candidates)
+    : communicator_(communicator), number_(number), candidates_(candidates) {
   if (communicator.rank() == 0)
-    choice_.emplace(candidates, communicator.node().oversubscribed, generation, communicator.blocking().sequence() + 1);
+    choice_.emplace(candidates, communicator.node().oversubscribed, communicator.blocking().sequence() + 1);
 }
 
 int Attempts::next() {
@@ -26,7 +26,7 @@ int Attempts::next() {
   if (choice_) learn(sequence_);
   const TriedLine& published = line(0);
   const selection::Decision decision =
-      selection::decision_at({published.decision[0].get(), published.decision[1].get()}, generation_, sequence_);
+      selection::decision_at({published.decision[0].get(), published.decision[1].get()}, sequence_);
   timed_ = decision.is_timed();
   candidate_ = decision.candidate_of(sequence_, candidates_);
   if (choice_ && timed_)

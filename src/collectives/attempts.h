@@ -13,8 +13,8 @@ namespace tutti {
 
 class Attempts {
  public:
-  /// number: of the TriedLine; equal on all ranks, and of no other choice of this generation.
-  Attempts(Communicator& communicator, int number, unsigned generation, int candidates);
+  /// number: of the TriedLine; equal on all ranks, and of no other choice.
+  Attempts(Communicator& communicator, int number, int candidates);
 
   /// The candidate for the call that begins now, on all ranks alike. To be called before its first operation, once.
   int next();
@@ -38,7 +38,6 @@ class Attempts {
 
   Communicator& communicator_;
   int number_;
-  unsigned generation_;
   int candidates_;
   std::uint64_t sequence_ = 0;  ///< of the call
   int candidate_ = 0;

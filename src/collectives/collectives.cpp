@@ -152,10 +152,10 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
                              const selection::Chosen<Arguments>& chosen) {
   const int number = tried_number(choices.collective, size_class);
   if (number < 0 || !selection::may_be_tried(shape)) return false;
-  if (!communicator_.node().settings.try_choices) return false;
+  if (quiet_ || !communicator_.node().settings.try_choices) return false;
   const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
-  const bool past_caches =
-      store_for({.block = shape.bytes, .held = held}, selection::streamed_to_peers_min) == memory::Store::streaming_to_peers;
+  const bool past_caches = store_for({.block = shape.bytes, .held = held}, selection::streamed_to_peers_min) ==
+                           memory::Store::streaming_to_peers;
   constexpr bool reduces = requires(const Arguments& arguments) {
     arguments.combiner;
   };
@@ -165,7 +165,7 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   choices.tried.resize(size_classes);
   auto& tried = choices.tried[size_class];
   tried = std::make_unique<Tried<Arguments>>(
-      Tried<Arguments>{Attempts(communicator_, number, generation_, static_cast<int>(candidates.size())), {}});
+      Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
   for (const auto& each : candidates) {
     Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
         choices, size_class,
@@ -177,7 +177,8 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
 }
 
 template <class Arguments>
-Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative) {
+Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choices, std::size_t bytes,
+                                                       bool commutative) {
   return commutative && !choices.tried.empty() ? choices.tried[size_class_of(bytes)].get() : nullptr;
 }
 
@@ -227,7 +228,6 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   own_knowledge_->user = user;
   quiet_ = true;
   last_ = &no_choice;
-  ++generation_;
 #define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear();
   TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
 #undef TUTTI_FORGET
@@ -339,8 +339,7 @@ Collectives::Request Collectives::request_of(const AllgatherArguments& arguments
 Collectives::Request Collectives::request_of(const AlltoallArguments& arguments) const {
   const auto ranks = static_cast<std::size_t>(shape_.ranks);
   if (arguments.regular) return request_of_blocks(arguments.send.bytes, 2 * arguments.send.bytes * ranks);
-  return whole(total_bytes(arguments.send, shape_.ranks) / ranks,
-               2 * total_bytes(arguments.receive, shape_.ranks));
+  return whole(total_bytes(arguments.send, shape_.ranks) / ranks, 2 * total_bytes(arguments.receive, shape_.ranks));
 }
 
 Collectives::Request Collectives::request_of(const NeighborArguments& arguments) const {
@@ -387,7 +386,9 @@ BcastArguments part_of(BcastArguments arguments, topology::Range piece) {
   return arguments;
 }
 template <class Arguments>
-  requires requires(Arguments arguments) { arguments.combiner; }
+requires requires(Arguments arguments) {
+  arguments.combiner;
+}
 Arguments part_of(Arguments arguments, topology::Range piece) {
   arguments.send += piece.begin * arguments.combiner->element_bytes;
   if (arguments.receive) arguments.receive += piece.begin * arguments.combiner->element_bytes;
@@ -525,8 +526,7 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
     constexpr bool makes_results = std::is_same_v<Arguments, ReduceArguments> ||
                                    std::is_same_v<Arguments, AllreduceArguments> ||
                                    std::is_same_v<Arguments, ScanArguments>;
-    const std::size_t streamed_min =
-        makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
+    const std::size_t streamed_min = makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
     if (!request.small && !(makes_results && request.block < streamed_min)) {
       arguments.store = store_for(request, streamed_min);
       if (chosen.cached && arguments.store == memory::Store::streaming_to_peers)
@@ -542,7 +542,8 @@ bool Collectives::call(const Arguments& given) {
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::blocking);
   if (!chosen.algorithm) return false;
-  if (const auto straight = chosen.algorithm->forms.straight) [[likely]] {
+  // What is tried is timed as it would be else.
+  if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
     Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));
     straight(communicator_.blocking(), call, given);
     truncated_ = call.truncated;
@@ -597,7 +598,7 @@ std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
                                                     cut_of(chosen, arguments, request));
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                           \
+#define TUTTI_INSTANTIATE(Kind, name)                            \
   template bool Collectives::call(const Kind##Arguments& given); \
   template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given);
 #define TUTTI_NO_INSTANCE(Kind, name)

@@ -45,7 +45,7 @@ class Collectives {
   /// knowledge: outlives this.
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
-  /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
+  /// Forgets all choices and makes them by `user` from now on, without trying and without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
 
@@ -73,8 +73,10 @@ class Collectives {
 
   // bool bcast(const BcastArguments& arguments), and so on.
   // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
-#define TUTTI_METHOD(Kind, name) \
-  bool name(const Kind##Arguments& arguments) { return call(arguments); }
+#define TUTTI_METHOD(Kind, name)                \
+  bool name(const Kind##Arguments& arguments) { \
+    return call(arguments);                     \
+  }
 #define TUTTI_NO_METHOD(Kind, name)
   TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
 #undef TUTTI_METHOD
@@ -86,9 +88,13 @@ class Collectives {
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
-  bool truncated() const { return truncated_; }
+  bool truncated() const {
+    return truncated_;
+  }
   /// For reports: it has lent a copy of what the kernel would have reached.
-  bool lends_copies() const { return lends_copies_; }
+  bool lends_copies() const {
+    return lends_copies_;
+  }
 
   /// What a choice is made by, which ranks agree on.
   struct Key {
@@ -217,7 +223,6 @@ class Collectives {
   bool truncated_ = false;
   bool lends_copies_ = false;
   std::deque<CallRecord> records_;  ///< choices point into it
-  unsigned generation_ = 0;         ///< how often choices were forgotten
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.
 #define TUTTI_CHOICES(Kind, name) Choices<Kind##Arguments> name##_{#name};

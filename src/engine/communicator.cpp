@@ -39,8 +39,9 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout, std::shared_pt
       rank_(layout.rank),
       size_(static_cast<int>(layout.node_ranks.size())),
       layout_(std::move(layout)),
-      arrangement_(arrangement ? std::move(arrangement)
-                               : std::make_shared<Arrangement>(node.settings, node.placement, layout_.node_ranks, rank_)),
+      arrangement_(arrangement
+                       ? std::move(arrangement)
+                       : std::make_shared<Arrangement>(node.settings, node.placement, layout_.node_ranks, rank_)),
       slot_bytes_(slot_bytes_of(node.settings, size_)),
       blocking_(*this, Channel::Kind::blocking, shared_from(0), own_offset()),
       pending_(*this, Channel::Kind::pending, shared_from(channel_bytes(node.settings, size_)),

@@ -66,8 +66,9 @@ void Channel::judge_order(const Operation& operation) {
   if (rank < 0) return;
   // Some hosts return no error when the program's handler has had it.
   const bool refused = left(rank, Left::refused).get() != 0;
-  communicator_.node().log.warn("%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
-                                operation.call().collective, refused ? "refused" : "had", rank, no_more);
+  communicator_.node().log.warn(
+      "%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
+      operation.call().collective, refused ? "refused" : "had", rank, no_more);
   close(Left::out_of_step);
 }
 
@@ -119,9 +120,9 @@ void Operation::compare(int rank) {
   if (signature_ == theirs) return;
   const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> Signature::bytes_at); };
   const bool same_algorithm = (((signature_ ^ theirs) >> Signature::algorithm_at) & 0xffff) == 0;
-  communicator_.node().log.warn("%s of %llu bytes: rank %d of the communicator %s %llu bytes", call_.collective,
-                                bytes(signature_), rank,
-                                same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
+  communicator_.node().log.warn(
+      "%s of %llu bytes: rank %d of the communicator %s %llu bytes", call_.collective, bytes(signature_), rank,
+      same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
   leave();
 }
 

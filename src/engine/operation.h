@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "engine/communicator.h"
-#include "engine/task.h"
 #include "engine/staging_trial.h"
+#include "engine/task.h"
 #include "sync/waiter.h"
 
 namespace tutti {
@@ -226,9 +226,7 @@ class Operation : public sync::Party {
 
    private:
     /// Or it cannot go on: one may wait for what the other would have done.
-    bool over() const {
-      return first_.failed() || second_.failed() || (first_.finished() && second_.finished());
-    }
+    bool over() const { return first_.failed() || second_.failed() || (first_.finished() && second_.finished()); }
     Operation& operation_;
     Task first_, second_;
   };

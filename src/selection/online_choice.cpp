@@ -8,9 +8,8 @@ namespace tutti::selection {
 
 namespace {
 
-// From the low end: phase, candidate, others, generation, from.
-constexpr int candidate_at = 2, others_at = 4, generation_at = 8, from_at = 20;
-constexpr std::uint64_t generations = std::uint64_t{1} << (from_at - generation_at);
+// From the low end: phase, candidate, others, from.
+constexpr int candidate_at = 2, others_at = 4, from_at = 8;
 static_assert(OnlineChoice::most <= 4);
 
 /// One of so many operations looks at another candidate.
@@ -33,8 +32,7 @@ std::uint64_t scrambled(std::uint64_t number) {
 
 std::uint64_t Decision::word() const {
   return static_cast<std::uint64_t>(phase) | static_cast<std::uint64_t>(candidate) << candidate_at |
-         static_cast<std::uint64_t>(others) << others_at | (generation % generations) << generation_at |
-         from << from_at;
+         static_cast<std::uint64_t>(others) << others_at | from << from_at;
 }
 
 Decision Decision::of(std::uint64_t word) {
@@ -42,7 +40,6 @@ Decision Decision::of(std::uint64_t word) {
   decision.phase = static_cast<Phase>(word & 3);
   decision.candidate = static_cast<int>(word >> candidate_at & 3);
   decision.others = static_cast<unsigned>(word >> others_at & 15);
-  decision.generation = static_cast<unsigned>(word >> generation_at & (generations - 1));
   decision.from = word >> from_at;
   return decision;
 }
@@ -57,20 +54,19 @@ int Decision::candidate_of(std::uint64_t sequence, int count) const {
   return nth_bit(others, any_of(chance / look_every, std::popcount(others)));
 }
 
-Decision decision_at(const DecisionWords& words, unsigned generation, std::uint64_t sequence) {
+Decision decision_at(const DecisionWords& words, std::uint64_t sequence) {
   Decision latest;
   for (const std::uint64_t word : words) {
     const Decision decision = Decision::of(word);
-    const bool holds = word != 0 && decision.generation == generation % generations && decision.from <= sequence;
+    const bool holds = word != 0 && decision.from <= sequence;
     if (holds && decision.from > latest.from) latest = decision;
   }
   return latest;
 }
 
-OnlineChoice::OnlineChoice(int candidates, bool noisy, unsigned generation, std::uint64_t sequence)
+OnlineChoice::OnlineChoice(int candidates, bool noisy, std::uint64_t sequence)
     : count_(candidates), tries_(noisy ? 6 : 4), gain_(noisy ? 0.12 : 0.04) {
   decision_.from = sequence;
-  decision_.generation = generation;
 }
 
 double OnlineChoice::Times::median() const {
@@ -117,7 +113,7 @@ unsigned OnlineChoice::others_than(int candidate) {
 }
 
 Decision OnlineChoice::decide(Decision::Phase phase, int candidate, unsigned others, std::uint64_t sequence) {
-  decision_ = {sequence + published_after, phase, candidate, others, decision_.generation};
+  decision_ = {sequence + published_after, phase, candidate, others};
   calls_ = 0;
   return decision_;
 }

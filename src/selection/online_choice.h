@@ -29,8 +29,7 @@ struct Decision {
   std::uint64_t from = 0;  ///< sequence of the first operation that it holds for
   Phase phase = Phase::first;
   int candidate = 0;
-  unsigned others = 0;      ///< bits of candidates
-  unsigned generation = 0;  ///< Choices of an earlier generation have used the same words for something else.
+  unsigned others = 0;  ///< bits of candidates
 
   /// In the form that is published; never 0 if `from` is not.
   std::uint64_t word() const;
@@ -44,7 +43,7 @@ struct Decision {
 /// Two words, used by turns, so that a rank that is behind finds the decision before the last.
 using DecisionWords = std::array<std::uint64_t, 2>;
 /// The decision that holds for an operation: the latest of them, or that of the beginning.
-Decision decision_at(const DecisionWords& words, unsigned generation, std::uint64_t sequence);
+Decision decision_at(const DecisionWords& words, std::uint64_t sequence);
 
 /// A number that follows from another one and looks like chance.
 std::uint64_t scrambled(std::uint64_t number);
@@ -56,7 +55,7 @@ class OnlineChoice {
 
   /// candidates: how many there are, of which the first is what the model says. noisy: times scatter much, since ranks
   /// share cores. sequence: of the first operation.
-  OnlineChoice(int candidates, bool noisy, unsigned generation, std::uint64_t sequence);
+  OnlineChoice(int candidates, bool noisy, std::uint64_t sequence);
 
   /// A call begins, whose first operation this is. What it returns, the caller publishes at once.
   std::optional<Decision> begins(std::uint64_t sequence);

@@ -267,7 +267,9 @@ class Forms : public testing::TestWithParam<Reach> {
 };
 
 #define TUTTI_TEST_FORM(Kind, name) \
-  TEST_P(Forms, Kind) { sweep<Kind##Arguments>(#name); }
+  TEST_P(Forms, Kind) {             \
+    sweep<Kind##Arguments>(#name);  \
+  }
 #define TUTTI_NO_TEST(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_TEST_FORM, TUTTI_NO_TEST)
 

@@ -22,8 +22,7 @@ namespace {
 Exposure expose_source(Operation& operation, const AllreduceArguments& arguments, std::size_t bytes) {
   auto* const send = const_cast<std::byte*>(arguments.send);
   Exposure source = expose(operation, send, bytes, Side::source);
-  if (!source.copied && arguments.send == arguments.receive)
-    source = staging_buffer(operation, Side::source, bytes);
+  if (!source.copied && arguments.send == arguments.receive) source = staging_buffer(operation, Side::source, bytes);
   return source;
 }
 

@@ -15,7 +15,9 @@ namespace tutti {
 namespace {
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
-  return smhc::allreduce(operation, place_in(operation, operation.communicator().plan(smhc::internal_root, Grouping::by_socket)), arguments);
+  return smhc::allreduce(operation,
+                         place_in(operation, operation.communicator().plan(smhc::internal_root, Grouping::by_socket)),
+                         arguments);
 }
 
 }  // namespace

@@ -92,8 +92,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       continue;
     }
     co_await operation.posted(rank);
-    if (packed.open(rank, PackedBlocks::index_of(self, rank), receive.at(index), receive.size(index)))
-      continue;
+    if (packed.open(rank, PackedBlocks::index_of(self, rank), receive.at(index), receive.size(index))) continue;
     answer = true;
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
     if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))

@@ -42,6 +42,6 @@ const selection::Algorithm<BarrierArguments> barrier_flat{"flat",
                                                             return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                                                                                    .rounds = 1};
                                                           },
- eager::forms<Exchange, BarrierArguments>()};
+                                                          eager::forms<Exchange, BarrierArguments>()};
 
 }  // namespace tutti

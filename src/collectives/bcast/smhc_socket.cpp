@@ -15,7 +15,8 @@ namespace tutti {
 namespace {
 
 Task body(Operation& operation, const BcastArguments& arguments) {
-  return  smhc::bcast(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
+  return smhc::bcast(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)),
+                     arguments);
 }
 
 }  // namespace

@@ -80,7 +80,8 @@ inline const std::byte* payload_of(const Operation& operation, int rank, std::si
 class CopyOut {
  public:
   /// The bytes from `at` to `end` of the payload.
-  CopyOut(int rank, std::size_t bytes, std::size_t at, std::size_t end) : rank_(rank), bytes_(bytes), at_(at), end_(end) {}
+  CopyOut(int rank, std::size_t bytes, std::size_t at, std::size_t end)
+      : rank_(rank), bytes_(bytes), at_(at), end_(end) {}
   CopyOut(int rank, std::size_t bytes) : CopyOut(rank, bytes, 0, bytes) {}
 
   bool next(Wanted& wanted) {
@@ -139,7 +140,8 @@ Task body(Operation& operation, const Arguments& arguments) {
 /// The forms of an algorithm.
 template <class Exchange, class Arguments>
 constexpr selection::Forms<Arguments> forms() {
-  return {body<Exchange, Arguments>, straight<Exchange, Arguments>, [](const Communicator& communicator, const Arguments& arguments) {
+  return {body<Exchange, Arguments>, straight<Exchange, Arguments>,
+          [](const Communicator& communicator, const Arguments& arguments) {
             return in_flight(Exchange::payload(communicator, arguments));
           }};
 }

@@ -81,9 +81,7 @@ class Exchange {
   bool is_read() const { return exposed_; }
 
   /// Whether destination `i` gets something from this rank, and may be asked how.
-  bool sends_to(int i) const {
-    return is_other(arguments_.destinations[i]);
-  }
+  bool sends_to(int i) const { return is_other(arguments_.destinations[i]); }
   /// Stores the block of destination `i`, if it wants that; it has said. Then its progress is to be published.
   bool store(int i) {
     const int to = arguments_.destinations[i];
@@ -139,8 +137,9 @@ class Exchange {
   }
   /// Whether destination `i` reads what it gets.
   bool is_read_by(int i) const {
-    return sends_to(i) && !(stores_ && operation_.slot(arguments_.destinations[i])
-                                           .offer.flag.has(operation_.stamp(Offer::to_be_stored)));
+    return sends_to(i) &&
+           !(stores_ &&
+             operation_.slot(arguments_.destinations[i]).offer.flag.has(operation_.stamp(Offer::to_be_stored)));
   }
   void end() {
     if (stored_ && operation_.own().offer.cut.has(operation_.stamp())) operation_.call().truncated = true;
@@ -152,9 +151,8 @@ class Exchange {
   void send() {
     if (form_.place != PackedBlocks::Place::none) {
       PackedBlocks packed(operation_);
-      for_each_sent(arguments_, self_, [&](std::size_t i) {
-        packed.write(form_, i, arguments_.send.at(i), arguments_.send.size(i));
-      });
+      for_each_sent(arguments_, self_,
+                    [&](std::size_t i) { packed.write(form_, i, arguments_.send.at(i), arguments_.send.size(i)); });
       packed.send(form_, lengths_.count);
       return;
     }
@@ -169,7 +167,8 @@ class Exchange {
   void say_how_to_take() {
     // Nobody asks then, unless with more than there is room for.
     if (bytes_of(arguments_.receive, sources_) < selection::streamed_to_peers_min && !stores_) return;
-    if (std::none_of(arguments_.sources, arguments_.sources + sources_, [&](int rank) { return is_other(rank); })) return;
+    if (std::none_of(arguments_.sources, arguments_.sources + sources_, [&](int rank) { return is_other(rank); }))
+      return;
     said_ = true;
     stored_ = can_be_offered(operation_, arguments_.receive, sources_);
     if (stored_)

@@ -16,7 +16,8 @@ namespace tutti {
 namespace {
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
-  return  smhc::reduce(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
+  return smhc::reduce(
+      operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
 }
 
 }  // namespace

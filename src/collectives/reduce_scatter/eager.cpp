@@ -5,9 +5,8 @@
 // Cost: one flag hop, n bytes copied, n (p-1)/p read from others, n reduced by each rank where the counts are equal.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 
-#include "collectives/common/reducing/eager_reduce.h"
-
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/eager_reduce.h"
 #include "topology/owned_range.h"
 
 namespace tutti {
@@ -38,8 +37,8 @@ class Exchange {
   /// In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
   const std::byte* own() const {
     const std::byte* const send = arguments_.send;
-    const bool overlaps = arguments_.receive < send + arguments_.bytes() &&
-                          send < arguments_.receive + mine_.length() * element();
+    const bool overlaps =
+        arguments_.receive < send + arguments_.bytes() && send < arguments_.receive + mine_.length() * element();
     return overlaps ? eager::payload_of(operation_, operation_.communicator().rank(), arguments_.bytes()) : send;
   }
 

@@ -6,9 +6,8 @@
 // Cost: one flag hop, n bytes copied, r n read and r n reduced by rank r.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 
-#include "collectives/common/reducing/eager_reduce.h"
-
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/eager_reduce.h"
 #include "collectives/common/reducing/prefix.h"
 
 namespace tutti {

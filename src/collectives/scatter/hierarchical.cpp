@@ -91,8 +91,7 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
 }
 
 Task body(Operation& operation, const ScatterArguments& arguments) {
-  const bool fits =
-      eager::fits_inline(arguments.bytes * static_cast<std::size_t>(operation.communicator().size()));
+  const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(operation.communicator().size()));
   return fits ? body_inline(operation, arguments) : body_by_regions(operation, arguments);
 }
 

@@ -51,7 +51,8 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
 }
 
 Task body(Operation& operation, const ScatterArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : receiver(operation, arguments);
+  return operation.communicator().rank() == arguments.root ? root(operation, arguments)
+                                                           : receiver(operation, arguments);
 }
 
 }  // namespace

@@ -165,8 +165,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   Post& mine = operation.own().post;
   const bool table_in_post = table_bytes <= Post::tail_bytes;
   Entry* table = reinterpret_cast<Entry*>(table_in_post ? mine.regions.tail : area);
-  memory::Region table_region =
-      table_in_post ? communicator.arena_region(mine.regions.tail) : operation.data_region();
+  memory::Region table_region = table_in_post ? communicator.arena_region(mine.regions.tail) : operation.data_region();
   if (table_bytes > communicator.slot_bytes()) [[unlikely]] {
     std::byte* staging = operation.staging(side == Side::source ? 1 : 0, table_bytes);
     table = reinterpret_cast<Entry*>(staging);
@@ -261,8 +260,8 @@ RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side
     return {region, entry.offset, entry.bytes};
   }
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(
-      operation.communicator().peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
+  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
+      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
   return {region, table[index].offset, table[index].bytes};
 }
 

@@ -40,8 +40,7 @@ void let_fill(Exposure& source) {
   source.region = {memory::Kind::filling, source.region.offset()};
 }
 
-void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from,
-          std::size_t bytes) {
+void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes) {
   if (source.region.kind() != memory::Kind::filling) return copy_to_lend(operation, source.local + at, from, bytes);
   memory::Filled& filled = memory::Filled::of(source.local);
   for (std::size_t done = 0; done < bytes;) {

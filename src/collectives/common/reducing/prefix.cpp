@@ -46,8 +46,8 @@ bool same_memory(const RemoteBuffer& a, const RemoteBuffer& b) {
 
 }  // namespace
 
-void prefix_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                  const PrefixBuffers& buffers, memory::Store store) {
+void prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, const PrefixBuffers& buffers,
+                  memory::Store store) {
   const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
@@ -83,9 +83,9 @@ void prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
   }
 }
 
-void carry_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                 const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
-                 std::size_t destination_count, bool first_is_empty) {
+void carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
+                 std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                 bool first_is_empty) {
   const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);

@@ -43,9 +43,9 @@ void collect_result(const ReductionBuffers& buffers) {
     copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
-void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                  std::size_t destination_count, memory::Store store) {
+void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                  memory::Store store) {
   const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = topology::elements_in_line(element);

@@ -73,8 +73,8 @@ void collect_result(const ReductionBuffers& buffers);
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
-void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                  std::size_t destination_count, memory::Store store);
+void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                  memory::Store store);
 
 }  // namespace tutti
