@@ -96,7 +96,7 @@ TEST(OnlineChoice, WhatBecomesFasterLaterIsFound) {
 }
 
 TEST(OnlineChoice, AFirstCallThatTouchesMemoryDecidesNothing) {
-  OnlineChoice choice(2, false, 0, 1);
+  OnlineChoice choice(2, false, 1);
   std::uint64_t sequence = 1;
   std::optional<Decision> decided;
   std::map<int, int> calls;
@@ -110,7 +110,7 @@ TEST(OnlineChoice, AFirstCallThatTouchesMemoryDecidesNothing) {
 }
 
 TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
-  OnlineChoice choice(2, false, 0, 1);
+  OnlineChoice choice(2, false, 1);
   for (std::uint64_t sequence = 1; sequence < 30; ++sequence) choice.took(sequence, 0, sequence == 1 ? 5 : 1000);
   choice.took(30, 1, 10);
   choice.took(31, 1, 10);
@@ -123,13 +123,92 @@ TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
 }
 
 TEST(OnlineChoice, AWordIsWhatWasDecided) {
-  const Decision decision{(std::uint64_t{1} << 43) + 12345, Decision::Phase::look, 2, 0b1011, 4095};
+  const Decision decision{(std::uint64_t{1} << 43) + 12345, Decision::Phase::look, 2, 0b1011};
   const Decision read = Decision::of(decision.word());
   EXPECT_EQ(read.from, decision.from);
   EXPECT_EQ(read.phase, decision.phase);
   EXPECT_EQ(read.candidate, decision.candidate);
   EXPECT_EQ(read.others, decision.others);
 }
+
+/// Ranks that go on in any order, each as far ahead as the ring lets it. A store of rank 0 is seen by a rank at any time
+/// from then on, and for certain by who has seen that the operation in which it was made is complete.
+class Crowd {
+ public:
+  Crowd(int ranks, unsigned seed) : numbers_(seed), ranks_(static_cast<std::size_t>(ranks)) {}
+
+  void run(std::uint64_t operations) {
+    while (ranks_[0].begun < operations) step(numbers_() % ranks_.size());
+  }
+  int decisions = 0;
+
+ private:
+  struct Rank {
+    std::uint64_t begun = 0, completed = 0;
+    DecisionWords seen{};  ///< what it sees of the words
+  };
+  struct Store {
+    std::size_t place;
+    std::uint64_t word, during;  ///< the operation that rank 0 was about to begin
+  };
+
+  void step(std::size_t number) {
+    Rank& rank = ranks_[number];
+    // Some run ahead for a while, others are left behind.
+    if (numbers_() % 97 == 0) held_back_ = numbers_() % ranks_.size();
+    if (number == held_back_ && numbers_() % 16 != 0) return;
+    if (rank.completed < rank.begun) {
+      ++rank.completed;
+      return;
+    }
+    const std::uint64_t next = rank.begun + 1;
+    if (number == 0) decide(next);
+    look(number);
+    choose(number, next);
+    // Then it begins, as soon as there is a slot.
+    for (Rank& other : ranks_)
+      if (other.completed + ring_slots < next) return;
+    rank.begun = next;
+  }
+  void decide(std::uint64_t next) {
+    if (next == asked_) return;
+    asked_ = next;
+    // Times at random: every decision may change something.
+    choice_.took(next, static_cast<int>(numbers_() % 4), 500 + numbers_() % 1000);
+    const auto decided = choice_.begins(next);
+    if (!decided) return;
+    ++decisions;
+    stores_.push_back({static_cast<std::size_t>(place_ ^= 1), decided->word(), next});
+  }
+  /// Takes what has been stored up to some point: at least what must be visible, at most all.
+  void look(std::size_t number) {
+    Rank& rank = ranks_[number];
+    // It has begun `begun`, so it knows that all have completed what was in that slot before.
+    const std::uint64_t certain = rank.begun > ring_slots ? rank.begun - ring_slots : 0;
+    std::size_t& seen = seen_[number];
+    while (seen < stores_.size() && (number == 0 || stores_[seen].during <= certain || numbers_() % 2 == 0)) {
+      rank.seen[stores_[seen].place] = stores_[seen].word;
+      ++seen;
+    }
+  }
+  void choose(std::size_t number, std::uint64_t sequence) {
+    const int candidate = decision_at(ranks_[number].seen, sequence).candidate_of(sequence, 4);
+    const auto [place, is_first] = taken_.emplace(sequence, candidate);
+    if (!is_first) {
+      ASSERT_EQ(place->second, candidate) << "operation " << sequence << " rank " << number;
+    }
+  }
+
+  std::minstd_rand numbers_;
+  std::vector<Rank> ranks_;
+  OnlineChoice choice_{4, false, 1};
+  std::vector<Store> stores_;
+  std::map<std::size_t, std::size_t> seen_;
+  std::map<std::uint64_t, int> taken_;
+  std::size_t held_back_ = 0;
+  std::uint64_t asked_ = 0;
+  int place_ = 0;
+};
 
 TEST(OnlineChoice, AllRanksAlwaysAgree) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
