@@ -217,13 +217,13 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
       }
 }
 
-/// All ranks leave a call that one of them has left: also one that is over for that one.
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
   for (const int ranks : few_ranks()) {
     std::barrier first_call_is_over(ranks);
     run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
       EXPECT_FALSE(collectives.communicator().revoked());
       EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+      // Who revokes sooner ends this call for ranks that still wait in it.
       first_call_is_over.arrive_and_wait();
       if (rank == ranks - 1) {
         collectives.communicator().revoke();
@@ -295,6 +295,7 @@ TEST(Disagreement, ARefusedCallThatOthersAreInEndsAllCallsOfAllRanks) {
         std::barrier first_call_is_over(ranks);
         run_ranks(world_of(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
           EXPECT_TRUE(allreduce(collectives, 1000, rank, ranks));
+          // What the odd one finds out would end this call for ranks that still wait in it.
           first_call_is_over.arrive_and_wait();
           if (rank == odd_one) refused(collectives);
           const Call& call = meeting_calls[rank == odd_one ? (i + 1) % meeting_calls.size() : i];
