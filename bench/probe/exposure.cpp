@@ -5,7 +5,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "engine/task.h"
+#include "engine/operation.h"
 #include "probe/measures.h"
 #include "probe/team.h"
 
@@ -44,13 +44,14 @@ std::vector<double> exposure(const Probing& probing, int processor) {
     OneRank rank;
     std::vector<std::byte> buffer(1 << 20);
     const std::uint64_t begin = shared_now_ns();
+    Call call("probe", 1, buffer.size());
     do {
       const std::uint64_t start = Clock::ticks();
       for (int i = 0; i < calls; ++i) {
-        Operation operation(*rank.communicator, "probe");
+        Operation operation(rank.communicator->blocking(), call);
         const Exposure mine = expose(operation, buffer.data(), buffer.size(), Side::source);
         post(operation, mine, {});
-        rank.communicator->seen_all(operation.sequence());
+        operation.seen_all();
         operation.run(nothing(operation));
       }
       member.keep(1e-9 * probing.clock.nanoseconds_between(start, Clock::ticks()) / calls);

@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 25>& table() {
-  static const std::array<Row, 25> rows{{
+const std::array<Row, 26>& table() {
+  static const std::array<Row, 26> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -92,6 +92,9 @@ const std::array<Row, 25>& table() {
       {{"TIMEOUT", "seconds", "0",
         "After this long in one collective, or at start-up, report who waits for whom; 0: never."},
        &Settings::timeout},
+      {{"TRY", "bool", "1",
+        "Where several algorithms are predicted to be about as fast, try them in blocking calls and keep the fastest."},
+       &Settings::try_choices},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},
@@ -177,7 +180,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 25> out;
+    std::array<SettingDescription, 26> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -37,6 +37,7 @@ struct Settings {
   std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;
+  bool try_choices = true;
   std::string explain = "0";
 
   /// Whether calls are counted for TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.

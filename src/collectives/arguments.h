@@ -10,6 +10,7 @@
 
 #include "memory/stream.h"
 #include "reduction/reduction.h"
+#include "topology/partition.h"
 
 namespace tutti {
 
@@ -101,7 +102,6 @@ struct NeighborArguments {
   Blocks receive;
   bool regular =
       true;  ///< Neighbor_allgather and Neighbor_alltoall; then `bytes`, of each block, is equal on all ranks
-  bool sizes_known = false;  ///< sender and receiver of a block know its size, and nobody waits for an empty one
   std::size_t bytes = 0;
   memory::Store store = memory::Store::cached;
   int parameter = 0;
@@ -161,6 +161,7 @@ struct ReduceScatterArguments {
   const std::size_t* counts = nullptr;
   std::size_t count = 0;  ///< the sum of all
   const Combiner* combiner = nullptr;
+  topology::Range piece = {};  ///< of a long message, what this operation carries; set by Collectives (Algorithm::cut)
   memory::Store store = memory::Store::cached;
   int parameter = 0;
 

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "collectives/arguments.h"
+#include "collectives/attempts.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
+#include "collectives/pending_call.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
 
@@ -43,7 +45,7 @@ class Collectives {
   /// knowledge: outlives this.
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
 
-  /// Forgets all choices and makes them by `user` from now on, without warnings: for benchmarks. To be called on all
+  /// Forgets all choices and makes them by `user` from now on, without trying and without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
 
@@ -71,17 +73,42 @@ class Collectives {
 
   // bool bcast(const BcastArguments& arguments), and so on.
   // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
-#define TUTTI_METHOD(Kind, name) bool name(const Kind##Arguments& arguments);
+#define TUTTI_METHOD(Kind, name)                \
+  bool name(const Kind##Arguments& arguments) { \
+    return call(arguments);                     \
+  }
 #define TUTTI_NO_METHOD(Kind, name)
   TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
 #undef TUTTI_METHOD
 #undef TUTTI_NO_METHOD
+
+  /// The same call as a pending one, which has yet to be started. What the arguments point to outlives it.
+  /// Null if the host's own collective is to be used: on all ranks alike.
+  template <class Arguments>
+  std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
+
+  /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
+  bool truncated() const {
+    return truncated_;
+  }
+  /// For reports: it has lent a copy of what the kernel would have reached.
+  bool lends_copies() const {
+    return lends_copies_;
+  }
+
+  /// What a choice is made by, which ranks agree on.
+  struct Key {
+    std::size_t bytes = 0;
+    bool commutative = true;  ///< the operator
+  };
 
  private:
   static constexpr int size_classes = 66;  // by the width of the size
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
+    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
+    bool cached = false;           ///< stores into other ranks' memory through the caches
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -90,56 +117,98 @@ class Collectives {
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
-    mutable std::unique_ptr<Ways> staging;
+    mutable std::unique_ptr<Ways> staging = nullptr;
+  };
+  /// A choice by trying.
+  template <class Arguments>
+  struct Tried {
+    Attempts attempts;
+    std::vector<Choice<Arguments>> candidates;
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
+    std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
   };
-  /// What an operation is of its call.
-  enum class Part { whole, first, later };
-  static Part part_of(std::size_t at, std::size_t piece, std::size_t bytes) {
-    return piece >= bytes ? Part::whole : at == 0 ? Part::first : Part::later;
-  }
+  /// What is to be known of a call, besides its arguments, where it is not carried out straight.
+  struct Request {
+    /// What decides how it stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
+    std::size_t block = 0, held = 0;
+    bool small = false;  ///< one operation, and no decision about how to store or what to lend
+    Cut cut = {};        ///< into operations, if the algorithm does not say
+  };
+  Request whole(std::size_t block, std::size_t held) const;
+  Request request_of(const BarrierArguments& arguments) const;
+  Request request_of(const BcastArguments& arguments) const;
+  Request request_of(const ReduceArguments& arguments) const;
+  Request request_of(const AllreduceArguments& arguments) const;
+  Request request_of(const ScatterArguments& arguments) const;
+  Request request_of(const GatherArguments& arguments) const;
+  Request request_of(const AllgatherArguments& arguments) const;
+  Request request_of(const AlltoallArguments& arguments) const;
+  Request request_of(const ReduceScatterArguments& arguments) const;
+  Request request_of(const ScanArguments& arguments) const;
+  Request request_of(const NeighborArguments& arguments) const;
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, std::size_t bytes, bool commutative = true,
-                                  Part part = Part::whole);
+  Request request_of_reduction(const Arguments& arguments) const;
+  Request request_of_blocks(std::size_t bytes, std::size_t held) const;
+
+  template <class Arguments>
+  bool call(const Arguments& arguments);
+  template <class Arguments>
+  Choices<Arguments>& choices_for(const Arguments& arguments);
+  template <class Arguments>
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, Channel::Kind kind);
+  static std::size_t index_of(std::size_t bytes, bool commutative) {
+    return (commutative ? size_classes : 0) + size_class_of(bytes);
+  }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
+  /// Where it does not stand in choices.of: it is made, or one of several for this call.
+  template <class Arguments>
+  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
+                                       Channel::Kind kind);
+  /// Null if there is none.
+  template <class Arguments>
+  static Tried<Arguments>* find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// Makes a choice by trying instead, where there is something to try.
+  template <class Arguments>
+  bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
+                  const selection::Chosen<Arguments>& chosen);
+  /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
+  static int tried_number(std::string_view collective, std::size_t size_class);
+  template <class Arguments>
+  Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
+                              const selection::Chosen<Arguments>& chosen);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
   /// Whether to warn that an algorithm which `by` asks for cannot do this: once a collective on the node, as a job may
   /// have any number of communicators.
   enum class Asked { by_user, by_table };
   bool should_warn(const char* collective, Asked by);
-  /// What decides how a call stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
-  struct Extent {
-    std::size_t block;
-    std::size_t held;
-  };
-  /// One call without segments; `bytes` chooses.
   template <class Arguments>
-  bool run(Choices<Arguments>& choices, Arguments arguments, std::size_t bytes, Extent extent, bool commutative = true,
-           Part part = Part::whole);
-  /// One operation of a call in which a rank's buffers hold `held` bytes, about.
+  Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
+  /// The arguments as the algorithm gets them.
   template <class Arguments>
-  void carry_out(const Choice<Arguments>& chosen, const Arguments& arguments, std::size_t held);
+  Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
+  /// A call that is not small.
   template <class Arguments>
-  bool run_reduction(Choices<Arguments>& choices, const Arguments& arguments);
+  void carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments, const Request& request,
+                 const Cut& cut);
   /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.
   template <class Arguments>
   std::size_t mean_bytes(const Blocks& blocks, const Arguments& arguments) const;
   /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
   std::size_t block_piece(std::size_t bytes) const;
   /// Past all caches what does not fit in them, past those of its owner what is large in another rank's memory.
-  memory::Store store_for(Extent extent, std::size_t streamed_min = selection::streamed_to_peers_min) const {
-    const double footprint = static_cast<double>(extent.held) * shape_.ranks;
+  memory::Store store_for(const Request& request, std::size_t streamed_min) const {
+    const double footprint = static_cast<double>(request.held) * shape_.ranks;
     if (footprint >= cached_bytes_) return memory::Store::streaming;
-    return extent.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
+    return request.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
   }
 
   Communicator& communicator_;
@@ -147,8 +216,12 @@ class Collectives {
   std::unique_ptr<selection::Knowledge> own_knowledge_;  ///< after choose_anew()
   selection::Shape shape_;
   double cached_bytes_;
+  std::size_t small_;    ///< the longest message that is small
+  std::size_t segment_;  ///< the longest that one operation carries
   const AnyChoice* last_ = &no_choice;
   std::size_t last_bytes_ = 0;
+  bool truncated_ = false;
+  bool lends_copies_ = false;
   std::deque<CallRecord> records_;  ///< choices point into it
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.

@@ -2,6 +2,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
+#include "selection/candidates.h"
 
 namespace tutti {
 
@@ -42,6 +43,22 @@ std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, con
   return values;
 }
 
+/// Marks what is tried beside `chosen`.
+template <class Arguments>
+void mark_tried(Predictions& predictions, const selection::Chosen<Arguments>& chosen, std::string_view collective,
+                const selection::Shape& shape, const selection::Knowledge& knowledge) {
+  if (!selection::may_be_tried(shape)) return;
+  constexpr bool reduces = requires(const Arguments& arguments) {
+    arguments.combiner;
+  };
+  for (const auto& candidate : selection::candidates_beside(chosen, collective, algorithms_of<Arguments>(), shape,
+                                                            knowledge, {.past_caches = false, .reduce = reduces})) {
+    const bool is_choice = candidate.algorithm == chosen.algorithm && candidate.parameter == chosen.parameter;
+    for (Prediction& each : predictions.candidates)
+      if (each.algorithm == candidate.algorithm->name && each.parameter == candidate.parameter) each.tried = !is_choice;
+  }
+}
+
 template <class Arguments>
 Predictions predict_among(std::string_view collective, selection::Shape shape, const selection::Knowledge& knowledge) {
   Predictions out;
@@ -61,6 +78,7 @@ Predictions predict_among(std::string_view collective, selection::Shape shape, c
   out.parameter = chosen.parameter;
   if (chosen.algorithm) out.seconds = chosen.seconds;
   out.reason = chosen.reason;
+  mark_tried(out, chosen, collective, shape, knowledge);
   return out;
 }
 

@@ -18,6 +18,7 @@ struct Prediction {
   int parameter = 0;
   bool eligible = false;
   bool allowed = false;           ///< by the user
+  bool tried = false;             ///< blocking calls of a run try it beside what is chosen, unless TUTTI_TRY is off
   std::optional<double> seconds;  ///< by the model; nothing if it is not eligible, or why_unpredicted is not empty
   std::string why_unpredicted;    ///< in words
 };

@@ -1,10 +1,10 @@
-// What a communicator does when its ranks turn out to be in different calls: who leaves which operation, and whether the
+// What a channel does when its ranks turn out to be in different calls: who leaves which operation, and whether the
 // calls that come after can match. None of it is on the path of a call that succeeds
 // (docs/decisions/calls-that-disagree.md).
 #include <algorithm>
 #include <chrono>
 
-#include "engine/communicator.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
@@ -22,7 +22,7 @@ constexpr std::uint64_t progress_of(sync::Stamp stamp) {
 
 }  // namespace
 
-void Communicator::given_to_host() {
+void Channel::given_to_host() {
   const std::uint64_t next = sequence_ + 1;
   // Before the first of them: what those find that have yet to ask about an operation before.
   if (sequence_of(own_left(Left::given).get()) != next)
@@ -31,11 +31,11 @@ void Communicator::given_to_host() {
   own_left(Left::given).set(sync::stamp(next, given_));
 }
 
-void Communicator::refused_by_host() {
+void Channel::refused_by_host() {
   own_left(Left::refused).set(own_left(Left::refused).get() + 1);
 }
 
-std::uint64_t Communicator::given_before(int rank, std::uint64_t sequence) const {
+std::uint64_t Channel::given_before(int rank, std::uint64_t sequence) const {
   const sync::Stamp last = left(rank, Left::given).get();
   if (sequence_of(last) <= sequence) return progress_of(last);
   for (std::uint64_t later = sequence + 1; later <= sequence + ring_slots; ++later) {
@@ -45,7 +45,7 @@ std::uint64_t Communicator::given_before(int rank, std::uint64_t sequence) const
   return progress_of(last);
 }
 
-int Communicator::out_of_order(std::uint64_t sequence) {
+int Channel::out_of_order(std::uint64_t sequence) const {
   const std::uint64_t own = given_before(rank_, sequence);
   int most = rank_;
   std::uint64_t highest = own;
@@ -61,52 +61,36 @@ int Communicator::out_of_order(std::uint64_t sequence) {
   return differ ? most : -1;
 }
 
-void Communicator::judge_order(std::uint64_t sequence) {
-  const int rank = closed() ? -1 : out_of_order(sequence);
+void Channel::judge_order(const Operation& operation) {
+  const int rank = closed() ? -1 : out_of_order(operation.sequence());
   if (rank < 0) return;
   // Some hosts return no error when the program's handler has had it.
   const bool refused = left(rank, Left::refused).get() != 0;
-  node_.log.warn("%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
-                 current_collective, refused ? "refused" : "had", rank, no_more);
+  communicator_.node().log.warn(
+      "%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
+      operation.call().collective, refused ? "refused" : "had", rank, no_more);
   close(Left::out_of_step);
 }
 
-void Communicator::judge_counts(std::uint64_t sequence, bool all_gone) {
+void Channel::judge_counts(const Operation& operation, bool all_gone) {
   if (closed()) return;
+  const std::uint64_t sequence = operation.sequence();
   // Who leaves a call in its first operation counts that one; who does not may count all.
-  bool differ = sequence != call_begin_;
+  bool differ = sequence != operation.call().first;
   for (int rank = 0; rank < size_; ++rank) {
     if (!has_begun(rank, sequence)) continue;
     const std::uint64_t theirs = slot(rank, sequence).post.signature.get();
-    if ((theirs & signature_several) != 0) differ = differ || !all_gone || (theirs & signature_left) == 0;
+    if ((theirs & Signature::several) != 0) differ = differ || !all_gone || (theirs & Signature::left) == 0;
   }
   if (!differ) return;
-  node_.log.warn("%s: some ranks of the communicator have left a long message in the middle: %s", current_collective,
-                 no_more);
+  communicator_.node().log.warn("%s: some ranks of the communicator have left a long message in the middle: %s",
+                                operation.call().collective, no_more);
   close(Left::out_of_step);
 }
 
-void Communicator::look(std::uint64_t sequence) {
-  if (closed()) leave(sequence);
-  for (int rank = 0; rank < size_; ++rank) {
-    // A call may be several operations; who left it in the first is not in the second.
-    const std::uint64_t left_operation = sequence_of(left(rank, Left::operation).get());
-    if (left_operation < call_begin_ || left_operation >= sequence) continue;
-    node_.log.warn("%s: rank %d of the communicator has left a long message in the middle: %s", current_collective,
-                   rank, no_more);
-    close(Left::out_of_step);
-    leave(sequence);
-  }
-  // Not yet begun: this rank waits for the others to leave an earlier operation.
-  if (slot(rank_, sequence).post.signature.get() != signature(sequence)) return;
-  for (int rank = 0; rank < size_; ++rank)
-    if (has_begun(rank, sequence)) check(rank, sequence);
-}
-
-std::string Communicator::remark(std::uint64_t sequence, int peer) const {
-  const auto found = std::find(layout_.node_ranks.begin(), layout_.node_ranks.end(), peer);
-  if (found == layout_.node_ranks.end()) return {};
-  const auto rank = static_cast<int>(found - layout_.node_ranks.begin());
+std::string Channel::remark(std::uint64_t sequence, int peer) const {
+  const int rank = communicator_.rank_of(peer);
+  if (rank < 0) return {};
   // Of a rank that is late it is not certain yet that it has had fewer.
   if (given_before(rank, sequence) > given_before(rank_, sequence))
     return left(rank, Left::refused).get() != 0 ? "; the MPI has refused a call of the latter"
@@ -114,45 +98,70 @@ std::string Communicator::remark(std::uint64_t sequence, int peer) const {
   return left(rank_, Left::refused).get() != 0 ? "; the MPI has refused a call of the former" : "";
 }
 
-void Communicator::compare(int rank, std::uint64_t sequence) {
-  const std::uint64_t ours = signature(sequence);
-  const std::uint64_t theirs = slot(rank, sequence).post.signature.get() & ~signature_left;
-  if (ours == theirs) return;
-  const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> signature_bytes_at); };
-  const bool same_algorithm = (((ours ^ theirs) >> signature_algorithm_at) & 0xffff) == 0;
-  node_.log.warn("%s of %llu bytes: rank %d of the communicator %s %llu bytes", current_collective, bytes(ours), rank,
-                 same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
-  leave(sequence);
+void Operation::look(std::uint64_t) {
+  if (channel_.closed()) leave();
+  for (int rank = 0; rank < communicator_.size(); ++rank) {
+    // A call may be several operations; who left it in the first is not in the second.
+    const std::uint64_t left_operation = sequence_of(channel_.left(rank, Left::operation).get());
+    if (left_operation < call_.first || left_operation >= sequence_) continue;
+    communicator_.node().log.warn("%s: rank %d of the communicator has left a long message in the middle: %s",
+                                  call_.collective, rank, no_more);
+    channel_.close(Left::out_of_step);
+    leave();
+  }
+  // Not yet begun: this rank waits for the others to leave an earlier operation.
+  if (signature_ == 0) return;
+  for (int rank = 0; rank < communicator_.size(); ++rank)
+    if (channel_.has_begun(rank, sequence_)) check(rank);
 }
 
-void Communicator::leave(std::uint64_t sequence) {
-  truncated = false;  // the error of this call is another
-  sync::Flag& mine = slot(rank_, sequence).post.signature;
-  if (mine.get() != signature(sequence)) {
-    // Only who waits to begin an operation on a communicator that is closed: it has never been in it.
-    if (node_.operations && --running_ == 0) running_since_.store(0, std::memory_order_release);
-    --sequence_;
+void Operation::compare(int rank) {
+  const std::uint64_t theirs = slot(rank).post.signature.get() & ~Signature::left;
+  if (signature_ == theirs) return;
+  const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> Signature::bytes_at); };
+  const bool same_algorithm = (((signature_ ^ theirs) >> Signature::algorithm_at) & 0xffff) == 0;
+  communicator_.node().log.warn(
+      "%s of %llu bytes: rank %d of the communicator %s %llu bytes", call_.collective, bytes(signature_), rank,
+      same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
+  leave();
+}
+
+void Operation::leave() {
+  call_.truncated = false;  // the error of this call is another
+  // Only who waits to begin an operation on a channel that is closed: it has never been in it.
+  if (signature_ == 0) {
+    if (communicator_.node().operations) communicator_.ends_one();
     stay_out();
   }
-  judge_order(sequence);
-  mine.set(signature(sequence) | signature_left);
-  own_left(Left::operation).set(sync::stamp(sequence));
-  complete(sequence);
-  const bool all_gone = wait_for_leavers(sequence);
-  judge_order(sequence);
-  judge_counts(sequence, all_gone);
-  if (closed()) stay_out();
+  channel_.judge_order(*this);
+  own().post.signature.set(signature_ | Signature::left);
+  // Of pending operations others may be under way, in which nobody could tell any more who is in which.
+  if (channel_.kind() == Channel::Kind::pending && !channel_.closed()) channel_.close(Left::out_of_step);
+  if (channel_.kind() == Channel::Kind::pending) channel_.stay_out();
+  channel_.own_left(Left::operation).set(stamp());
+  complete();
+  const bool all_gone = channel_.wait_for_leavers(*this);
+  channel_.judge_order(*this);
+  channel_.judge_counts(*this, all_gone);
+  if (channel_.closed()) channel_.stay_out();
   throw Disagreement();
 }
 
-bool Communicator::wait_for_leavers(std::uint64_t sequence) {
+void Operation::stay_out() {
+  if (channel_.kind() == Channel::Kind::blocking) --channel_.sequence_;
+  channel_.stay_out();
+}
+
+bool Channel::wait_for_leavers(const Operation& operation) {
   // Peers may be reading this rank's buffers; they find out as this rank did, unless they never come.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const sync::WaitReason reason{current_collective, nullptr, sequence, node_rank(rank_)};
+  const sync::WaitReason reason{operation.call().collective, nullptr, operation.sequence(),
+                                communicator_.node_rank(rank_)};
   int gone = 0;
-  sync::wait(*node_.waiter, reason, [&] {
+  sync::wait(*communicator_.node().waiter, reason, [&] {
     const auto is_gone = [&](int rank) {
-      return left(rank, 0).has(sync::stamp(sequence)) || left(rank, Left::operation).has(sync::stamp(call_begin_)) ||
+      return left(rank, 0).has(operation.stamp()) ||
+             left(rank, Left::operation).has(sync::stamp(operation.call().first)) ||
              left(rank, Left::communicator).get() != 0;
     };
     while (gone < size_ && is_gone(gone)) ++gone;
@@ -161,18 +170,18 @@ bool Communicator::wait_for_leavers(std::uint64_t sequence) {
   return gone == size_;
 }
 
-void Communicator::close(std::uint64_t why) {
+void Channel::close(std::uint64_t why) {
   own_left(Left::communicator).set(why);
   for (Shared* const shared : shared_) shared->completed.flag[Left::closed].set(1);
   published();
 }
 
-void Communicator::stay_out() {
+void Channel::stay_out() {
   own_left(Left::communicator).set(revoked() ? Left::revoked : Left::out_of_step);
   throw Disagreement();
 }
 
-bool Communicator::revoked() const {
+bool Channel::revoked() const {
   for (int rank = 0; rank < size_; ++rank)
     if (left(rank, Left::communicator).get() == Left::revoked) return true;
   return false;

@@ -11,12 +11,14 @@ namespace tutti {
 
 namespace {
 
-/// Makes zero what `traces` says may be something else, but for the data areas.
-void wipe(std::byte* part, std::uint8_t traces) {
+/// Makes zero what `traces` says may be something else, but for the data areas. pending: of the channel for such.
+void wipe(std::byte* part, std::byte* pending, std::uint8_t traces) {
   if (traces <= Traces::none().byte()) return;
   const std::uint64_t operations = traces - Traces::none().byte();
+  if (traces == Traces::anywhere().byte()) std::memset(pending, 0, sizeof(Shared));
   if (operations >= ring_slots) {
-    std::memset(part, 0, sizeof(Shared));
+    // The lines of what was tried are left alone where nothing was: to write there would take memory.
+    std::memset(part, 0, traces == Traces::anywhere().byte() ? sizeof(Shared) : offsetof(Shared, tried));
     return;
   }
   std::memset(part, 0, offsetof(Shared, slots));
@@ -55,7 +57,8 @@ void Remains::give_back() const {
   const std::span row(reinterpret_cast<const Row*>(arena.base() + row_), static_cast<std::size_t>(ranks_));
   std::uint8_t traces = 0;
   for (const Row& each : row) traces = std::max(traces, each.load(std::memory_order_relaxed));
-  if (opened_) wipe(arena.base() + part_, traces);
+  std::byte* const part = arena.base() + part_;
+  if (opened_) wipe(part, part + channel_bytes(node_->settings, ranks_), traces);
   const bool tidy = opened_ || traces == Traces::none().byte();
   arena.release(part_, tidy ? memory::Arena::Contents::tidy : memory::Arena::Contents::unknown);
   for (const std::size_t offset : staging_) arena.release(offset);

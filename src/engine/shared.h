@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "engine/arrangement.h"
+#include "engine/tried_line.h"
 #include "sync/flag.h"
 
 namespace tutti {
@@ -42,7 +43,7 @@ struct alignas(sync::line_bytes) Post {
     std::byte tail[tail_bytes];  ///< small blocks, instead of a data area
   };
   sync::Flag flag;
-  sync::Flag signature;  ///< set by Communicator::begin
+  sync::Flag signature;  ///< set when this rank begins
   union {
     std::byte payload[inline_bytes];
     Regions regions;
@@ -61,7 +62,6 @@ struct alignas(sync::line_bytes) Offer {
   sync::Flag flag;       ///< its progress: to_read, this rank will do so, or to_be_stored
   std::uint64_t region;  ///< Region bits of what peers write
   sync::Flag cut;        ///< set by peers that had more for a block than there is room
-  sync::Flag took;       ///< no stamp: ticks a KiB that this rank took to store for its peers
   Block blocks[blocks_max];
 };
 static_assert(sizeof(Offer) == 2 * sync::line_bytes);
@@ -117,18 +117,19 @@ struct Left {
   static constexpr int refused = 5;  ///< how many of these ended with an error
 };
 
-/// What one rank of a communicator shares: at an offset in its arena, zero before the first use. In a data area there may be
+/// What one rank shares of a channel: at an offset in its arena, zero before the first use. In a data area there may be
 /// anything, since nobody looks there before a flag.
 struct Shared {
   sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
-  sync::FlagLine ways;       ///< no stamps: [0], of rank 0, is Communicator::common_way(), the others wished_way()
   std::array<Slot, ring_slots> slots;
+  std::array<TriedLine, tried_lines> tried;  ///< not touched before the first choice by trying
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
 
 /// Bytes that an operation of `ranks` ranks can send through a rank's data area.
 std::size_t slot_bytes_of(const Settings& settings, int ranks);
-/// Bytes of a rank's shared part of a communicator of `ranks` for `settings`.
+/// Bytes of a rank's shared part of a channel, and of a communicator, which has two, of `ranks` for `settings`.
+std::size_t channel_bytes(const Settings& settings, int ranks);
 std::size_t shared_bytes(const Settings& settings, int ranks);
 
 }  // namespace tutti

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "engine/communicator.h"
+#include "engine/operation.h"
 #include "selection/known.h"
 #include "selection/model.h"
 #include "selection/requirement.h"
@@ -32,6 +32,33 @@ struct Summary {
   const char* source;  ///< paper and section; what of it is ours
 };
 
+/// How an algorithm is run.
+template <class Arguments>
+struct Forms {
+  using Body = Task (*)(Operation&, const Arguments&);
+  using Straight = void (*)(Channel&, Call&, const Arguments&);
+  using InFlight = std::uint64_t (*)(const Communicator&, const Arguments&);
+
+  constexpr Forms(Body of, Straight same = nullptr, InFlight limit = nullptr)  // NOLINT: most have a body only
+      : body(of), straight(same), in_flight(limit) {}
+
+  /// One operation, which has begun.
+  Body body;
+  /// The same as a whole blocking operation that is no coroutine, where that would cost too much (common/eager.h); may be
+  /// null.
+  Straight straight;
+  /// How many operations may be in flight (Channel::has_room) where this rank does not need its data area; may be null.
+  InFlight in_flight;
+};
+
+/// What choosing by trying (candidates.h) has to know of an algorithm.
+struct Traits {
+  /// It stores into the memory of other ranks as `arguments.store` says: past their caches may be faster or slower.
+  bool stores_to_peers = false;
+  /// A reduction that combines what the ranks have strictly in their order, at once: all of these give the same bits.
+  bool in_rank_order = false;
+};
+
 /// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
 template <class Arguments>
 struct Algorithm {
@@ -39,9 +66,12 @@ struct Algorithm {
   Summary summary;
   Requirement requirement;
   Cost (*cost)(const Shape&);
-  void (*run)(Communicator&, const Arguments&);
+  Forms<Arguments> forms;
   Parameter parameter{};
   const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
+  Traits traits{};
+  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
+  Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
 
   bool eligible(const Shape& shape) const { return requirement.holds(shape); }
 };
@@ -87,6 +117,7 @@ enum class Reason {
   table,    ///< by the decision table, which the user does not contradict
   user,     ///< the cheapest of what the user allows
   refused,  ///< nothing of what the user asked for is eligible; the cheapest of the others
+  tried,    ///< one of several that are tried, or the fastest of them
 };
 
 /// What was chosen for one collective and shape; a null algorithm stands for the host's own.
@@ -121,6 +152,29 @@ Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const A
   return chosen;
 }
 
+/// visit(algorithm, parameter, seconds by the model) for all that are eligible, with each value of the parameter that is
+/// considered. ask_user: only what the user allows, with the value that was given.
+template <class Arguments, class Visit>
+void for_each_eligible(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
+                       const Shape& shape, const Knowledge& knowledge, bool ask_user, Visit visit) {
+  const UserChoice& user = knowledge.user;
+  const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
+    Shape asked = shape;
+    asked.parameter = parameter;
+    if (!candidate->eligible(asked)) return;
+    visit(candidate, parameter, candidate->cost(asked).seconds(asked, knowledge.model));
+  };
+  for (const auto* candidate : candidates) {
+    if (ask_user && !user.allows(collective, candidate->name)) continue;
+    const int given = ask_user ? user.parameter(collective, candidate->name) : 0;
+    if (!candidate->parameter.name || given > 0) {
+      consider(candidate, given);
+      continue;
+    }
+    for (int i = 0; const int value = candidate->parameter.candidate(shape, i); ++i) consider(candidate, value);
+  }
+}
+
 /// What the table says; otherwise the cheapest of the eligible ones among what the user allows; if none of those is
 /// eligible, among all.
 template <class Arguments>
@@ -131,22 +185,10 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
   if (by_table.reason == Reason::table) return by_table;
   const auto cheapest = [&](bool ask_user) {
     Chosen<Arguments> best;
-    const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
-      Shape asked = shape;
-      asked.parameter = parameter;
-      if (!candidate->eligible(asked)) return;
-      const double seconds = candidate->cost(asked).seconds(asked, knowledge.model);
-      if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds};
-    };
-    for (const auto* candidate : candidates) {
-      if (ask_user && !user.allows(collective, candidate->name)) continue;
-      const int given = ask_user ? user.parameter(collective, candidate->name) : 0;
-      if (!candidate->parameter.name || given > 0) {
-        consider(candidate, given);
-        continue;
-      }
-      for (int i = 0; const int value = candidate->parameter.candidate(shape, i); ++i) consider(candidate, value);
-    }
+    for_each_eligible(collective, candidates, shape, knowledge, ask_user,
+                      [&](const Algorithm<Arguments>* candidate, int parameter, double seconds) {
+                        if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds};
+                      });
     return best;
   };
   Chosen<Arguments> best = cheapest(true);

@@ -15,12 +15,6 @@ namespace tutti::selection {
 inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
 /// The same of the results of a reduction, which their owner seldom stores all by himself.
 inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
-/// From so many bytes on it pays for two ranks to find out whether to divide a Scan, or an Exscan, where one of them has
-/// nothing else to do. A shorter buffer is in its core's own cache, and to store half of it takes longer than to make it.
-inline constexpr std::size_t divided_scan_min = (std::size_t{256} << 10) + 1;
-inline constexpr std::size_t divided_exscan_min = std::size_t{8} << 10;
-/// The same of more ranks than two, which wait for each other to find that out, and not for those before them alone.
-inline constexpr std::size_t divided_scan_min_of_many = std::size_t{64} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {
@@ -151,7 +145,6 @@ struct Cost {
   double remote_bytes = 0;     ///< read from or written to others' buffers
   double written_bytes = 0;    ///< the part of remote_bytes that is written to others' buffers
   double exchanged_bytes = 0;  ///< the part of remote_bytes that is read while its owner reads from another rank, too
-  double either_bytes = 0;     ///< the part of remote_bytes that is read or written, whichever takes less time
   double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
   double drawn_bytes = 0;      ///< what many copy out of slots at once, where slot_bytes has it in the price of those
   double reduced_bytes = 0;
@@ -257,19 +250,19 @@ struct Cost {
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.
   double remote_seconds(const Shape& shape, const Model& model, const Prices& price, double shared) const {
-    const double read = remote_bytes - written_bytes - either_bytes;
+    const double read = remote_bytes - written_bytes;
     double copying = 0, page_seconds = 0, started = 0, called = remote_bytes;
     if (startups > 0 && (by_kernel || shape.reach == Reach::kernel)) {
       called -= lent_bytes;
       // What it costs to reach the data is on top of, or less than, what it is in the kernel's prices.
       const double reached = called * (price.read - model.remote_byte);
-      copying = lent_bytes * price.read + std::max(0.0, (read - lent_bytes + either_bytes) * model.kernel_byte +
+      copying = lent_bytes * price.read + std::max(0.0, (read - lent_bytes) * model.kernel_byte +
                                                             written_bytes * model.kernel_write_byte + reached);
       page_seconds = std::max(called / model.page_bytes, startups) * model.kernel_page;
       started = startups * model.kernel_start;
     } else {
-      copying = (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged +
-                written_bytes * price.written + either_bytes * std::min(price.read, price.written);
+      copying =
+          (read - exchanged_bytes) * price.read + exchanged_bytes * price.exchanged + written_bytes * price.written;
     }
     // Ranks that take turns are not in the kernel at the same time.
     const auto seconds_of = [&](double bytes, double locked, double at_once, bool same, double besides) {

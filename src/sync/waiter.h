@@ -25,17 +25,15 @@ inline void cpu_relax() {
 /// Ranks that wait for each other's flags.
 class Party {
  public:
-  explicit Party(std::uint64_t identity) : identity_(identity) {}
-  virtual ~Party() = default;
-  std::uint64_t identity() const { return identity_; }  ///< for messages; equal on all of them
+  virtual std::uint64_t identity() const = 0;  ///< for messages; equal on all of them
   /// Called now and then in a wait of operation `sequence` that takes long; throws if the wait cannot end.
   virtual void look(std::uint64_t sequence) = 0;
   /// What there is to say, in the report of such a wait, of the rank that is waited for: empty, or how a sentence ends.
   /// peer: node-local.
   virtual std::string remark(std::uint64_t /*sequence*/, int /*peer*/) const { return {}; }
 
- private:
-  std::uint64_t identity_;
+ protected:
+  ~Party() = default;
 };
 
 /// What one wait is about; kept by the caller, read when a wait is reported.

@@ -76,6 +76,7 @@ TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
     world.ranks = 5;
     world.reach = reach;
     world.settings.explain = std::string("1");
+    world.settings.try_choices = false;
     run_ranks(world, [&](int, Collectives& collectives) {
       const selection::Shape& mine = collectives.shape();
       Surroundings surroundings =

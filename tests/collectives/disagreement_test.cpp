@@ -217,6 +217,7 @@ TEST(Disagreement, ARankInABarrierIsToldOfABroadcast) {
       }
 }
 
+/// All ranks leave a call that one of them has left: also one that is over for that one.
 TEST(Disagreement, ARankThatRevokesTheCommunicatorEndsTheWaitsOfAllForGood) {
   for (const int ranks : few_ranks()) {
     std::barrier first_call_is_over(ranks);
@@ -378,15 +379,15 @@ TEST(Disagreement, TheReportOfALongWaitTellsOfARefusedCall) {
   run_ranks(world_of(2, Reach::direct, ""), [&](int rank, Collectives& collectives) {
     Communicator& communicator = collectives.communicator();
     EXPECT_TRUE(barrier(collectives, 0, rank, 2));
-    const std::uint64_t next = communicator.sequence() + 1;
+    const std::uint64_t next = communicator.blocking().sequence() + 1;
     if (rank == 0) {
-      EXPECT_EQ(communicator.remark(next, 1), "");
+      EXPECT_EQ(communicator.blocking().remark(next, 1), "");
       is_refused = true;
     }
     while (!is_refused) std::this_thread::yield();
     if (rank == 1) refused(collectives);
     EXPECT_TRUE(barrier(collectives, 0, rank, 2));
-    EXPECT_NE(communicator.remark(next, 1 - rank).find("refused"), std::string::npos);
+    EXPECT_NE(communicator.blocking().remark(next, 1 - rank).find("refused"), std::string::npos);
   });
 }
 

@@ -130,7 +130,7 @@ Least least_of(const Described& machine, const Asked& asked, const std::string& 
   // Of all others one of each cache gets it, or what these have combined is got from it; or both.
   const double ways = collective == "allreduce" ? 2 : 1;
   Least least{0, 0, far > 0 ? n : 0, ways * others * n / near * leaves};
-  for (const char* flat : {"direct-read", "cooperative", "eager", "smhc-flat"})
+  for (const char* flat : {"direct-read", "meeting", "eager", "smhc-flat"})
     if (collective == "bcast" && algorithm == flat) least.rank = others * n / near;
   return least;
 }

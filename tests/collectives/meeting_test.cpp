@@ -66,7 +66,8 @@ void meet_often(int ranks, std::size_t bytes, Meeting::Shares shares) {
   test::run_ranks(world, [&](int rank, Collectives& collectives) {
     Pauses pauses(static_cast<unsigned>(rank));
     for (auto& of_operation : counts) {
-      Operation operation(collectives.communicator(), "Meeting");
+      Call call("Meeting", 1, bytes);
+      Operation operation(collectives.communicator().blocking(), call);
       operation.run(rank == 0
                         ? helper(operation, meeting, of_operation, pauses)
                         : first_rank(operation, meeting, of_operation[static_cast<std::size_t>(rank)], pauses, rank));

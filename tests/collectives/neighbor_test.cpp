@@ -157,7 +157,7 @@ void exchange(const Edges& edges, Collectives& collectives, int rank, Form form,
     arguments.receive = Blocks::regular(receive.data(), bytes);
   }
   ASSERT_TRUE(collectives.neighbor(arguments));
-  ASSERT_FALSE(collectives.communicator().truncated);
+  ASSERT_FALSE(collectives.truncated());
   ASSERT_EQ(first_difference(receive, expected), receive.size())
       << "rank " << rank << " form " << static_cast<int>(form) << " bytes " << bytes;
   std::fill(send.begin(), send.end(), std::byte{0});  // nobody may still be reading
@@ -238,9 +238,8 @@ void cut(Collectives& collectives, const Edges& edges, int rank, std::size_t byt
   arguments.send = Blocks::irregular(send.data(), sizes, offsets);
   arguments.receive = Blocks::irregular(receive.data(), room, offsets);
   ASSERT_TRUE(collectives.neighbor(arguments));
-  ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+  ASSERT_EQ(collectives.truncated(), rank == 1);
   ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), room[0] + room[1]);
-  collectives.communicator().truncated = false;
 }
 
 TEST_P(Neighbors, RanksThatAreNotConnectedMayHaveOtherSizes) {
@@ -296,9 +295,8 @@ TEST_P(Neighbors, OfEqualBlocksTooLongOnesAreCutToo) {
         arguments.send = Blocks::regular(send.data(), bytes);
         arguments.receive = Blocks::regular(receive.data(), room);
         ASSERT_TRUE(collectives.neighbor(arguments));
-        ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+        ASSERT_EQ(collectives.truncated(), rank == 1);
         ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), 2 * room);
-        collectives.communicator().truncated = false;
       }
     });
   }
@@ -322,9 +320,8 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
       arguments.send = Blocks::irregular(send.data(), sizes, same);
       arguments.receive = Blocks::irregular(receive.data(), room, apart);
       ASSERT_TRUE(collectives.neighbor(arguments));
-      ASSERT_EQ(collectives.communicator().truncated, rank == 1);
+      ASSERT_EQ(collectives.truncated(), rank == 1);
       ASSERT_EQ(std::count(receive.begin(), receive.end(), std::byte{1}), static_cast<std::ptrdiff_t>(2 * little));
-      collectives.communicator().truncated = false;
     });
   }
 }
@@ -360,23 +357,6 @@ TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
     receive.assign(bytes, guard);
     ASSERT_TRUE(collectives.barrier({}));
     EXPECT_EQ(receive, std::vector<std::byte>(bytes, guard));
-  });
-}
-
-TEST_P(Neighbors, AllTakeTheWaysInTurnThatRank0Takes) {
-  World world;
-  world.ranks = 3;
-  world.reach = GetParam();
-  world.algorithm = "neighbor:cooperative;neighborv:cooperative";
-  const Edges edges = grid({3}, false);
-  run_ranks(world, [&](int rank, Collectives& collectives) {
-    constexpr std::size_t bytes = 20'000;
-    for (int call = 0; call < 60; ++call)
-      exchange(edges, collectives, rank, call % 7 == 0 ? Form::irregular : Form::blocks, bytes, call);
-    Communicator& communicator = collectives.communicator();
-    const Ways& ways = communicator.ways(Learned::neighbor, 2 * bytes);
-    const bool reachable = GetParam() != Reach::staged;
-    ASSERT_EQ(ways.knows(0) && ways.knows(1), rank == 0 && reachable);
   });
 }
 

@@ -54,28 +54,29 @@ void send_and_open(Communicator& communicator, const std::vector<std::size_t>& l
     fill_block(sent.block(i), lengths[i], 0, static_cast<int>(i), call);
     of.add(i, lengths[i], sent.block(i));
   }
-  PackedBlocks packed(communicator);
-  const Form form = packed.form_for(of);
+  const Form form = PackedBlocks::form_for(communicator, of);
   check_form(form, count, lengths, communicator.slot_bytes());
   if (form.place == Place::none) return;
-  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
+  Call this_call("Packed blocks", 1, count);
+  Operation operation(communicator.blocking(), this_call, PackedBlocks::in_flight(form));
+  PackedBlocks packed(operation);
   if (communicator.rank() == 0) {
-    for (std::size_t i = 0; i < count; ++i) packed.write(sequence, form, i, sent.block(i), lengths[i]);
-    packed.send(sequence, form, count);
+    for (std::size_t i = 0; i < count; ++i) packed.write(form, i, sent.block(i), lengths[i]);
+    packed.send(form, count);
     sent.bytes.assign(sent.bytes.size(), std::byte{0xee});
   } else {
-    wait_for_post(communicator, sequence, 0, "Packed blocks");
+    operation.wait_until(0, [&] { return operation.slot(0).post.flag.has(operation.stamp()); });
     for (std::size_t i = 0; i < count; ++i)
       for (const std::size_t room : {lengths[i], lengths[i] / 2, lengths[i] + 5}) {
         std::vector<std::byte> got(lengths[i] + 6, guard), expected = got;
         std::copy_n(sent.block(i), std::min(room, lengths[i]), expected.begin());
-        ASSERT_TRUE(packed.open(sequence, 0, i, got.data(), room));
+        ASSERT_TRUE(packed.open(0, i, got.data(), room));
         ASSERT_EQ(got, expected) << count << " blocks, " << i << " of " << lengths[i] << " bytes, room " << room;
-        ASSERT_EQ(communicator.truncated, room < lengths[i]);
-        communicator.truncated = false;
+        ASSERT_EQ(this_call.truncated, room < lengths[i]);
+        this_call.truncated = false;
       }
   }
-  communicator.complete(sequence);
+  operation.complete();
 }
 
 class PackedReach : public testing::TestWithParam<Reach> {};
@@ -138,7 +139,7 @@ TEST(PackedSenders, DoNotWaitForTheirNeighbors) {
 }
 
 TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
-  const auto call = [](int rank, Collectives& collectives, std::size_t bytes) {
+  expect_nobody_waits("alltoallv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
     const std::size_t out[] = {0, rank == 0 ? bytes : 0}, in[] = {rank == 1 ? bytes : 0, 0};
     const std::ptrdiff_t offsets[] = {0, 0};
     const std::vector<std::byte> send(bytes, std::byte{7});
@@ -149,9 +150,7 @@ TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
     arguments.regular = false;
     ASSERT_TRUE(collectives.alltoall(arguments));
     ASSERT_EQ(receive == send, rank == 1);
-  };
-  expect_nobody_waits("alltoallv:direct", call);
-  expect_nobody_waits("alltoallv:cooperative", call);
+  });
 }
 
 }  // namespace

@@ -211,10 +211,8 @@ struct Tested {
   }
 };
 
-/// Every way of an algorithm that has some is taken in so many calls, also where they are taken in runs.
-int calls_of(const Tested& tested, std::size_t count) {
-  if (count < 1000) return 2;
-  return tested.algorithm == "cooperative" ? 40 : 4;
+int calls_of(std::size_t count) {
+  return count < 1000 ? 2 : 4;
 }
 
 /// What the ranks of one world send, and what each is to get.
@@ -314,42 +312,39 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
   const std::string name = algorithm.name;
   const bool flat_only = name != "xhc" && name != "smhc-socket" && name != "hierarchical";
   for (const int ranks : ranks_in_order())
-    for (const Layout& layout : layouts(flat_only))
-      for (const bool shares_cores : {false, true}) {
-        // Only where there are ways does it matter.
-        if (name != "cooperative" && shares_cores != (ranks % 2 == 1)) continue;
-        Tested tested{.world = {}, .collective = collective, .algorithm = name};
-        tested.world.ranks = ranks;
-        tested.world.reach = reach;
-        tested.world.machine = "package:2 numa:2 core:2 pu:1";
-        tested.world.dealt_out = layout.dealt_out;
-        tested.world.oversubscribed = shares_cores;
-        tested.world.algorithm = collective + ":" + name;
-        tested.world.settings.hierarchy = layout.hierarchy;
-        tested.world.settings.chunk = std::to_string(chunk);
-        tested.world.settings.segment = 64 * 1024;
-        tested.world.settings.flat_max = 64;
-        std::vector<Example<Element>> examples;
-        for (const std::size_t count : sizes) {
-          selection::Shape shape;
-          shape.ranks = ranks;
-          shape.bytes = std::bit_ceil(count * sizeof(Element));
-          shape.eager_max = tested.world.settings.eager_max;
-          shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
-          shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
-          if (!algorithm.eligible(shape)) continue;
-          shape.commutative = false;
-          tested.commutes = !algorithm.eligible(shape);
-          examples.emplace_back(tested, count);
-        }
-        if (examples.empty()) continue;
-        run_ranks(tested.world, [&](int, Collectives& collectives) {
-          for (const auto& example : examples)
-            for (int i = 0; i < calls_of(tested, example.count); ++i) check(collectives, tested, example, i);
-        });
-        ++runs[collective + " " + name];
-        if (testing::Test::HasFailure()) return;
+    for (const Layout& layout : layouts(flat_only)) {
+      Tested tested{.world = {}, .collective = collective, .algorithm = name};
+      tested.world.ranks = ranks;
+      tested.world.reach = reach;
+      tested.world.machine = "package:2 numa:2 core:2 pu:1";
+      tested.world.dealt_out = layout.dealt_out;
+      tested.world.oversubscribed = ranks % 2 == 1;
+      tested.world.algorithm = collective + ":" + name;
+      tested.world.settings.hierarchy = layout.hierarchy;
+      tested.world.settings.chunk = std::to_string(chunk);
+      tested.world.settings.segment = 64 * 1024;
+      tested.world.settings.flat_max = 64;
+      std::vector<Example<Element>> examples;
+      for (const std::size_t count : sizes) {
+        selection::Shape shape;
+        shape.ranks = ranks;
+        shape.bytes = std::bit_ceil(count * sizeof(Element));
+        shape.eager_max = tested.world.settings.eager_max;
+        shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
+        shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
+        if (!algorithm.eligible(shape)) continue;
+        shape.commutative = false;
+        tested.commutes = !algorithm.eligible(shape);
+        examples.emplace_back(tested, count);
       }
+      if (examples.empty()) continue;
+      run_ranks(tested.world, [&](int, Collectives& collectives) {
+        for (const auto& example : examples)
+          for (int i = 0; i < calls_of(example.count); ++i) check(collectives, tested, example, i);
+      });
+      ++runs[collective + " " + name];
+      if (testing::Test::HasFailure()) return;
+    }
 }
 
 template <class Arguments>
@@ -398,20 +393,30 @@ TEST(ReductionOrders, DifferInTheirBits) {
   EXPECT_TRUE(differ(doubles));
 }
 
-TEST(ReductionOrders, ACooperativeScanHasTakenAllWays) {
-  for (const bool shares_cores : {false, true}) {
-    Tested tested{.world = {}, .collective = "scan", .algorithm = "cooperative"};
-    tested.world.ranks = 3;
-    tested.world.oversubscribed = shares_cores;
-    tested.world.algorithm = "scan:cooperative";
-    const Example<Line> example(tested, sizes[2]);
-    run_ranks(tested.world, [&](int rank, Collectives& collectives) {
-      for (int i = 0; i < calls_of(tested, example.count); ++i) check(collectives, tested, example, i);
-      if (rank < tested.last()) return;
-      for (int way = 0; way < 3; ++way)
-        EXPECT_TRUE(collectives.communicator().ways(Learned::scan, example.count * sizeof(Line)).knows(way)) << way;
-    });
+/// Those that say so give the same bits, and may be tried against each other.
+template <class Arguments>
+void check_traits(const std::string& collective) {
+  for (const auto* algorithm : algorithms_of<Arguments>()) {
+    Tested tested{.world = {}, .collective = collective, .algorithm = algorithm->name};
+    tested.world.ranks = 8;
+    tested.world.machine = "package:2 numa:2 core:2 pu:1";
+    tested.world.settings.hierarchy = "numa+socket";
+    const auto lines = contributions<Line>(8, 100);
+    const auto wanted = value_of(rank_order(0, 7), lines);
+    bool same = true;
+    for (const int root : {0, 7}) {
+      const auto result = value_of(tested.order(collective == "reduce" ? root : 7, root), lines);
+      same = same && std::memcmp(result.data(), wanted.data(), wanted.size() * sizeof wanted[0]) == 0;
+    }
+    EXPECT_EQ(algorithm->traits.in_rank_order, same) << collective << " " << algorithm->name;
   }
+}
+
+TEST(ReductionOrders, AreOfTheRanksWhereAnAlgorithmSaysSo) {
+  check_traits<ReduceArguments>("reduce");
+  check_traits<AllreduceArguments>("allreduce");
+  check_traits<ReduceScatterArguments>("reduce_scatter");
+  check_traits<ScanArguments>("scan");
 }
 
 }  // namespace

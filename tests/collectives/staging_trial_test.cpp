@@ -1,25 +1,26 @@
 // Buffers that peers reach through the kernel only: lent as they are or as copies, whichever is faster.
+#include "engine/staging_trial.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
 
 #include "collectives/block_patterns.h"
 #include "collectives/thread_ranks.h"
-#include "engine/ways.h"
 #include "reduction/reduction.h"
 
 namespace tutti::test {
 namespace {
 
 TEST(StagingTrial, LendsNoCopiesWithoutAPlaceToLearn) {
-  StagingTrial trial(nullptr, false);
+  StagingTrial trial(nullptr);
   EXPECT_FALSE(trial.lends_copies());
   trial.ends();
 }
 
 TEST(StagingTrial, LearnsNothingFromCallsThatHaveNoSuchMemory) {
   std::unique_ptr<Ways> ways;
-  StagingTrial(&ways, false).ends();
+  StagingTrial(&ways).ends();
   EXPECT_EQ(ways, nullptr);
 }
 
@@ -28,7 +29,7 @@ TEST(StagingTrial, KeepsToWhatIsFaster) {
     std::unique_ptr<Ways> ways;
     int copies = 0;
     for (int call = 0; call < 300; ++call) {
-      StagingTrial trial(&ways, false);
+      StagingTrial trial(&ways);
       const bool copy = trial.lends_copies();
       EXPECT_EQ(trial.lends_copies(), copy) << "one call does one thing";
       const std::uint64_t end = ticks() + (copy == copies_are_faster ? 20'000 : 200'000);
@@ -63,7 +64,7 @@ void expect_both(const std::string& algorithm, Call call) {
       run_ranks(world_of(ranks, oversubscribed, algorithm), [&](int rank, Collectives& collectives) {
         for (int i = 0; i < calls; ++i) {
           call(rank, ranks, collectives, i);
-          copies[static_cast<std::size_t>(rank)] += collectives.communicator().lends_copies;
+          copies[static_cast<std::size_t>(rank)] += collectives.lends_copies();
           ++all[static_cast<std::size_t>(rank)];
         }
       });
@@ -113,7 +114,7 @@ void expect_sums(const std::vector<std::int32_t>& received, int ranks, int call)
 }
 
 TEST(StagingTrial, AllreduceIsRightEitherWayAndInPlace) {
-  expect_both("", [](int rank, int ranks, Collectives& collectives, int call) {
+  expect_both("allreduce:direct", [](int rank, int ranks, Collectives& collectives, int call) {
     const Combiner combiner = sum_of_ints();
     std::vector<std::int32_t> send = numbers_of(rank, call), receive(count, -1);
     const bool in_place = call % 3 == rank % 3;
@@ -129,7 +130,7 @@ TEST(StagingTrial, AllreduceIsRightEitherWayAndInPlace) {
 }
 
 TEST(StagingTrial, ReduceIsRightEitherWay) {
-  expect_both("", [](int rank, int ranks, Collectives& collectives, int call) {
+  expect_both("reduce:direct", [](int rank, int ranks, Collectives& collectives, int call) {
     const Combiner combiner = sum_of_ints();
     std::vector<std::int32_t> send = numbers_of(rank, call), receive(count, -1);
     ReduceArguments arguments;

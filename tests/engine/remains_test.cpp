@@ -119,7 +119,8 @@ TEST(Remains, AreAsNewWhateverWasDoneBefore) {
     std::vector<Remains> remains;
     std::vector<const std::byte*> parts;
     for (auto& each : communicators) {
-      parts.push_back(reinterpret_cast<const std::byte*>(&each->slot(each->rank(), 0)) - offsetof(Shared, slots));
+      parts.push_back(reinterpret_cast<const std::byte*>(&each->blocking().slot(each->rank(), 0)) -
+                      offsetof(Shared, slots));
       if (times == 2) each->given_to_host();
       remains.push_back(each->part());
     }

@@ -90,10 +90,10 @@ def test_words_for_the_program():
 def test_an_unknown_algorithm_is_one_line_and_status_2(tutti_here):
     if not installed_hosts():
         pytest.skip("no benchmark is built")
-    done = tutti_here("bench", "--collectives", "bcast", "--algorithms", "cooprative")
+    done = tutti_here("bench", "--collectives", "bcast", "--algorithms", "metting")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "the nearest is cooperative" in done.stderr
+    assert "the nearest is meeting" in done.stderr
 
 
 def test_algorithms_stay_apart():
@@ -156,5 +156,5 @@ def test_a_real_run_compares_and_checks(tutti, tmp_path, name):
         (one["asked"], one["asked_mechanism"], one["mechanism"]) for one in cells if one["bytes"] == 65536
     }
     assert ("xhc", "staged", "staged") in large
-    assert {asked for asked, _, _ in large} >= {"auto", "cooperative", "xhc"}
+    assert {asked for asked, _, _ in large} >= {"auto", "meeting", "xhc"}
     assert "eager" not in {asked for asked, _, _ in large}

@@ -40,15 +40,6 @@ TEST(Cost, LargeBlocksAreStoredPastTheCachesOfTheirOwner) {
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 3, .written_bytes = 3, .workers = 3}.seconds(shape, model)), 3 * 3 * 1);
 }
 
-TEST(Cost, WhatIsReadOrWrittenIsMovedTheFasterWay) {
-  Model model;
-  model.write_byte = 10, model.remote_byte = 3;
-  const Shape shape = shape_of(6, Reach::mapped);
-  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 6, .either_bytes = 4}.seconds(shape, model)), 6 * 3);
-  model.write_byte = 1;
-  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 6, .either_bytes = 4}.seconds(shape, model)), 2 * 3 + 4 * 1);
-}
-
 TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
   Model model;
   model.kernel_start = 1000, model.kernel_byte = 1, model.kernel_write_byte = 2, model.kernel_page = 1;
@@ -255,8 +246,7 @@ TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
   for (const Cost& own : {Cost{.copied_bytes = 10}, Cost{.reduced_bytes = 10}, Cost{.exposures = 2}})
     EXPECT_EQ(own.seconds(far, model), own.seconds(near, model));
   for (const Cost& others : {Cost{.remote_bytes = 10}, Cost{.remote_bytes = 10, .written_bytes = 10},
-                             Cost{.remote_bytes = 10, .exchanged_bytes = 10},
-                             Cost{.remote_bytes = 10, .either_bytes = 10}, Cost{.slot_bytes = 10}})
+                             Cost{.remote_bytes = 10, .exchanged_bytes = 10}, Cost{.slot_bytes = 10}})
     EXPECT_DOUBLE_EQ(others.seconds(far, model), 3 * others.seconds(near, model));
 }
 

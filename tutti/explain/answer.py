@@ -45,13 +45,15 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
     if not candidate["allowed"] and choice["reason"] == "user":
         return "not asked for"
     if choice["reason"] == "table":
-        return "not what the table says"
+        tried = "; blocking calls try it, too" if candidate.get("tried") else ""
+        return f"not what the table says{tried}"
     if candidate["why_unpredicted"]:
         return str(candidate["why_unpredicted"])
     if choice["name"] == "host":
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
-    return f"{ratio:.2f} times as long"
+    tried = "; blocking calls try it, too" if candidate.get("tried") else ""
+    return f"{ratio:.2f} times as long{tried}"
 
 
 def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:

@@ -36,11 +36,6 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   for (int have = 1; have < ranks; have *= 2, ++step) co_await gathered.reached((self - have + ranks) % ranks, step);
 }
 
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  Operation operation(communicator, "Allgather");
-  operation.run(body(operation, arguments));
-}
-
 }  // namespace
 
 extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
@@ -65,6 +60,6 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -18,70 +18,85 @@ namespace tutti {
 
 namespace {
 
-void copy_out(Communicator& communicator, std::uint64_t sequence, int rank, std::byte* destination, std::size_t bytes) {
-  if (eager::fits_inline(bytes)) {
-    reduction::copy(destination, eager::receive(communicator, sequence, rank, bytes, bytes, "Allgather"), bytes);
-    return;
-  }
-  for (std::size_t at = 0; at < bytes; at += grain_bytes) {
-    const std::size_t end = at + grain_bytes < bytes ? at + grain_bytes : bytes;
-    const std::byte* data = eager::receive(communicator, sequence, rank, bytes, end, "Allgather");
-    copy_bytes(destination + at, data + at, end - at);
-  }
+/// What the ranks send: equal blocks, or one of each rank's own size, packed.
+std::size_t sent_bytes(const Communicator& communicator, const AllgatherArguments& arguments) {
+  const Blocks& receive = arguments.receive;
+  if (receive.is_regular()) return receive.bytes;
+  return std::min(arguments.bytes, receive.size(static_cast<std::size_t>(communicator.rank())));
 }
 
-/// use(rank) for the others, beginning with the next one, of which `receive` has a block. Then the operation is over.
-template <class Use>
-void for_each_other(Communicator& communicator, std::uint64_t sequence, const Blocks& receive, Use&& use) {
-  const int ranks = communicator.size();
-  bool all_seen = true;
-  for (int i = 1, rank = communicator.rank(); i < ranks; ++i) {
-    if (++rank == ranks) rank = 0;
-    if (receive.size(static_cast<std::size_t>(rank)) == 0)
-      all_seen = false;
+class Exchange {
+ public:
+  Exchange(Operation& operation, const AllgatherArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        equal_(arguments.receive.is_regular()),
+        rank_(operation.communicator().rank()),
+        copy_(0, 0) {}
+  static std::size_t payload(const Communicator& communicator, const AllgatherArguments& arguments) {
+    return sent_bytes(communicator, arguments);
+  }
+
+  void send() {
+    std::byte* const own = receive().at(static_cast<std::size_t>(rank_));
+    const std::byte* const source = arguments_.send ? arguments_.send : own;
+    const std::size_t bytes = sent_bytes(operation_.communicator(), arguments_);
+    if (equal_) {
+      eager::send(operation_, source, bytes);
+    } else {
+      PackedBlocks packed(operation_);
+      const PackedBlocks::Form form{eager::fits_inline(bytes) ? PackedBlocks::Place::post : PackedBlocks::Place::area,
+                                    PackedBlocks::Sizes::same, bytes};
+      packed.write(form, 0, source, bytes);
+      packed.send(form, 1);
+    }
+    if (source != own) reduction::copy(own, source, bytes);
+  }
+  bool next(eager::Wanted& wanted) {
+    while (!copy_.next(wanted)) {
+      if (!to_next_rank()) return false;
+      if (equal_) {
+        copy_ = {rank_, receive().bytes};
+        destination_ = receive().at(static_cast<std::size_t>(rank_));
+        continue;
+      }
+      wanted = {rank_};
+      return true;
+    }
+    return true;
+  }
+  void take(const eager::Wanted&) {
+    const auto i = static_cast<std::size_t>(rank_);
+    if (equal_)
+      destination_ = copy_.take(operation_, destination_);
     else
-      use(rank);
+      PackedBlocks(operation_).open(rank_, 0, receive().at(i), receive().size(i));
   }
-  if (all_seen) communicator.seen_all(sequence);
-  communicator.complete(sequence);
-}
+  void end() {
+    if (all_seen_) operation_.seen_all();
+  }
 
-void run_equal(Communicator& communicator, const AllgatherArguments& arguments) {
-  const Blocks& receive = arguments.receive;
-  const std::size_t bytes = receive.bytes;
-  std::byte* const own = receive.at(static_cast<std::size_t>(communicator.rank()));
-  const std::uint64_t sequence = eager::begin(communicator, bytes);
-  const std::byte* const source = arguments.send ? arguments.send : own;
-  eager::send(communicator, sequence, source, bytes);
-  if (source != own) reduction::copy(own, source, bytes);
-  for_each_other(communicator, sequence, receive, [&](int rank) {
-    copy_out(communicator, sequence, rank, receive.at(static_cast<std::size_t>(rank)), bytes);
-  });
-}
+ private:
+  const Blocks& receive() const { return arguments_.receive; }
+  /// That has a block for this one.
+  bool to_next_rank() {
+    const Communicator& communicator = operation_.communicator();
+    do {
+      if (++rank_ == communicator.size()) rank_ = 0;
+      if (rank_ == communicator.rank()) return false;
+      if (receive().size(static_cast<std::size_t>(rank_)) != 0) return true;
+      all_seen_ = false;
+    } while (true);
+  }
 
-void run_varying(Communicator& communicator, const AllgatherArguments& arguments) {
-  const Blocks& receive = arguments.receive;
-  const auto self = static_cast<std::size_t>(communicator.rank());
-  std::byte* const own = receive.at(self);
-  const std::byte* const source = arguments.send ? arguments.send : own;
-  const std::size_t bytes = std::min(arguments.bytes, receive.size(self));
-  PackedBlocks packed(communicator);
-  const PackedBlocks::Form form{bytes <= Post::inline_bytes ? PackedBlocks::Place::post : PackedBlocks::Place::area,
-                                PackedBlocks::Sizes::same, bytes};
-  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
-  packed.write(sequence, form, 0, source, bytes);
-  packed.send(sequence, form, 1);
-  if (source != own) reduction::copy(own, source, bytes);
-  for_each_other(communicator, sequence, receive, [&](int rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    wait_for_post(communicator, sequence, rank, "Allgather");
-    packed.open(sequence, rank, 0, receive.at(i), receive.size(i));
-  });
-}
-
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  arguments.receive.is_regular() ? run_equal(communicator, arguments) : run_varying(communicator, arguments);
-}
+  Operation& operation_;
+  const AllgatherArguments& arguments_;
+  bool equal_;
+  int rank_;  ///< whose block is being taken
+  eager::CopyOut copy_;
+  std::byte* destination_ = nullptr;
+  bool all_seen_ = true;
+};
 
 }  // namespace
 
@@ -103,6 +118,6 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, AllgatherArguments>()};
 
 }  // namespace tutti

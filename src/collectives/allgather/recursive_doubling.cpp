@@ -55,11 +55,6 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   if (self < folded) co_await gathered.reached(self + power, last + 1);
 }
 
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  Operation operation(communicator, "Allgather");
-  operation.run(body(operation, arguments));
-}
-
 }  // namespace
 
 extern const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling;
@@ -88,6 +83,6 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

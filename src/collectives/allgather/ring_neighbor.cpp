@@ -35,11 +35,6 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   if (gathered.read_in_place()) co_await gathered.reached(after, static_cast<std::uint64_t>(ranks));
 }
 
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  Operation operation(communicator, "Allgather");
-  operation.run(body(operation, arguments));
-}
-
 /// The odd ones that are coprime to the ranks: 1 first.
 int candidate(const selection::Shape& shape, int index) {
   for (int j = 1; j == 1 || j < shape.ranks; j += 2)
@@ -72,7 +67,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              // Where neighbours have neighbouring numbers.
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
-    run,
+    body,
     {"j", candidate}};
 
 }  // namespace tutti

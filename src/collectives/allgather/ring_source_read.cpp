@@ -37,20 +37,15 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await operation.has(operation.slot(rank).post.flag, 0, rank);
     const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
     communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
-                                      fitting(communicator, theirs.bytes, receive.size(index)), arguments.store);
+                                      operation.fitting(theirs.bytes, receive.size(index)), arguments.store);
   }
-  if (all_seen) communicator.seen_all(operation.sequence());
+  if (all_seen) operation.seen_all();
   operation.publish(operation.own().done.flag[0]);
   if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }
-}
-
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  Operation operation(communicator, "Allgather");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -75,6 +70,6 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -49,7 +49,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       else if (target.block.bytes > 0)
         communicator.peer(rank).copy_to(target.block.region, target.block.offset, source, target.block.bytes);
     }
-    communicator.seen_all(operation.sequence());
+    operation.seen_all();
     // In one piece where nothing is stored by this rank itself.
     const std::size_t piece = mapped > 0 ? piece_bytes : arguments.bytes;
     for (std::size_t at = 0; at < arguments.bytes; at += piece) {
@@ -73,11 +73,6 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
-}
-
-void run(Communicator& communicator, const AllgatherArguments& arguments) {
-  Operation operation(communicator, "Allgather");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -106,6 +101,9 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

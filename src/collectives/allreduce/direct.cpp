@@ -3,6 +3,8 @@
 // Phase 1: every rank exposes its send buffer, in place a copy of it; all wait for all. Phase 2: each reduces all
 // buffers in one pass, in rank order, into its own receive buffer, which no other rank touches, from its own share of
 // the index range on. Phase 3: all wait until all have finished reading.
+// Of two ranks one that has to copy its contribution for the other to read copies it piece by piece, and reduces each
+// piece right after, out of its cache.
 // Cost: two flag hops; each rank reads n bytes of every buffer and writes n. Two ranks fetch from each other as much as
 // they would by exchange, one flag hop sooner.
 // Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies: single copy as in XHC, section
@@ -20,9 +22,38 @@ namespace {
 Exposure expose_source(Operation& operation, const AllreduceArguments& arguments, std::size_t bytes) {
   auto* const send = const_cast<std::byte*>(arguments.send);
   Exposure source = expose(operation, send, bytes, Side::source);
-  if (!source.copied && arguments.send == arguments.receive)
-    source = staging_buffer(operation.communicator(), Side::source, bytes);
+  if (!source.copied && arguments.send == arguments.receive) source = staging_buffer(operation, Side::source, bytes);
   return source;
+}
+
+/// For one of two ranks whose contribution is a copy that the other reads while it is made.
+Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, const Exposure& source) {
+  Communicator& communicator = operation.communicator();
+  const std::size_t element = arguments.combiner->element_bytes;
+  const std::size_t piece = std::max<std::size_t>(1, memory::filled_at_once / element);
+  const int other = communicator.next_rank();
+  std::size_t copied = 0;
+  const auto copy_next = [&] {
+    const std::size_t end = std::min(copied + piece, arguments.count);
+    fill(operation, source, copied * element, arguments.send + copied * element, (end - copied) * element);
+    copied = end;
+  };
+  // So much before the other one comes.
+  while (copied < arguments.count && !operation.slot(other).post.flag.has(operation.stamp())) copy_next();
+  co_await operation.others_posted();
+  RemoteBuffer sources[2];
+  posted_sources(operation, source, sources);
+  // What is in place is overwritten, piece by piece; the copy is not.
+  const bool in_place = arguments.send == arguments.receive;
+  sources[communicator.rank()].region = own_memory(in_place ? source.local : arguments.send);
+  const RemoteBuffer own{communicator.rank(), own_memory(arguments.receive)};
+  for (std::size_t at = 0; at < arguments.count; at += piece) {
+    const topology::Range range{at, std::min(at + piece, arguments.count)};
+    if (copied < range.end) copy_next();
+    reduce_range(operation, *arguments.combiner, range, sources, 2, &own, 1, arguments.store);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  co_await operation.others_done();
 }
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
@@ -31,6 +62,12 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const std::size_t bytes = arguments.count * combiner.element_bytes;
   Exposure source = expose_source(operation, arguments, bytes);
+  let_fill(source);
+  if (ranks == 2 && source.region.kind() == memory::Kind::filling) {
+    post(operation, source, {});
+    co_await copy_and_reduce(operation, arguments, source);
+    co_return;
+  }
   post_filling(operation, source, {}, arguments.send, bytes);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
@@ -45,16 +82,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   for (std::size_t i = 0; i < ranks; ++i) {
     const topology::Range range =
         topology::share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
-    reduce_range(communicator, combiner, range, sources, ranks, &own, 1, arguments.store);
+    reduce_range(operation, combiner, range, sources, ranks, &own, 1, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
   // What lies in the ring stays there for the readers.
   if (!source.in_the_ring) co_await operation.others_done();
-}
-
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -67,7 +99,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 4.4 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 4.2 + 0.2 * shape.ranks,
                              .rounds = 3,  // most have been read when they come to wait for it
                              // From its own buffer to its own buffer; what comes from another core is reduced faster
                              // than it comes.
@@ -81,6 +113,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

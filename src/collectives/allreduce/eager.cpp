@@ -13,13 +13,27 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
-  eager::send(communicator, sequence, arguments.send, arguments.bytes());
-  eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count, *arguments.combiner,
-                     "Allreduce");
-  communicator.complete(sequence);
-}
+class Exchange {
+ public:
+  Exchange(Operation& operation, const AllreduceArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        contributions_(operation, operation.communicator().size(), arguments.send, arguments.bytes()) {}
+  static std::size_t payload(const Communicator&, const AllreduceArguments& arguments) { return arguments.bytes(); }
+
+  void send() { eager::send(operation_, arguments_.send, arguments_.bytes()); }
+  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
+  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
+  void end() {
+    operation_.seen_all();
+    contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
+  }
+
+ private:
+  Operation& operation_;
+  const AllreduceArguments& arguments_;
+  eager::Contributions contributions_;
+};
 
 }  // namespace
 
@@ -38,6 +52,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, AllreduceArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

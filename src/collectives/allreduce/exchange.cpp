@@ -37,7 +37,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const topology::Range part{at, std::min(at + step, mine.end)};
-    reduce_range(communicator, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
+    reduce_range(operation, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
     operation.publish(operation.own().reduced.flag[0], (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {
@@ -54,11 +54,6 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
   collect_result(buffers);
-}
-
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -83,8 +78,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .crowd = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run,
+    body,
     {},
-    "xbrc"};
+    "xbrc",
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -16,7 +16,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/folded.h"
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
@@ -38,36 +38,31 @@ class Partials {
   Partials(Operation& operation, std::size_t bytes) : operation_(operation), bytes_(bytes) {}
 
   void leave(int index, const std::byte* data) {
-    copy_bytes(place(operation_.communicator().rank(), index), data, bytes_);
+    copy_bytes(of(operation_.communicator().rank(), index), data, bytes_);
     operation_.publish(operation_.own().ready.flag[0], static_cast<std::uint64_t>(index) + 1);
   }
-  const std::byte* wait_for(int rank, int index) {
-    const std::byte* const data = place(rank, index);
-    operation_.wait(operation_.slot(rank).ready.flag[0], static_cast<std::uint64_t>(index) + 1, rank);
-    operation_.communicator().check(rank, operation_.sequence());
-    return data;
+  /// co_await: the rank has left it.
+  auto left(int rank, int index) {
+    return operation_.has(operation_.slot(rank).ready.flag[0], static_cast<std::uint64_t>(index) + 1, rank);
+  }
+  std::byte* of(int rank, int index) const {
+    return operation_.data(rank) + static_cast<std::size_t>(index) * stride_of(bytes_);
   }
 
  private:
-  std::byte* place(int rank, int index) const {
-    return operation_.communicator().slot_data(rank, operation_.sequence()) +
-           static_cast<std::size_t>(index) * stride_of(bytes_);
-  }
-
   Operation& operation_;
   std::size_t bytes_;
 };
 
-/// No coroutine: it waits for one thing after the other.
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  const Folded folded(communicator.size());
-  const int self = communicator.rank();
-  Operation operation(communicator, "Allreduce");
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  const Folded folded(operation.communicator().size());
+  const int self = operation.communicator().rank();
   Partials partials(operation, arguments.bytes());
   if (folded.hands_over(self)) {
     partials.leave(0, arguments.send);
-    copy_bytes(arguments.receive, partials.wait_for(self - 1, folded.steps), arguments.bytes());
-    return operation.complete();
+    co_await partials.left(self - 1, folded.steps);
+    copy_bytes(arguments.receive, partials.of(self - 1, folded.steps), arguments.bytes());
+    co_return;
   }
 
   const std::byte* have = arguments.send;
@@ -76,19 +71,22 @@ void run(Communicator& communicator, const AllreduceArguments& arguments) {
     (*arguments.combiner)(arguments.receive, operands, 2, arguments.count);
     have = arguments.receive;
   };
-  if (folded.takes_over(self)) combine(have, partials.wait_for(self + 1, 0));
+  if (folded.takes_over(self)) {
+    co_await partials.left(self + 1, 0);
+    combine(have, partials.of(self + 1, 0));
+  }
   const int place = folded.place_of(self);
   for (int step = 0; step < folded.steps; ++step) {
     const int other = place ^ (1 << step);
+    const int rank = folded.rank_at(other);
     partials.leave(step, have);
-    const std::byte* const theirs = partials.wait_for(folded.rank_at(other), step);
+    co_await partials.left(rank, step);
     if (other < place)
-      combine(theirs, have);
+      combine(partials.of(rank, step), have);
     else
-      combine(have, theirs);
+      combine(have, partials.of(rank, step));
   }
   if (folded.takes_over(self)) partials.leave(folded.steps, have);
-  operation.complete();
 }
 
 bool fits_the_slot(const selection::Shape& shape) {
@@ -116,6 +114,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
                              // Neighbours by rank are partners in the first steps, those far away in the last.
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -55,11 +55,6 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   collect_result(buffers);
 }
 
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
-}
-
 }  // namespace
 
 extern const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather;
@@ -87,6 +82,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
                              // Neighbours by rank exchange most.
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

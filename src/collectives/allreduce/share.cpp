@@ -33,16 +33,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     destinations[i] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
 
-  reduce_range(communicator, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
+  reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
   collect_result(buffers);
-}
-
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -67,6 +62,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

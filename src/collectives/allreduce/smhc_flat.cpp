@@ -11,9 +11,8 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments));
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  return smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments);
 }
 
 }  // namespace
@@ -37,6 +36,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

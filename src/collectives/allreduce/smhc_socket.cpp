@@ -14,10 +14,10 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(smhc::allreduce(
-      operation, place_in(operation, communicator.plan(smhc::internal_root, Grouping::by_socket)), arguments));
+Task body(Operation& operation, const AllreduceArguments& arguments) {
+  return smhc::allreduce(operation,
+                         place_in(operation, operation.communicator().plan(smhc::internal_root, Grouping::by_socket)),
+                         arguments);
 }
 
 }  // namespace
@@ -42,6 +42,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .crowd = std::max(1.0, shape.several_sockets() ? shape.ranks / 2.0 : shape.ranks - 1.0),
                              .streams = 2};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -39,18 +39,13 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   if (communicator.rank() == internal_root)
     co_await xhc_reduce(operation, reduction, &operation.own().ready.flag[FlagUse::result]);
   else
-    operation.both(xhc_reduce(operation, reduction, nullptr), hand_down(operation, reduction));
+    co_await operation.both(xhc_reduce(operation, reduction, nullptr), hand_down(operation, reduction));
   collect_result(reduction.buffers);
   // Final data everywhere above means that nobody reads contributions any more; children may still read our result.
   operation.publish(operation.own().done.flag[0]);
   if (reduction.buffers.destination.in_the_ring) co_return;
   for (const auto& children : reduction.plan->children)
     for (const int child : children) co_await operation.has(operation.slot(child).done.flag[0], 0, child);
-}
-
-void run(Communicator& communicator, const AllreduceArguments& arguments) {
-  Operation operation(communicator, "Allreduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -61,6 +56,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
     selection::requires_commuting,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::all); },
-    run};
+    body};
 
 }  // namespace tutti

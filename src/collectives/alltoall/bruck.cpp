@@ -78,11 +78,6 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   }
 }
 
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  Operation operation(communicator, "Alltoall");
-  operation.run(body(operation, arguments));
-}
-
 }  // namespace
 
 extern const selection::Algorithm<AlltoallArguments> alltoall_bruck;
@@ -101,6 +96,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
                              .exposures = 1,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -29,16 +29,20 @@ PackedBlocks::Lengths lengths_of(const Communicator& communicator, const Blocks&
   return lengths;
 }
 
+PackedBlocks::Form form_of(const Communicator& communicator, const AlltoallArguments& arguments) {
+  if (arguments.regular) return {};
+  return PackedBlocks::form_for(communicator, lengths_of(communicator, arguments.send));
+}
+
 void send_packed(Operation& operation, const PackedBlocks::Form& form, const Blocks& send) {
-  Communicator& communicator = operation.communicator();
-  PackedBlocks packed(communicator);
-  const int self = communicator.rank();
-  for (int rank = 0; rank < communicator.size(); ++rank) {
+  PackedBlocks packed(operation);
+  const int self = operation.communicator().rank();
+  const int ranks = operation.communicator().size();
+  for (int rank = 0; rank < ranks; ++rank) {
     const auto i = static_cast<std::size_t>(rank);
-    if (rank != self)
-      packed.write(operation.sequence(), form, PackedBlocks::index_of(rank, self), send.at(i), send.size(i));
+    if (rank != self) packed.write(form, PackedBlocks::index_of(rank, self), send.at(i), send.size(i));
   }
-  packed.send(operation.sequence(), form, static_cast<std::size_t>(communicator.size() - 1));
+  packed.send(form, static_cast<std::size_t>(ranks - 1));
 }
 
 /// Irregular blocks up to one grain together are copied in and out: that costs less than the second flag hop. Each rank
@@ -59,17 +63,15 @@ bool expose_blocks(Operation& operation, const Blocks& send) {
               .exposure.in_the_ring;
 }
 
-/// No coroutine: it waits for one thing after the other.
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
+Task body(Operation& operation, const AlltoallArguments& arguments) {
+  Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
-  PackedBlocks packed(communicator);
-  const PackedBlocks::Form form =
-      arguments.regular ? PackedBlocks::Form{} : packed.form_for(lengths_of(communicator, send));
-  Operation operation(communicator, "Alltoall", PackedBlocks::in_flight(form));
+  PackedBlocks packed(operation);
+  const PackedBlocks::Form form = form_of(communicator, arguments);
   bool wait_for_readers = false;
   if (form.place != PackedBlocks::Place::none)
     send_packed(operation, form, send);
@@ -89,24 +91,24 @@ void run(Communicator& communicator, const AlltoallArguments& arguments) {
       all_seen = false;
       continue;
     }
-    wait_for_post(communicator, operation.sequence(), rank, "Alltoall");
-    if (packed.open(operation.sequence(), rank, PackedBlocks::index_of(self, rank), receive.at(index),
-                    receive.size(index)))
-      continue;
+    co_await operation.posted(rank);
+    if (packed.open(rank, PackedBlocks::index_of(self, rank), receive.at(index), receive.size(index))) continue;
     answer = true;
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
-    if (const std::size_t bytes = fitting(communicator, theirs.bytes, receive.size(index)))
+    if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
       communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
   }
-  if (all_seen) communicator.seen_all(operation.sequence());
+  if (all_seen) operation.seen_all();
   if (answer || !all_seen) operation.publish(operation.own().done.flag[0]);
   for (int i = 1; wait_for_readers && i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     if (send.size(static_cast<std::size_t>(rank)) == 0) continue;
-    operation.wait(operation.slot(rank).done.flag[0], 0, rank);
-    communicator.check(rank, operation.sequence());
+    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }
-  operation.complete();
+}
+
+std::uint64_t in_flight(const Communicator& communicator, const AlltoallArguments& arguments) {
+  return PackedBlocks::in_flight(form_of(communicator, arguments));
 }
 
 }  // namespace
@@ -128,6 +130,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    run};
+    {body, nullptr, in_flight}};
 
 }  // namespace tutti

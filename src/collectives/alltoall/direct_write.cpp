@@ -46,7 +46,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     }
     operation.publish(done, static_cast<std::uint64_t>(i));
   }
-  if (all_seen) communicator.seen_all(operation.sequence());
+  if (all_seen) operation.seen_all();
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self - i + ranks) % ranks;
     const auto index = static_cast<std::size_t>(rank);
@@ -55,11 +55,6 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
-}
-
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  Operation operation(communicator, "Alltoall");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -82,6 +77,9 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -27,39 +27,51 @@ std::byte* pack(std::byte* destination, const Blocks& blocks, int first, int las
   return destination + count * blocks.bytes;
 }
 
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  const int ranks = communicator.size();
-  const int self = communicator.rank();
-  const auto own = static_cast<std::size_t>(self);
-  const std::size_t bytes = arguments.send.bytes;
-  // In the order of the ranks, this one left out.
-  const std::size_t total = static_cast<std::size_t>(ranks - 1) * bytes;
-  const bool in_line = eager::fits_inline(total);
-
-  const std::uint64_t sequence = eager::begin(communicator, total);
-  Post& mine = communicator.slot(self, sequence).post;
-  std::byte* area = in_line ? mine.payload : communicator.slot_data(self, sequence);
-  pack(pack(area, arguments.send, 0, self), arguments.send, self + 1, ranks);
-  mine.flag.set(sync::stamp(sequence, 1));
-  communicator.published();
-  if (!in_line) communicator.expect_data(sequence, total);
-
-  reduction::copy(arguments.receive.at(own), arguments.send.at(own), bytes);
-  for (int i = 1, rank = self; i < ranks; ++i) {
-    if (++rank == ranks) rank = 0;
-    const Post& theirs = communicator.slot(rank, sequence).post;
-    if (const sync::Stamp target = sync::stamp(sequence, 1); !theirs.flag.has(target)) {
-      const sync::WaitReason reason{"Alltoall", &communicator, sequence, communicator.node_rank(rank)};
-      sync::wait(*communicator.node().waiter, reason, [&] { return theirs.flag.has(target); });
-    }
-    communicator.check(rank, sequence);
-    const std::byte* blocks = in_line ? theirs.payload : communicator.slot_data(rank, sequence);
-    reduction::copy(arguments.receive.at(static_cast<std::size_t>(rank)),
-                    blocks + (rank < self ? own - 1 : own) * bytes, bytes);
+/// Blocks in the order of the ranks, this one's left out.
+class Exchange {
+ public:
+  Exchange(Operation& operation, const AlltoallArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        self_(operation.communicator().rank()),
+        rank_(operation.communicator().next_rank()),
+        total_(payload(operation.communicator(), arguments)) {}
+  static std::size_t payload(const Communicator& communicator, const AlltoallArguments& arguments) {
+    return static_cast<std::size_t>(communicator.size() - 1) * arguments.send.bytes;
   }
-  communicator.seen_all(sequence);
-  communicator.complete(sequence);
-}
+
+  void send() {
+    const bool in_line = eager::fits_inline(total_);
+    Post& mine = operation_.own().post;
+    std::byte* area = in_line ? mine.payload : operation_.own_data();
+    pack(pack(area, arguments_.send, 0, self_), arguments_.send, self_ + 1, operation_.communicator().size());
+    operation_.publish(mine.flag, 1);
+    if (!in_line) operation_.expect_data(total_);
+    const auto own = static_cast<std::size_t>(self_);
+    reduction::copy(arguments_.receive.at(own), arguments_.send.at(own), arguments_.send.bytes);
+  }
+  bool next(eager::Wanted& wanted) {
+    if (rank_ == self_) return false;
+    // All blocks come at once.
+    wanted = eager::wanted(rank_, total_, 1);
+    return true;
+  }
+  void take(const eager::Wanted&) {
+    const std::size_t bytes = arguments_.send.bytes;
+    const auto place = static_cast<std::size_t>(rank_ < self_ ? self_ - 1 : self_);
+    reduction::copy(arguments_.receive.at(static_cast<std::size_t>(rank_)),
+                    eager::payload_of(operation_, rank_, total_) + place * bytes, bytes);
+    if (++rank_ == operation_.communicator().size()) rank_ = 0;
+  }
+  void end() { operation_.seen_all(); }
+
+ private:
+  Operation& operation_;
+  const AlltoallArguments& arguments_;
+  int self_;
+  int rank_;  ///< whose block is taken next
+  std::size_t total_;
+};
 
 }  // namespace
 
@@ -82,6 +94,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_eager{
                              .slot_bytes = others * bytes,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, AlltoallArguments>()};
 
 }  // namespace tutti

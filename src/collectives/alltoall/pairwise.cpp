@@ -49,7 +49,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     if (receive.size(index) > 0) {
       co_await operation.has(operation.slot(rank).post.flag, 0, rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
-      if (const std::size_t bytes = fitting(communicator, theirs.bytes, receive.size(index)))
+      if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
         communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
     }
     operation.publish(operation.own().ready.flag[0], static_cast<std::uint64_t>(step));
@@ -60,11 +60,6 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     if (send.size(static_cast<std::size_t>(rank)) > 0)
       co_await operation.has(operation.slot(rank).ready.flag[0], static_cast<std::uint64_t>(step), rank);
   }
-}
-
-void run(Communicator& communicator, const AlltoallArguments& arguments) {
-  Operation operation(communicator, "Alltoall");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -86,6 +81,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .startups = steps,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

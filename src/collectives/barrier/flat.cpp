@@ -5,29 +5,31 @@
 // Requires: not too many ranks (TUTTI_FLAT_MAX). Single-writer flags: XHC, section III.E.
 
 #include "collectives/collectives.h"
-#include "engine/task.h"
+#include "collectives/common/eager.h"
 
 namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BarrierArguments&) {
-  const std::uint64_t sequence = communicator.begin(ring_slots);
-  const sync::Stamp stamp = sync::stamp(sequence);
-  communicator.slot(communicator.rank(), sequence).post.flag.set(stamp);
-  communicator.published();
-  for (int i = 1, rank = communicator.rank(); i < communicator.size(); ++i) {
-    rank = rank + 1 == communicator.size() ? 0 : rank + 1;
-    const sync::Flag& flag = communicator.slot(rank, sequence).post.flag;
-    if (!flag.has(stamp)) {
-      const sync::WaitReason reason{"Barrier", &communicator, sequence, communicator.node_rank(rank)};
-      sync::wait(*communicator.node().waiter, reason, [&] { return flag.has(stamp); });
-    }
-    communicator.check(rank, sequence);
+class Exchange {
+ public:
+  Exchange(Operation& operation, const BarrierArguments&)
+      : operation_(operation), rank_(operation.communicator().next_rank()) {}
+  static std::size_t payload(const Communicator&, const BarrierArguments&) { return 0; }
+
+  void send() { operation_.publish(operation_.own().post.flag); }
+  bool next(eager::Wanted& wanted) {
+    if (rank_ == operation_.communicator().rank()) return false;
+    wanted = {rank_};
+    return true;
   }
-  communicator.seen_all(sequence);
-  communicator.complete(sequence);
-}
+  void take(const eager::Wanted&) { rank_ = rank_ + 1 == operation_.communicator().size() ? 0 : rank_ + 1; }
+  void end() { operation_.seen_all(); }
+
+ private:
+  Operation& operation_;
+  int rank_;  ///< whose flag is awaited next
+};
 
 }  // namespace
 
@@ -40,6 +42,6 @@ const selection::Algorithm<BarrierArguments> barrier_flat{"flat",
                                                             return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
                                                                                    .rounds = 1};
                                                           },
-                                                          run};
+                                                          eager::forms<Exchange, BarrierArguments>()};
 
 }  // namespace tutti

@@ -8,24 +8,19 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
 namespace {
 
-Task body(Operation& operation) {
+Task body(Operation& operation, const BarrierArguments&) {
   const topology::RankPlan& plan = operation.communicator().plan(0);
   for (const auto& children : plan.children)
     for (const int child : children) co_await operation.has(operation.slot(child).post.flag, 0, child);
   operation.publish(operation.own().post.flag);
   if (plan.parent >= 0) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
   operation.publish(operation.own().done.flag[0]);
-}
-
-void run(Communicator& communicator, const BarrierArguments&) {
-  Operation operation(communicator, "Barrier");
-  operation.run(body(operation));
 }
 
 }  // namespace
@@ -42,6 +37,6 @@ const selection::Algorithm<BarrierArguments> barrier_tree{
                              .rounds = 2.0 * shape.levels,
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -14,9 +14,8 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
-  operation.run(pull(operation, arguments, flat_place(operation, arguments.root), false));
+Task body(Operation& operation, const BcastArguments& arguments) {
+  return pull(operation, arguments, flat_place(operation, arguments.root), false);
 }
 
 }  // namespace
@@ -38,6 +37,6 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -44,7 +44,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
       operation.publish(operation.own().done.flag[0], steps.until(i, end));
     }
   }
-  communicator.seen_all(operation.sequence());
+  operation.seen_all();
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) {
@@ -61,13 +61,10 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   }
 }
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
-  const Steps steps{arguments.bytes, communicator.chunk_bytes(0)};
-  if (communicator.rank() == arguments.root)
-    operation.run(root(operation, arguments, steps));
-  else
-    operation.run(reader(operation, arguments, steps));
+Task body(Operation& operation, const BcastArguments& arguments) {
+  const Steps steps{arguments.bytes, operation.communicator().chunk_bytes(0)};
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return is_root ? root(operation, arguments, steps) : reader(operation, arguments, steps);
 }
 
 }  // namespace
@@ -91,6 +88,9 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -14,23 +14,29 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes);
-  if (communicator.rank() == arguments.root) {
-    eager::send(communicator, sequence, arguments.buffer, arguments.bytes);
-  } else if (eager::fits_inline(arguments.bytes)) {
-    reduction::copy(arguments.buffer,
-                    eager::receive(communicator, sequence, arguments.root, arguments.bytes, arguments.bytes, "Bcast"),
-                    arguments.bytes);
-  } else {
-    for (std::size_t at = 0; at < arguments.bytes; at += grain_bytes) {
-      const std::size_t end = at + grain_bytes < arguments.bytes ? at + grain_bytes : arguments.bytes;
-      const std::byte* data = eager::receive(communicator, sequence, arguments.root, arguments.bytes, end, "Bcast");
-      copy_bytes(arguments.buffer + at, data + at, end - at);
-    }
+class Exchange {
+ public:
+  Exchange(Operation& operation, const BcastArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        destination_(arguments.buffer),
+        copy_(arguments.root, is_root() ? 0 : arguments.bytes) {}
+  static std::size_t payload(const Communicator&, const BcastArguments& arguments) { return arguments.bytes; }
+
+  void send() {
+    if (is_root()) eager::send(operation_, arguments_.buffer, arguments_.bytes);
   }
-  communicator.complete(sequence);
-}
+  bool next(eager::Wanted& wanted) { return copy_.next(wanted); }
+  void take(const eager::Wanted&) { destination_ = copy_.take(operation_, destination_); }
+  void end() {}
+
+ private:
+  bool is_root() const { return operation_.communicator().rank() == arguments_.root; }
+  Operation& operation_;
+  const BcastArguments& arguments_;
+  std::byte* destination_;
+  eager::CopyOut copy_;
+};
 
 }  // namespace
 
@@ -50,6 +56,6 @@ const selection::Algorithm<BcastArguments> bcast_eager{
                              .workers = shape.ranks / 2.0,
                              .common = true};
     },
-    run};
+    eager::forms<Exchange, BcastArguments>()};
 
 }  // namespace tutti

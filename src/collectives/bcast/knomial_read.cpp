@@ -18,8 +18,8 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
+Task body(Operation& operation, const BcastArguments& arguments) {
+  const Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::Knomial tree(ranks, arguments.parameter);
   // The tree counts from the root.
@@ -33,7 +33,7 @@ void run(Communicator& communicator, const BcastArguments& arguments) {
   int* children = operation.array<int>(static_cast<std::size_t>(place.child_count));
   place.children = children;
   tree.for_each_child(self, [&](int child) { *children++ = rank_of(child); });
-  operation.run(pull(operation, arguments, place, false));
+  return pull(operation, arguments, place, false);
 }
 
 int candidate(const selection::Shape& shape, int index) {
@@ -65,7 +65,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
                              .common = true};
     },
-    run,
+    body,
     {"k", candidate}};
 
 }  // namespace tutti

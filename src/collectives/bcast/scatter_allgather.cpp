@@ -40,7 +40,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
   const std::size_t step = mine.copied ? parts.chunk : parts.bytes;
   for (std::size_t at = 0; at < parts.bytes; at += step) {
     const std::size_t end = std::min(at + step, parts.bytes);
-    if (mine.copied) copy_to_lend(operation.communicator(), mine.local + at, arguments.buffer + at, end - at);
+    if (mine.copied) copy_to_lend(operation, mine.local + at, arguments.buffer + at, end - at);
     operation.publish(operation.own().ready.flag[0], grains_complete(end, parts.bytes));
   }
   if (mine.in_the_ring) co_return;
@@ -81,13 +81,11 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
     co_await operation.has(operation.slot(parts.rank(i)).done.flag[0], 0, parts.rank(i));
 }
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
+Task body(Operation& operation, const BcastArguments& arguments) {
+  const Communicator& communicator = operation.communicator();
   const Parts parts{arguments.root, communicator.size(), arguments.bytes, communicator.chunk_bytes(0)};
-  if (communicator.rank() == arguments.root)
-    operation.run(root(operation, arguments, parts));
-  else
-    operation.run(reader(operation, arguments, parts));
+  return communicator.rank() == arguments.root ? root(operation, arguments, parts)
+                                               : reader(operation, arguments, parts);
 }
 
 }  // namespace
@@ -116,6 +114,6 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -12,9 +12,8 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
-  operation.run(smhc::bcast(operation, flat_place(operation, arguments.root), arguments));
+Task body(Operation& operation, const BcastArguments& arguments) {
+  return smhc::bcast(operation, flat_place(operation, arguments.root), arguments);
 }
 
 }  // namespace
@@ -52,6 +51,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                              .common = true,
                              .beside = {.remote_bytes = last, .slot_bytes = bytes, .exposures = 1}};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -14,10 +14,9 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
-  operation.run(
-      smhc::bcast(operation, place_in(operation, communicator.plan(arguments.root, Grouping::by_socket)), arguments));
+Task body(Operation& operation, const BcastArguments& arguments) {
+  return smhc::bcast(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)),
+                     arguments);
 }
 
 }  // namespace
@@ -64,6 +63,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                              .streams = static_cast<double>(shape.ranks),
                              .common = true};
     },
-    run};
+    body};
 
 }  // namespace tutti

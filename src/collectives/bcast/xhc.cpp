@@ -32,14 +32,11 @@ Task body_inline(Operation& operation, const BcastArguments& arguments) {
   operation.publish(mine.flag, 1);
 }
 
-void run(Communicator& communicator, const BcastArguments& arguments) {
-  Operation operation(communicator, "Bcast");
-  if (eager::fits_inline(arguments.bytes)) {
-    operation.run(body_inline(operation, arguments));
-    return;
-  }
+Task body(Operation& operation, const BcastArguments& arguments) {
+  if (eager::fits_inline(arguments.bytes)) return body_inline(operation, arguments);
+  Communicator& communicator = operation.communicator();
   const bool eager = arguments.bytes <= communicator.node().settings.eager_max;
-  operation.run(pull(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager));
+  return pull(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager);
 }
 
 }  // namespace
@@ -73,6 +70,6 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .common = true,
           .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

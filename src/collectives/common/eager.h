@@ -1,12 +1,27 @@
 // Small payloads: copied into the sender's slot and out of it again (copy-in/copy-out, XHC section III.D). The smallest
 // travel in the flag's own line. The ring of slots frees the sender at once, so nobody acknowledges.
+//
+// An algorithm of this kind is a description, a class Exchange that says what is sent, whose posts are awaited, and what
+// is then taken:
+//
+//   Exchange(Operation&, const Arguments&)
+//   static std::size_t payload(const Communicator&, const Arguments&)   bytes that this rank sends at most
+//   void send()                  sends, without waiting for anybody
+//   bool next(Wanted&)           what is awaited next; false if there is nothing more
+//   void take(const Wanted&)     it has come
+//   void end()                   everything has come
+//
+// Two forms are made of it (small()): a straight function, which blocking calls run, as a coroutine would cost them 10
+// to 20 ns, and a coroutine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/copy.h"
-#include "engine/communicator.h"
+#include "engine/operation.h"
 #include "reduction/copy.h"
+#include "selection/algorithm.h"
 
 namespace tutti::eager {
 
@@ -17,49 +32,118 @@ inline bool fits_inline(std::size_t bytes) {
   return bytes <= Post::inline_bytes;
 }
 
-/// Starts an operation that sends `bytes` through the slot.
-inline std::uint64_t begin(Communicator& communicator, std::size_t bytes) {
-  return communicator.begin(fits_inline(bytes) ? ring_slots : data_areas);
+/// How many operations may be in flight where a rank sends so much (Channel::has_room).
+inline std::uint64_t in_flight(std::size_t bytes) {
+  return fits_inline(bytes) ? ring_slots : data_areas;
 }
 
 /// Sends `bytes` (1 .. slot_bytes) of this rank to whoever reads its slot, grain by grain so that copying in overlaps
 /// with copying out. The flag's progress is grains + 1, so that it also tells arrival (0) from data.
-inline void send(Communicator& communicator, std::uint64_t sequence, const void* source, std::size_t bytes) {
-  Post& post = communicator.slot(communicator.rank(), sequence).post;
+inline void send(Operation& operation, const void* source, std::size_t bytes) {
+  Post& post = operation.own().post;
   if (fits_inline(bytes)) {
     if (bytes > first_line_bytes) sync::prefetch_to_write(post.payload + first_line_bytes);
     reduction::copy(post.payload, source, bytes);
-    post.flag.set(sync::stamp(sequence, 1));
-    communicator.published();
+    operation.publish(post.flag, 1);
     return;
   }
-  std::byte* data = communicator.slot_data(communicator.rank(), sequence);
+  std::byte* data = operation.own_data();
   for (std::size_t at = 0; at < bytes; at += grain_bytes) {
     const std::size_t end = at + grain_bytes < bytes ? at + grain_bytes : bytes;
     copy_bytes(data + at, static_cast<const std::byte*>(source) + at, end - at);
-    post.flag.set(sync::stamp(sequence, grains_complete(end, bytes)));
+    post.flag.set(operation.stamp(grains_complete(end, bytes)));
   }
-  communicator.published();
-  communicator.expect_data(sequence, bytes);
+  operation.communicator().published();
+  operation.expect_data(bytes);
 }
 
-/// Waits until `rank` has sent the bytes up to `end`, and returns where its payload begins.
-inline const std::byte* receive(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t bytes,
-                                std::size_t end, const char* collective) {
-  const Post& post = communicator.slot(rank, sequence).post;
-  const sync::Stamp target = sync::stamp(sequence, fits_inline(bytes) ? 1 : grains_needed(end));
-  // Both lines are fetched at once, not the second one when the flag in the first has come.
-  const bool two_lines = fits_inline(bytes) && bytes > first_line_bytes;
-  const auto has_come = [&] {
+/// What an exchange waits for: that the flag of the post of `rank` has come so far.
+struct Wanted {
+  int rank = 0;
+  std::uint64_t progress = 0;
+  /// The payload is in both lines of the post: both are fetched at once, not the second one when the flag in the first
+  /// has come.
+  bool two_lines = false;
+};
+
+/// A payload of `bytes`, of which those up to `end` are wanted.
+inline Wanted wanted(int rank, std::size_t bytes, std::size_t end) {
+  return {rank, fits_inline(bytes) ? 1 : grains_needed(end), fits_inline(bytes) && bytes > first_line_bytes};
+}
+
+/// Where the payload of a rank begins.
+inline const std::byte* payload_of(const Operation& operation, int rank, std::size_t bytes) {
+  return fits_inline(bytes) ? operation.slot(rank).post.payload : operation.data(rank);
+}
+
+/// Copies the payload of one rank out as it comes, grain by grain.
+class CopyOut {
+ public:
+  /// The bytes from `at` to `end` of the payload.
+  CopyOut(int rank, std::size_t bytes, std::size_t at, std::size_t end)
+      : rank_(rank), bytes_(bytes), at_(at), end_(end) {}
+  CopyOut(int rank, std::size_t bytes) : CopyOut(rank, bytes, 0, bytes) {}
+
+  bool next(Wanted& wanted) {
+    if (at_ == end_) return false;
+    next_ = fits_inline(bytes_) ? end_ : std::min(end_, (at_ / grain_bytes + 1) * grain_bytes);
+    wanted = eager::wanted(rank_, bytes_, next_);
+    return true;
+  }
+  /// To where the part that is wanted belongs; returns where the next one does.
+  std::byte* take(const Operation& operation, std::byte* destination) {
+    const std::byte* const source = payload_of(operation, rank_, bytes_) + at_;
+    const std::size_t part = next_ - at_;
+    if (fits_inline(bytes_))
+      reduction::copy(destination, source, part);
+    else
+      copy_bytes(destination, source, part);
+    at_ = next_;
+    return destination + part;
+  }
+
+ private:
+  int rank_;
+  std::size_t bytes_;
+  std::size_t at_, end_, next_ = 0;
+};
+
+/// Whether it has come.
+inline auto poll(const Operation& operation, const Wanted& wanted) {
+  return [&post = operation.slot(wanted.rank).post, two_lines = wanted.two_lines,
+          target = operation.stamp(wanted.progress)] {
     if (two_lines) __builtin_prefetch(post.payload + first_line_bytes);
     return post.flag.has(target);
   };
-  if (!has_come()) {
-    const sync::WaitReason reason{collective, &communicator, sequence, communicator.node_rank(rank)};
-    sync::wait(*communicator.node().waiter, reason, has_come);
-  }
-  communicator.check(rank, sequence);
-  return fits_inline(bytes) ? post.payload : communicator.slot_data(rank, sequence);
+}
+
+template <class Exchange, class Arguments>
+void straight(Channel& channel, Call& call, const Arguments& arguments) {
+  Operation operation(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
+  Exchange exchange(operation, arguments);
+  exchange.send();
+  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
+    operation.wait_until(wanted.rank, poll(operation, wanted));
+  exchange.end();
+  operation.complete();
+}
+
+template <class Exchange, class Arguments>
+Task body(Operation& operation, const Arguments& arguments) {
+  Exchange exchange(operation, arguments);
+  exchange.send();
+  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
+    co_await operation.until(wanted.rank, poll(operation, wanted));
+  exchange.end();
+}
+
+/// The forms of an algorithm.
+template <class Exchange, class Arguments>
+constexpr selection::Forms<Arguments> forms() {
+  return {body<Exchange, Arguments>, straight<Exchange, Arguments>,
+          [](const Communicator& communicator, const Arguments& arguments) {
+            return in_flight(Exchange::payload(communicator, arguments));
+          }};
 }
 
 }  // namespace tutti::eager

@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
@@ -33,14 +33,6 @@ class Meeting {
   /// Nobody helps: the whole message is the first rank's.
   explicit Meeting(std::size_t bytes) : bytes_(bytes), front_(bytes), back_(bytes), helped_(false) {}
 
-  /// The whole message is the helper's.
-  static Meeting all_helped(std::size_t bytes) {
-    Meeting meeting(bytes);
-    meeting.front_ = meeting.back_ = 0;
-    meeting.helped_ = true;
-    return meeting;
-  }
-
   /// Of `ranks` ranks one helps all others, one after the other.
   Meeting(std::size_t bytes, int ranks, Shares shares) : bytes_(bytes) {
     front_ = begins(shares.front, ranks);
@@ -55,6 +47,9 @@ class Meeting {
   }
 
   std::size_t front() const { return front_; }
+  bool is_helped() const { return helped_; }
+  /// For costs: what the first rank copies if both are fast alike.
+  std::size_t usual_part() const { return (front_ + back_) / 2; }
 
   /// The helper's part; `copy` copies the bytes from its first to its second argument. `distance` from the helper to
   /// the rank `first`, from 1 on.

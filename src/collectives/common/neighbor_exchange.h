@@ -1,10 +1,10 @@
-// The exchange with the neighbours of a topology, or with all ranks (Alltoallv): each rank reads its blocks where they
-// are, or they are stored where they belong.
+// The exchange with the neighbours of a topology: each rank reads its blocks where they are, or they are stored where
+// they belong.
 //
 // Phase 1: every rank that has somebody to send to posts its blocks: small ones packed, the smallest of them in the
 // flag's own line; those that peers cannot reach, and others that are small together, copied into the operation's data
-// area; others where they are. If not all ranks read anyway, who has long blocks, or room for one, says whether it reads,
-// or where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those
+// area; others where they are. Unless all ranks read, who has long blocks, or room for one, says whether it reads, or
+// where its blocks are to be stored. Phase 2: who has long blocks asks that of its destinations, and stores for those
 // who want it. Phase 3: each rank takes the blocks of its sources, those first that are there already, or waits for
 // those who store; if it has not said how, for want of room, it tells those who ask that it reads. Phase 4: who has
 // exposed its own memory waits until its destinations have taken what is theirs.
@@ -14,23 +14,17 @@
 #pragma once
 
 #include "collectives/collectives.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
-/// How ranks get long blocks. stored: where peers can reach the
-/// receiver's memory and it has at most Offer::blocks_max sources; it reads otherwise. whichever: what takes less time.
-enum class Taken { read, stored, whichever };
+/// How ranks get long blocks. stored: where peers can reach the receiver's memory and it has at most Offer::blocks_max
+/// sources; it reads otherwise.
+enum class Taken { read, stored };
 
-void exchange_with_neighbors(Communicator& communicator, const NeighborArguments& arguments, Taken taken,
-                             Learned what = Learned::neighbor);
-
-/// The most ranks that exchange_with_all() is for.
-inline constexpr int exchanged_with_all_max = Offer::blocks_max;
-
-/// Every rank is a neighbour of all, itself included; blocks in the order of ranks. send: with stride 0 if all get the
-/// same. Both sides of a block know its size.
-void exchange_with_all(Communicator& communicator, const Blocks& send, const Blocks& receive, memory::Store store,
-                       Learned what);
+Task exchange_with_neighbors(Operation& operation, const NeighborArguments& arguments, Taken taken);
+/// For Forms.
+std::uint64_t neighbors_in_flight(const Communicator& communicator, const NeighborArguments& arguments);
 
 /// After a cost of the model: the largest degree that is likely. It is not among what all ranks know; in a grid of two
 /// dimensions it is 4.

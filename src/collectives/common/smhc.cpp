@@ -29,15 +29,15 @@ Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit) {
   Pieces pieces;
   pieces.bytes = bytes;
   if (bytes <= communicator.slot_bytes()) {
-    pieces.region = communicator.slot_region(operation.sequence());
-    pieces.local = communicator.slot_data(communicator.rank(), operation.sequence());
+    pieces.region = operation.data_region();
+    pieces.local = operation.own_data();
     pieces.piece = bytes;
     pieces.count = 1;
   } else {
     pieces.piece = std::max<std::size_t>(1, chunk_bytes / unit) * unit;
     pieces.distance = round_to_line(pieces.piece);
     pieces.count = (bytes + pieces.piece - 1) / pieces.piece;
-    pieces.local = communicator.staging(static_cast<int>(Side::source), 2 * pieces.distance);
+    pieces.local = operation.staging(static_cast<int>(Side::source), 2 * pieces.distance);
     pieces.region = communicator.arena_region(pieces.local);
   }
   post(operation, {pieces.region, pieces.local, true, pieces.in_the_ring()}, {});
@@ -80,7 +80,7 @@ Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte
   member[place.child_count] = communicator.rank();
   std::sort(member, member + members);
 
-  const void** sources = communicator.sources();
+  const void** sources = operation.sources();
   for (std::size_t i = 0; i < mine.count; ++i) {
     const std::byte* contribution = send + mine.begin(i);
     std::byte* shared = mine.local + mine.offset(i);

@@ -15,33 +15,45 @@ namespace tutti {
 
 namespace {
 
-void receive(Communicator& communicator, std::uint64_t sequence, const GatherArguments& arguments, int rank) {
-  std::byte* destination = arguments.receive.at(static_cast<std::size_t>(rank));
-  const std::size_t bytes = arguments.bytes;
-  if (eager::fits_inline(bytes)) {
-    reduction::copy(destination, eager::receive(communicator, sequence, rank, bytes, bytes, "Gather"), bytes);
-    return;
-  }
-  for (std::size_t at = 0; at < bytes; at += grain_bytes) {
-    const std::size_t end = std::min(at + grain_bytes, bytes);
-    const std::byte* data = eager::receive(communicator, sequence, rank, bytes, end, "Gather");
-    reduction::copy(destination + at, data + at, end - at);
-  }
-}
+class Exchange {
+ public:
+  Exchange(Operation& operation, const GatherArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        is_root_(operation.communicator().rank() == arguments.root),
+        rank_(is_root_ ? -1 : operation.communicator().size()),
+        copy_(0, 0) {}
+  static std::size_t payload(const Communicator&, const GatherArguments& arguments) { return arguments.bytes; }
 
-void run(Communicator& communicator, const GatherArguments& arguments) {
-  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes);
-  if (communicator.rank() != arguments.root) {
-    eager::send(communicator, sequence, arguments.send, arguments.bytes);
-  } else {
-    if (arguments.send)
-      reduction::copy(arguments.receive.at(static_cast<std::size_t>(arguments.root)), arguments.send, arguments.bytes);
-    for (int rank = 0; rank < communicator.size(); ++rank)
-      if (rank != arguments.root) receive(communicator, sequence, arguments, rank);
-    communicator.seen_all(sequence);
+  void send() {
+    if (!is_root_)
+      eager::send(operation_, arguments_.send, arguments_.bytes);
+    else if (arguments_.send)
+      reduction::copy(arguments_.receive.at(static_cast<std::size_t>(arguments_.root)), arguments_.send,
+                      arguments_.bytes);
   }
-  communicator.complete(sequence);
-}
+  bool next(eager::Wanted& wanted) {
+    while (!copy_.next(wanted)) {
+      if (++rank_ >= operation_.communicator().size()) return false;
+      if (rank_ == arguments_.root) continue;
+      copy_ = {rank_, arguments_.bytes};
+      destination_ = arguments_.receive.at(static_cast<std::size_t>(rank_));
+    }
+    return true;
+  }
+  void take(const eager::Wanted&) { destination_ = copy_.take(operation_, destination_); }
+  void end() {
+    if (is_root_) operation_.seen_all();
+  }
+
+ private:
+  Operation& operation_;
+  const GatherArguments& arguments_;
+  bool is_root_;
+  int rank_;  ///< whose block is being taken
+  eager::CopyOut copy_;
+  std::byte* destination_ = nullptr;
+};
 
 }  // namespace
 
@@ -62,6 +74,6 @@ const selection::Algorithm<GatherArguments> gather_eager{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, GatherArguments>()};
 
 }  // namespace tutti

@@ -82,9 +82,8 @@ Task member(Operation& operation, const GatherArguments& arguments) {
   if (!in_the_ring) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
 }
 
-void run(Communicator& communicator, const GatherArguments& arguments) {
-  Operation operation(communicator, "Gather");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : member(operation, arguments));
+Task body(Operation& operation, const GatherArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : member(operation, arguments);
 }
 
 }  // namespace
@@ -118,6 +117,6 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

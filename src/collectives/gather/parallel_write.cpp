@@ -19,12 +19,11 @@ namespace {
 
 Task root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  const std::uint64_t sequence = operation.sequence();
   const Blocks& blocks = arguments.receive;
   const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
                                          Side::destination, false, arguments.root);
   keep_own_block(communicator, arguments);
-  PackedBlocks packed(communicator);
+  PackedBlocks packed(operation);
   bool saw_all = true;
   for (int i = 1; i < communicator.size(); ++i) {
     const int writer = rank_at(arguments.root, i, communicator.size());
@@ -35,18 +34,18 @@ Task root(Operation& operation, const GatherArguments& arguments) {
       continue;
     }
     // Progress 0 would be seen before anything is there.
-    const Post& post = operation.slot(writer).post;
-    co_await operation.has(post.flag, 1, writer);
-    if (packed.open(sequence, writer, 0, blocks.at(index), bytes)) continue;
-    const std::size_t came = fitting(communicator, post.regions.bytes, bytes);
+    co_await operation.posted(writer, 1);
+    if (packed.open(writer, 0, blocks.at(index), bytes)) continue;
+    const std::size_t came = operation.fitting(operation.slot(writer).post.regions.bytes, bytes);
     if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), came);
   }
-  if (saw_all) communicator.seen_all(sequence);
+  if (saw_all) operation.seen_all();
 }
 
 Task writer(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+  if (!arguments.regular && PackedBlocks(operation).send_one(arguments.send, arguments.bytes)) co_return;
+  co_await operation.posted(arguments.root);
   const RemoteBlock block =
       posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
@@ -56,11 +55,14 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   operation.publish(mine.flag, static_cast<std::uint64_t>(PackedBlocks::Place::delivered));
 }
 
-void run(Communicator& communicator, const GatherArguments& arguments) {
-  const bool is_root = communicator.rank() == arguments.root;
-  if (!is_root && !arguments.regular && PackedBlocks(communicator).send_alone(arguments.send, arguments.bytes)) return;
-  Operation operation(communicator, "Gather");
-  operation.run(is_root ? root(operation, arguments) : writer(operation, arguments));
+Task body(Operation& operation, const GatherArguments& arguments) {
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return is_root ? root(operation, arguments) : writer(operation, arguments);
+}
+
+std::uint64_t in_flight(const Communicator& communicator, const GatherArguments& arguments) {
+  if (communicator.rank() == arguments.root || arguments.regular) return data_areas;
+  return PackedBlocks::in_flight_of_one(communicator, arguments.send, arguments.bytes);
 }
 
 }  // namespace
@@ -86,6 +88,9 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    run};
+    {body, nullptr, in_flight},
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

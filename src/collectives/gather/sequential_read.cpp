@@ -15,35 +15,32 @@ namespace tutti {
 
 namespace {
 
-/// No coroutine: it never waits for two things at once.
-void read(Communicator& communicator, const GatherArguments& arguments) {
-  const std::uint64_t sequence = communicator.begin(ring_slots);
-  PackedBlocks packed(communicator);
-  sync::Flag& read_from = communicator.slot(arguments.root, sequence).done.flag[0];
+Task root(Operation& operation, const GatherArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  PackedBlocks packed(operation);
   bool saw_all = true;
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
     const auto index = static_cast<std::size_t>(sender);
     if (const std::size_t size = arguments.receive.size(index)) {
-      wait_for_post(communicator, sequence, sender, "Gather");
-      if (!arguments.regular && packed.open(sequence, sender, 0, arguments.receive.at(index), size)) continue;
-      const RemoteBlock block = posted_block(communicator, sequence, sender, 0, Side::source);
-      if (const std::size_t bytes = fitting(communicator, block.bytes, size))
+      co_await operation.posted(sender);
+      if (!arguments.regular && packed.open(sender, 0, arguments.receive.at(index), size)) continue;
+      const RemoteBlock block = posted_block(operation, sender, 0, Side::source);
+      if (const std::size_t bytes = operation.fitting(block.bytes, size))
         communicator.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
                                             arguments.store);
     } else {
       saw_all = false;
     }
-    read_from.set(sync::stamp(sequence, static_cast<std::uint64_t>(i)));
-    communicator.published();
+    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
   }
-  if (saw_all) communicator.seen_all(sequence);
-  communicator.complete(sequence);
+  if (saw_all) operation.seen_all();
 }
 
 Task sender(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
+  if (!arguments.regular && PackedBlocks(operation).send_one(arguments.send, arguments.bytes)) co_return;
   const Blocks block = Blocks::regular(arguments.send, arguments.bytes);
   const ExposedBlocks mine = post_blocks(operation, block, 1, Side::source);
   if (arguments.bytes == 0 || mine.exposure.in_the_ring) co_return;
@@ -52,13 +49,14 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
                          arguments.root);
 }
 
-void run(Communicator& communicator, const GatherArguments& arguments) {
-  if (communicator.rank() == arguments.root) {
-    read(communicator, arguments);
-  } else if (arguments.regular || !PackedBlocks(communicator).send_alone(arguments.send, arguments.bytes)) {
-    Operation operation(communicator, "Gather");
-    operation.run(sender(operation, arguments));
-  }
+Task body(Operation& operation, const GatherArguments& arguments) {
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return is_root ? root(operation, arguments) : sender(operation, arguments);
+}
+
+std::uint64_t in_flight(const Communicator& communicator, const GatherArguments& arguments) {
+  if (communicator.rank() == arguments.root) return ring_slots;  // it uses no data area
+  return arguments.regular ? data_areas : PackedBlocks::in_flight_of_one(communicator, arguments.send, arguments.bytes);
 }
 
 }  // namespace
@@ -84,6 +82,6 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    run};
+    {body, nullptr, in_flight}};
 
 }  // namespace tutti

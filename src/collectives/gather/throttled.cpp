@@ -21,7 +21,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     const auto ranks = static_cast<std::size_t>(communicator.size());
     for (std::size_t i = 0; !arguments.regular && i < ranks; ++i)
       if (static_cast<int>(i) != arguments.root)
-        fitting(communicator, operation.slot(static_cast<int>(i)).post.regions.bytes, arguments.receive.size(i));
+        operation.fitting(operation.slot(static_cast<int>(i)).post.regions.bytes, arguments.receive.size(i));
     collect_blocks(mine, arguments.receive, ranks, arguments.root);
   });
 }
@@ -37,9 +37,8 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   });
 }
 
-void run(Communicator& communicator, const GatherArguments& arguments) {
-  Operation operation(communicator, "Gather");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : writer(operation, arguments));
+Task body(Operation& operation, const GatherArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : writer(operation, arguments);
 }
 
 }  // namespace
@@ -50,7 +49,9 @@ const selection::Algorithm<GatherArguments> gather_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
     selection::requires_nothing,
     throttled_cost<true>,
-    run,
-    {"k", throttle_candidate}};
+    body,
+    {"k", throttle_candidate},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

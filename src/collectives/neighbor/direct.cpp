@@ -14,8 +14,9 @@ const selection::Algorithm<NeighborArguments> neighbor_direct{
     {"2; 1 if small", "n of n received, 2n if small", "MPI 4.1, 8.6; XHC III.C"},
     selection::requires_nothing,
     neighbor_cost,
-    [](Communicator& communicator, const NeighborArguments& arguments) {
-      exchange_with_neighbors(communicator, arguments, Taken::read);
-    }};
+    {[](Operation& operation, const NeighborArguments& arguments) {
+       return exchange_with_neighbors(operation, arguments, Taken::read);
+     },
+     nullptr, neighbors_in_flight}};
 
 }  // namespace tutti

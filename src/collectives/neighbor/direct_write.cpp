@@ -20,8 +20,12 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
       if (cost.startups > 0) cost.written_bytes = cost.remote_bytes;
       return cost;
     },
-    [](Communicator& communicator, const NeighborArguments& arguments) {
-      exchange_with_neighbors(communicator, arguments, Taken::stored);
-    }};
+    {[](Operation& operation, const NeighborArguments& arguments) {
+       return exchange_with_neighbors(operation, arguments, Taken::stored);
+     },
+     nullptr, neighbors_in_flight},
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

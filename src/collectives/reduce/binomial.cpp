@@ -11,7 +11,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 
@@ -22,11 +22,10 @@ int representative(int block, int step, int root) {
   return root >> step == block ? root : block << step;
 }
 
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  Operation operation(communicator, "Reduce");
-  const int self = communicator.rank();
-  const int ranks = communicator.size();
-  std::byte* const own_slot = communicator.slot_data(self, operation.sequence());
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  const int self = operation.communicator().rank();
+  const int ranks = operation.communicator().size();
+  std::byte* const own_slot = operation.own_data();
   std::byte* const result = self == arguments.root ? arguments.receive : own_slot;
   const std::byte* have = arguments.send;
   for (int step = 0; 1 << step < ranks; ++step) {
@@ -35,18 +34,15 @@ void run(Communicator& communicator, const ReduceArguments& arguments) {
     if (neighbor << step >= ranks) continue;
     if (representative(block / 2, step + 1, arguments.root) != self) break;
     const int other = representative(neighbor, step, arguments.root);
-    operation.wait(operation.slot(other).ready.flag[0], 1, other);
-    communicator.check(other, operation.sequence());
-    const std::byte* const theirs = communicator.slot_data(other, operation.sequence());
+    co_await operation.has(operation.slot(other).ready.flag[0], 1, other);
+    const std::byte* const theirs = operation.data(other);
     const void* const operands[] = {neighbor < block ? theirs : have, neighbor < block ? have : theirs};
     (*arguments.combiner)(result, operands, 2, arguments.count);
     have = result;
   }
-  if (self != arguments.root) {
-    if (have != own_slot) copy_bytes(own_slot, have, arguments.bytes());
-    operation.publish(operation.own().ready.flag[0], 1);
-  }
-  operation.complete();
+  if (have != result) copy_bytes(result, have, arguments.bytes());
+  if (self == arguments.root) co_return;
+  operation.publish(operation.own().ready.flag[0], 1);
 }
 
 }  // namespace
@@ -68,6 +64,6 @@ const selection::Algorithm<ReduceArguments> reduce_binomial{
                              // Neighbours by rank are joined in the first steps, those far away in the last.
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

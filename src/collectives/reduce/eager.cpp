@@ -12,15 +12,32 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  const std::uint64_t sequence = eager::begin(communicator, arguments.bytes());
-  if (communicator.rank() == arguments.root)
-    eager::combine_all(communicator, sequence, arguments.send, arguments.receive, arguments.count, *arguments.combiner,
-                       "Reduce");
-  else
-    eager::send(communicator, sequence, arguments.send, arguments.bytes());
-  communicator.complete(sequence);
-}
+class Exchange {
+ public:
+  Exchange(Operation& operation, const ReduceArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        is_root_(operation.communicator().rank() == arguments.root),
+        contributions_(operation, is_root_ ? operation.communicator().size() : 0, arguments.send, arguments.bytes()) {}
+  static std::size_t payload(const Communicator&, const ReduceArguments& arguments) { return arguments.bytes(); }
+
+  void send() {
+    if (!is_root_) eager::send(operation_, arguments_.send, arguments_.bytes());
+  }
+  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
+  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
+  void end() {
+    if (!is_root_) return;
+    operation_.seen_all();
+    contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
+  }
+
+ private:
+  Operation& operation_;
+  const ReduceArguments& arguments_;
+  bool is_root_;
+  eager::Contributions contributions_;
+};
 
 }  // namespace
 
@@ -42,6 +59,9 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, ReduceArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

@@ -27,7 +27,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
                                               *arguments.combiner, false);
   if (!is_root && !folded.hands_over(self))
     buffers.destination =
-        buffers.source.copied ? buffers.source : staging_buffer(communicator, Side::destination, arguments.bytes());
+        buffers.source.copied ? buffers.source : staging_buffer(operation, Side::destination, arguments.bytes());
   post_filling(operation, buffers, arguments.send);
 
   if (!folded.hands_over(self)) {
@@ -51,11 +51,6 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   if (!is_root) co_return;
   co_await operation.others_done();
   collect_result(buffers);
-}
-
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  Operation operation(communicator, "Reduce");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -88,6 +83,9 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
                              // Neighbours by rank exchange most.
                              .across = selection::Across::levels};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -13,9 +13,8 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  Operation operation(communicator, "Reduce");
-  operation.run(smhc::reduce(operation, flat_place(operation, arguments.root), arguments));
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  return smhc::reduce(operation, flat_place(operation, arguments.root), arguments);
 }
 
 }  // namespace
@@ -37,6 +36,9 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

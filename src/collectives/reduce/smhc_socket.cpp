@@ -15,10 +15,9 @@ namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  Operation operation(communicator, "Reduce");
-  operation.run(
-      smhc::reduce(operation, place_in(operation, communicator.plan(arguments.root, Grouping::by_socket)), arguments));
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  return smhc::reduce(
+      operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
 }
 
 }  // namespace
@@ -42,6 +41,6 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .exposures = 2,
                              .streams = 2};
     },
-    run};
+    body};
 
 }  // namespace tutti

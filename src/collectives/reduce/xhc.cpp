@@ -23,11 +23,6 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     co_await xhc_wait_until_read(operation, reduction);
 }
 
-void run(Communicator& communicator, const ReduceArguments& arguments) {
-  Operation operation(communicator, "Reduce");
-  operation.run(body(operation, arguments));
-}
-
 }  // namespace
 
 extern const selection::Algorithm<ReduceArguments> reduce_xhc;
@@ -36,6 +31,6 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
     selection::requires_commuting,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::root); },
-    run};
+    body};
 
 }  // namespace tutti

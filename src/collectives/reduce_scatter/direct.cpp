@@ -9,7 +9,7 @@
 // Where buffers may have to be staged, a long message takes several rounds, each with a piece of every rank's range, so
 // that all ranks work in each of them and the staging buffer stays small.
 
-#include <memory>
+#include <algorithm>
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
@@ -31,13 +31,28 @@ struct Round {
   }
 };
 
+std::size_t longest_range(const ReduceScatterArguments& arguments, int ranks) {
+  return *std::max_element(arguments.counts, arguments.counts + ranks);
+}
+
+Round round_of(const ReduceScatterArguments& arguments, int ranks) {
+  const topology::Range piece = arguments.piece;
+  return {piece.begin, piece.length(), piece.length() == longest_range(arguments, ranks)};
+}
+
+/// Whether the result of `rank`, this one, overwrites what peers read.
+bool overlaps(const ReduceScatterArguments& arguments, int rank) {
+  const std::byte* const end = arguments.receive + arguments.counts[rank] * arguments.combiner->element_bytes;
+  return arguments.receive < arguments.send + arguments.bytes() && arguments.send < end;
+}
+
 /// A buffer that peers cannot reach is copied, the pieces of the round one behind the other.
 Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& arguments, const Round& round) {
   Communicator& communicator = operation.communicator();
   const std::size_t element = arguments.combiner->element_bytes;
   auto* send = const_cast<std::byte*>(arguments.send);
   if (!round.only) {
-    const memory::Region region = communicator.reachable(send, arguments.bytes());
+    const memory::Region region = operation.reachable(send, arguments.bytes());
     if (region.kind() != memory::Kind::none) return {region, send, false, false};
   }
   std::size_t elements = 0;
@@ -56,18 +71,26 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
   return exposed;
 }
 
-/// `result`: where this rank's elements of the round go.
-Task body(Operation& operation, const ReduceScatterArguments& arguments, const Round& round, std::byte* result) {
+Task body(Operation& operation, const ReduceScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const auto element = static_cast<std::ptrdiff_t>(arguments.combiner->element_bytes);
+  const Round round = round_of(arguments, ranks);
   const Exposure exposed = expose_pieces(operation, arguments, round);
   // Readers find a copy's pieces one behind the other, and those of a buffer itself where they are.
   operation.own().post.regions.bytes = exposed.copied ? 1 : 0;
   post(operation, exposed, {});
 
   const topology::Range mine = round.of(topology::owned_range(arguments.counts, self));
+  const std::size_t own_bytes = mine.length() * arguments.combiner->element_bytes;
+  std::byte* const place = arguments.receive + round.at * arguments.combiner->element_bytes;
+  // In place, the result overwrites what peers read in this round: it is kept elsewhere until they have finished.
+  std::byte* result = place;
+  if (own_bytes > 0 && overlaps(arguments, self))
+    result = own_bytes > communicator.node().settings.segment
+                 ? static_cast<std::byte*>(operation.allocate(own_bytes))
+                 : operation.staging(static_cast<int>(Side::destination), own_bytes);
   if (!mine.empty()) {
     std::size_t before = 0;  // in a copy, the pieces of lower ranks
     for (int rank = 0; rank < self; ++rank) before += round.of({0, arguments.counts[rank]}).length();
@@ -82,44 +105,27 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, const R
       const bool copied = operation.slot(rank).post.regions.bytes != 0;
       sources[rank] = {rank, posted_source(operation, rank), copied ? packed : 0};
     }
-    communicator.seen_all(operation.sequence());
+    operation.seen_all();
     const RemoteBuffer destination{self, own_memory(result), -static_cast<std::ptrdiff_t>(mine.begin) * element};
-    reduce_range(communicator, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
+    reduce_range(operation, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
                  arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
-  if (exposed.in_the_ring) co_return;
-  for (int rank = 0; rank < ranks; ++rank)
+  for (int rank = 0; rank < ranks && !exposed.in_the_ring; ++rank)
     if (rank != self && arguments.counts[rank] > round.at)
       co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+  if (result != place) copy_bytes(place, result, own_bytes);
 }
 
-void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
+/// The longest of the ranks' ranges, in pieces.
+Cut cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
   const Node& node = communicator.node();
-  const std::size_t element = arguments.combiner->element_bytes;
-  const std::size_t longest = *std::max_element(arguments.counts, arguments.counts + communicator.size());
+  const std::size_t longest = longest_range(arguments, communicator.size());
   const bool all_reachable = node.cma || (node.window_shared && node.ranks_are_threads);
   const std::size_t segment = node.settings.segment;
-  Round round{0, longest, true};
-  if (!all_reachable && arguments.bytes() > segment)
-    round = {0, std::max<std::size_t>(1, segment / static_cast<std::size_t>(communicator.size()) / element), false};
-
-  // In place, the result overwrites what peers read: it is kept elsewhere until all of them have finished.
-  const std::size_t own_bytes = arguments.counts[communicator.rank()] * element;
-  const bool overlaps =
-      arguments.receive < arguments.send + arguments.bytes() && arguments.send < arguments.receive + own_bytes;
-  std::unique_ptr<std::byte[]> large;
-  std::byte* result = arguments.receive;
-  if (own_bytes > 0 && overlaps) {
-    if (own_bytes > segment) large.reset(new std::byte[own_bytes]);
-    result = large ? large.get() : communicator.staging(static_cast<int>(Side::destination), own_bytes);
-  }
-  if (longest > round.length) communicator.announce_several();
-  for (; round.at < longest; round.at += round.length) {
-    Operation operation(communicator, "Reduce_scatter");
-    operation.run(body(operation, arguments, round, result + std::min(round.at * element, own_bytes)));
-  }
-  if (result != arguments.receive) copy_bytes(arguments.receive, result, own_bytes);
+  if (all_reachable || arguments.bytes() <= segment) return {longest, longest};
+  const std::size_t ranks = static_cast<std::size_t>(communicator.size());
+  return {longest, std::max<std::size_t>(1, segment / ranks / arguments.combiner->element_bytes)};
 }
 
 }  // namespace
@@ -143,6 +149,10 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true},
+    cut};
 
 }  // namespace tutti

@@ -5,38 +5,48 @@
 // Cost: one flag hop, n bytes copied, n (p-1)/p read from others, n reduced by each rank where the counts are equal.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 
-#include "collectives/common/eager.h"
-
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/eager_reduce.h"
 #include "topology/owned_range.h"
 
 namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
-  const std::size_t element = arguments.combiner->element_bytes;
-  const std::size_t bytes = arguments.bytes();
-  const std::uint64_t sequence = eager::begin(communicator, bytes);
-  eager::send(communicator, sequence, arguments.send, bytes);
-  const topology::Range mine = topology::owned_range(arguments.counts, communicator.rank());
-  if (!mine.empty()) {
-    // In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
-    const int self = communicator.rank();
-    const bool overlaps =
-        arguments.receive < arguments.send + bytes && arguments.send < arguments.receive + mine.length() * element;
-    const void** sources = communicator.sources();
-    for (int rank = 0; rank < communicator.size(); ++rank) {
-      const std::byte* const theirs = rank == self && !overlaps ? arguments.send
-                                                                : eager::receive(communicator, sequence, rank, bytes,
-                                                                                 mine.end * element, "Reduce_scatter");
-      sources[rank] = theirs + mine.begin * element;
-    }
-    communicator.seen_all(sequence);
-    (*arguments.combiner)(arguments.receive, sources, static_cast<std::size_t>(communicator.size()), mine.length());
+class Exchange {
+ public:
+  Exchange(Operation& operation, const ReduceScatterArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        mine_(topology::owned_range(arguments.counts, operation.communicator().rank())),
+        contributions_(operation, mine_.empty() ? 0 : operation.communicator().size(), own(), arguments.bytes(),
+                       mine_.begin * element(), mine_.end * element()) {}
+  static std::size_t payload(const Communicator&, const ReduceScatterArguments& arguments) { return arguments.bytes(); }
+
+  void send() { eager::send(operation_, arguments_.send, arguments_.bytes()); }
+  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
+  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
+  void end() {
+    if (mine_.empty()) return;
+    operation_.seen_all();
+    contributions_.combine(*arguments_.combiner, arguments_.receive, mine_.length());
   }
-  communicator.complete(sequence);
-}
+
+ private:
+  std::size_t element() const { return arguments_.combiner->element_bytes; }
+  /// In place, the result may overlap the own contribution in the user's buffer: that is in the slot too.
+  const std::byte* own() const {
+    const std::byte* const send = arguments_.send;
+    const bool overlaps =
+        arguments_.receive < send + arguments_.bytes() && send < arguments_.receive + mine_.length() * element();
+    return overlaps ? eager::payload_of(operation_, operation_.communicator().rank(), arguments_.bytes()) : send;
+  }
+
+  Operation& operation_;
+  const ReduceScatterArguments& arguments_;
+  topology::Range mine_;
+  eager::Contributions contributions_;
+};
 
 }  // namespace
 
@@ -55,6 +65,9 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, ReduceScatterArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

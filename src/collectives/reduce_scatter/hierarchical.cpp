@@ -22,7 +22,8 @@ namespace {
 
 /// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of
 /// this one end before the end of this one, so they overwrite nothing that a later one reads.
-Task body(Operation& operation, const ReduceScatterArguments& arguments, topology::Range segment) {
+Task body(Operation& operation, const ReduceScatterArguments& arguments) {
+  const topology::Range segment = arguments.piece;
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const topology::RankBlocks& blocks = communicator.rank_blocks();
@@ -36,7 +37,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
   auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
   Exposure source = expose(operation, send, bytes, Side::source);
   Exposure partial;
-  if (self == leader) partial = staging_buffer(communicator, Side::destination, bytes);
+  if (self == leader) partial = staging_buffer(operation, Side::destination, bytes);
   post_filling(operation, source, partial, send, bytes);
 
   // Phase 1. Here elements are counted from the segment's first.
@@ -48,7 +49,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
   const RemoteBuffer collected{leader, posted_destination(operation, leader, partial)};
   const topology::Range share = topology::share_of({0, segment.length()}, static_cast<std::size_t>(self - leader),
                                                    members, topology::elements_in_line(combiner.element_bytes));
-  reduce_range(communicator, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
+  reduce_range(operation, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
   operation.publish(operation.own().reduced.flag[0]);
 
   // Phase 2.
@@ -59,7 +60,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
       const int rank = (self + i) % ranks;
       co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
     }
-    communicator.seen_all(operation.sequence());
+    operation.seen_all();
     RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
     for (int each = 0; each < blocks.count(); ++each) {
       const int rank = blocks.first(each);
@@ -69,7 +70,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
     const topology::Range here{mine.begin - segment.begin, mine.end - segment.begin};
     const RemoteBuffer destination{self, own_memory(result),
                                    -static_cast<std::ptrdiff_t>(here.begin * combiner.element_bytes)};
-    reduce_range(communicator, combiner, here, partials, static_cast<std::size_t>(blocks.count()), &destination, 1,
+    reduce_range(operation, combiner, here, partials, static_cast<std::size_t>(blocks.count()), &destination, 1,
                  arguments.store);
   } else if (!source.in_the_ring) {
     for (int rank = leader; rank <= blocks.last(block); ++rank)
@@ -80,14 +81,9 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments, topolog
   if (self == leader) co_await operation.others_done();
 }
 
-void run(Communicator& communicator, const ReduceScatterArguments& arguments) {
-  const std::size_t length =
-      std::max<std::size_t>(1, segment_bytes(communicator.node().settings) / arguments.combiner->element_bytes);
-  if (arguments.count > length) communicator.announce_several();
-  for (std::size_t at = 0; at < arguments.count; at += length) {
-    Operation operation(communicator, "Reduce_scatter");
-    operation.run(body(operation, arguments, {at, std::min(at + length, arguments.count)}));
-  }
+Cut cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
+  const std::size_t segment = segment_bytes(communicator.node().settings);
+  return {arguments.count, std::max<std::size_t>(1, segment / arguments.combiner->element_bytes)};
 }
 
 }  // namespace
@@ -114,6 +110,10 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .concurrency = readers_of_one(shape, shape.ranks / blocks - 1),
                              .across = selection::Across::levels};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {},
+    cut};
 
 }  // namespace tutti

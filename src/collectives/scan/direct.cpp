@@ -35,9 +35,9 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   std::byte* result = arguments.receive;
   if (count > 0) {
     if (read_by_others && arguments.send == arguments.receive && !exposed.copied)
-      result = communicator.staging(static_cast<int>(Side::destination), arguments.bytes());
+      result = operation.staging(static_cast<int>(Side::destination), arguments.bytes());
     const RemoteBuffer destination{self, own_memory(result)};
-    reduce_range(communicator, *arguments.combiner, {0, arguments.count}, sources, static_cast<std::size_t>(count),
+    reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources, static_cast<std::size_t>(count),
                  &destination, 1, arguments.store);
   }
   operation.publish(operation.own().done.flag[0]);
@@ -45,11 +45,6 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     for (int rank = self + 1; rank < communicator.size(); ++rank)
       co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   if (result != arguments.receive && count > 0) copy_bytes(arguments.receive, result, arguments.bytes());
-}
-
-void run(Communicator& communicator, const ScanArguments& arguments) {
-  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -75,6 +70,9 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

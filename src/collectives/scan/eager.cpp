@@ -6,31 +6,39 @@
 // Cost: one flag hop, n bytes copied, r n read and r n reduced by rank r.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 
-#include "collectives/common/eager.h"
-
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/eager_reduce.h"
 #include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
 
 namespace {
 
-void run(Communicator& communicator, const ScanArguments& arguments) {
-  const std::size_t bytes = arguments.bytes();
-  const int self = communicator.rank();
-  const char* collective = arguments.exclusive ? "Exscan" : "Scan";
-  const std::uint64_t sequence = eager::begin(communicator, bytes);
-  if (self + 1 < communicator.size()) eager::send(communicator, sequence, arguments.send, bytes);
-  const int count = arguments.exclusive ? self : self + 1;
-  if (count > 0) {
-    const void** sources = communicator.sources();
-    for (int rank = 0; rank < count; ++rank)
-      sources[rank] =
-          rank == self ? arguments.send : eager::receive(communicator, sequence, rank, bytes, bytes, collective);
-    (*arguments.combiner)(arguments.receive, sources, static_cast<std::size_t>(count), arguments.count);
+class Exchange {
+ public:
+  Exchange(Operation& operation, const ScanArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        count_(operation.communicator().rank() + (arguments.exclusive ? 0 : 1)),
+        contributions_(operation, count_, arguments.send, arguments.bytes()) {}
+  static std::size_t payload(const Communicator&, const ScanArguments& arguments) { return arguments.bytes(); }
+
+  void send() {
+    const Communicator& communicator = operation_.communicator();
+    if (communicator.rank() + 1 < communicator.size()) eager::send(operation_, arguments_.send, arguments_.bytes());
   }
-  communicator.complete(sequence);
-}
+  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
+  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
+  void end() {
+    if (count_ > 0) contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
+  }
+
+ private:
+  Operation& operation_;
+  const ScanArguments& arguments_;
+  int count_;
+  eager::Contributions contributions_;
+};
 
 }  // namespace
 
@@ -53,6 +61,9 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    run};
+    eager::forms<Exchange, ScanArguments>(),
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti

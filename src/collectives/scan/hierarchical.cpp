@@ -31,7 +31,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   // The total lies behind what the staging buffer may otherwise be used for.
   memory::Region total;
   if (keeps_total)
-    total = communicator.arena_region(communicator.staging(static_cast<int>(Side::destination), 2 * arguments.bytes()) +
+    total = communicator.arena_region(operation.staging(static_cast<int>(Side::destination), 2 * arguments.bytes()) +
                                       arguments.bytes());
   const bool gets_result = !arguments.exclusive || self > 0;
   ReductionBuffers buffers =
@@ -54,7 +54,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   }
   const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self - first),
                                                    members, topology::elements_in_line(combiner.element_bytes));
-  prefix_range(communicator, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
+  prefix_range(operation, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
                memory::Store::cached);
   operation.publish(operation.own().reduced.flag[0]);
 
@@ -63,7 +63,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     for (int rank = 0; rank < first; ++rank) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
-    carry_range(communicator, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
+    carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
                 arguments.exclusive);
   }
   operation.publish(operation.own().done.flag[0]);
@@ -73,11 +73,6 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   for (int rank = first; rank < end; ++rank)
     if (rank != self) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   collect_result(buffers);
-}
-
-void run(Communicator& communicator, const ScanArguments& arguments) {
-  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -103,6 +98,6 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           .concurrency = std::sqrt(static_cast<double>(shape.ranks)),
           .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

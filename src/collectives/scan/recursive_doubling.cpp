@@ -71,7 +71,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
       co_await operation.has(signal.flag, signal.progress, signal.rank);
       operands[0] = places.partial(other, step);
       const RemoteBuffer result{self, own_memory(partials + static_cast<std::size_t>(step) * arguments.bytes())};
-      reduce_range(communicator, *arguments.combiner, chunk, operands, 2, &result, 1, memory::Store::cached);
+      reduce_range(operation, *arguments.combiner, chunk, operands, 2, &result, 1, memory::Store::cached);
       operation.publish(operation.own().ready.flag[step], at / length + 1);
       operands[1] = result;
     }
@@ -79,7 +79,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
     const bool in_place = arguments.receive == arguments.send;
     if (in_place && (steps > 0 || place == self)) continue;
     const RemoteBuffer result{self, own_memory(in_place ? partials : arguments.receive)};
-    reduce_range(communicator, *arguments.combiner, chunk, operands + 1, 1, &result, 1, arguments.store);
+    reduce_range(operation, *arguments.combiner, chunk, operands + 1, 1, &result, 1, arguments.store);
   }
 }
 
@@ -96,7 +96,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
-    partials = staging_buffer(communicator, Side::destination, bytes);
+    partials = staging_buffer(operation, Side::destination, bytes);
   }
   post_filling(operation, source, partials, send, arguments.bytes());
 
@@ -112,11 +112,6 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   if (self > 0 && arguments.receive == arguments.send)
     copy_bytes(arguments.receive, partials.local + static_cast<std::size_t>(std::max(steps, 1) - 1) * arguments.bytes(),
                arguments.bytes());
-}
-
-void run(Communicator& communicator, const ScanArguments& arguments) {
-  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -140,6 +135,6 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              // Of partial results, which are staged.
                              .lent_bytes = std::max(0.0, steps - 1) * bytes};
     },
-    run};
+    body};
 
 }  // namespace tutti

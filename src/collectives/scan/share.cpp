@@ -32,16 +32,11 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
                                                    topology::elements_in_line(arguments.combiner->element_bytes));
-  prefix_range(communicator, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
+  prefix_range(operation, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
                arguments.store);
   operation.publish(operation.own().done.flag[0]);
   co_await operation.others_done();
   collect_result(buffers);
-}
-
-void run(Communicator& communicator, const ScanArguments& arguments) {
-  Operation operation(communicator, arguments.exclusive ? "Exscan" : "Scan");
-  operation.run(body(operation, arguments));
 }
 
 }  // namespace
@@ -67,6 +62,9 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .in_rank_order = true}};
 
 }  // namespace tutti

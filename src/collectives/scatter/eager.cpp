@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
-#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -30,10 +29,10 @@ struct Layout {
 /// Copies what it is given behind what it got before, and publishes whole grains.
 class Sender {
  public:
-  Sender(Communicator& communicator, std::uint64_t sequence, std::size_t total)
-      : post_(communicator.slot(communicator.rank(), sequence).post),
-        data_(eager::fits_inline(total) ? post_.payload : communicator.slot_data(communicator.rank(), sequence)),
-        sequence_(sequence),
+  Sender(Operation& operation, std::size_t total)
+      : operation_(operation),
+        post_(operation.own().post),
+        data_(eager::fits_inline(total) ? post_.payload : operation.own_data()),
         total_(total) {}
 
   void add(const std::byte* source, std::size_t bytes) {
@@ -47,63 +46,65 @@ class Sender {
       reduction::copy(data_ + at_, source, part);
       source += part;
       at_ += part;
-      post_.flag.set(sync::stamp(sequence_, grains_complete(at_, total_)));
+      post_.flag.set(operation_.stamp(grains_complete(at_, total_)));
     }
   }
   void finish() {
-    if (eager::fits_inline(total_)) post_.flag.set(sync::stamp(sequence_, 1));
+    if (eager::fits_inline(total_)) post_.flag.set(operation_.stamp(1));
+    operation_.communicator().published();
+    if (!eager::fits_inline(total_)) operation_.expect_data(total_);
   }
 
  private:
+  Operation& operation_;
   Post& post_;
   std::byte* data_;
-  std::uint64_t sequence_;
   std::size_t total_;
   std::size_t at_ = 0;
 };
 
-void send(Communicator& communicator, std::uint64_t sequence, const ScatterArguments& arguments, const Layout& layout) {
-  const Blocks& blocks = arguments.send;
-  const auto root = static_cast<std::size_t>(arguments.root);
-  const std::size_t behind = static_cast<std::size_t>(communicator.size()) - root - 1;
-  Sender sender(communicator, sequence, layout.total);
-  if (blocks.stride == blocks.bytes) {
-    if (root > 0) sender.add(blocks.base, root * blocks.bytes);
-    if (behind > 0) sender.add(blocks.at(root + 1), behind * blocks.bytes);
-  } else {
-    for (std::size_t i = 0; i <= root + behind; ++i)
-      if (i != root) sender.add(blocks.at(i), blocks.bytes);
+class Exchange {
+ public:
+  Exchange(Operation& operation, const ScatterArguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        layout_(arguments, operation.communicator().size()),
+        destination_(arguments.receive),
+        copy_(arguments.root, layout_.total, begin(), is_root() ? begin() : begin() + layout_.bytes) {}
+  static std::size_t payload(const Communicator& communicator, const ScatterArguments& arguments) {
+    return Layout(arguments, communicator.size()).total;
   }
-  sender.finish();
-  communicator.published();
-  if (!eager::fits_inline(layout.total)) communicator.expect_data(sequence, layout.total);
-  if (arguments.receive) reduction::copy(arguments.receive, blocks.at(root), blocks.bytes);
-}
 
-void receive(Communicator& communicator, std::uint64_t sequence, const ScatterArguments& arguments,
-             const Layout& layout) {
-  const std::size_t begin = layout.offset(communicator.rank());
-  const std::size_t end = begin + layout.bytes;
-  std::byte* destination = arguments.receive;
-  for (std::size_t at = begin; at < end;) {
-    const std::size_t next =
-        eager::fits_inline(layout.total) ? end : std::min(end, (at / grain_bytes + 1) * grain_bytes);
-    const std::byte* data = eager::receive(communicator, sequence, arguments.root, layout.total, next, "Scatter");
-    reduction::copy(destination, data + at, next - at);
-    destination += next - at;
-    at = next;
+  void send() {
+    if (!is_root()) return;
+    const Blocks& blocks = arguments_.send;
+    const auto root = static_cast<std::size_t>(arguments_.root);
+    const std::size_t behind = static_cast<std::size_t>(operation_.communicator().size()) - root - 1;
+    Sender sender(operation_, layout_.total);
+    if (blocks.stride == blocks.bytes) {
+      if (root > 0) sender.add(blocks.base, root * blocks.bytes);
+      if (behind > 0) sender.add(blocks.at(root + 1), behind * blocks.bytes);
+    } else {
+      for (std::size_t i = 0; i <= root + behind; ++i)
+        if (i != root) sender.add(blocks.at(i), blocks.bytes);
+    }
+    sender.finish();
+    if (arguments_.receive) reduction::copy(arguments_.receive, blocks.at(root), blocks.bytes);
   }
-}
+  bool next(eager::Wanted& wanted) { return copy_.next(wanted); }
+  void take(const eager::Wanted&) { destination_ = copy_.take(operation_, destination_); }
+  void end() {}
 
-void run(Communicator& communicator, const ScatterArguments& arguments) {
-  const Layout layout(arguments, communicator.size());
-  const std::uint64_t sequence = eager::begin(communicator, layout.total);
-  if (communicator.rank() == arguments.root)
-    send(communicator, sequence, arguments, layout);
-  else
-    receive(communicator, sequence, arguments, layout);
-  communicator.complete(sequence);
-}
+ private:
+  bool is_root() const { return operation_.communicator().rank() == arguments_.root; }
+  std::size_t begin() const { return layout_.offset(operation_.communicator().rank()); }
+
+  Operation& operation_;
+  const ScatterArguments& arguments_;
+  Layout layout_;
+  std::byte* destination_;
+  eager::CopyOut copy_;
+};
 
 }  // namespace
 
@@ -127,6 +128,6 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              .concurrency = others,
                              .workers = 1};
     },
-    run};
+    eager::forms<Exchange, ScatterArguments>()};
 
 }  // namespace tutti

@@ -72,7 +72,7 @@ Exposure take(Operation& operation, const topology::RankPlan& plan, const Scatte
   return area;
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
+Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const topology::RankPlan& plan = communicator.plan(arguments.root);
   Exposure mine;
@@ -90,10 +90,9 @@ Task body(Operation& operation, const ScatterArguments& arguments) {
     co_await operation.has(operation.slot(branch.rank).done.flag[0], 0, branch.rank);
 }
 
-void run(Communicator& communicator, const ScatterArguments& arguments) {
-  Operation operation(communicator, "Scatter");
-  const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(communicator.size()));
-  operation.run(fits ? body_inline(operation, arguments) : body(operation, arguments));
+Task body(Operation& operation, const ScatterArguments& arguments) {
+  const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(operation.communicator().size()));
+  return fits ? body_inline(operation, arguments) : body_by_regions(operation, arguments);
 }
 
 }  // namespace
@@ -131,6 +130,6 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .beside = {.copied_bytes = bytes},
                              .across = selection::Across::levels};
     },
-    run};
+    body};
 
 }  // namespace tutti

@@ -16,33 +16,36 @@ namespace tutti {
 
 namespace {
 
-/// False, without having begun, if the blocks should not travel packed.
-bool send_packed(Communicator& communicator, const ScatterArguments& arguments) {
-  const Blocks& blocks = arguments.send;
+/// The root's blocks for the others, each with its index.
+template <class Use>
+void for_each_sent(const Communicator& communicator, const ScatterArguments& arguments, Use&& use) {
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    if (rank != arguments.root)
+      use(PackedBlocks::index_of(rank, arguments.root), arguments.send.size(i), arguments.send.at(i));
+  }
+}
+
+PackedBlocks::Form form_of(const Communicator& communicator, const ScatterArguments& arguments) {
+  if (arguments.regular) return {};
   PackedBlocks::Lengths lengths;
-  const auto for_each = [&](auto&& use) {
-    for (int rank = 0; rank < communicator.size(); ++rank) {
-      const auto i = static_cast<std::size_t>(rank);
-      if (rank != arguments.root) use(PackedBlocks::index_of(rank, arguments.root), blocks.size(i), blocks.at(i));
-    }
-  };
-  for_each([&](std::size_t index, std::size_t bytes, const std::byte* from) { lengths.add(index, bytes, from); });
-  PackedBlocks packed(communicator);
-  const PackedBlocks::Form form = packed.form_for(lengths);
-  if (form.place == PackedBlocks::Place::none) return false;
-  const std::uint64_t sequence = communicator.begin(PackedBlocks::in_flight(form));
-  for_each([&](std::size_t index, std::size_t bytes, const std::byte* from) {
-    packed.write(sequence, form, index, from, bytes);
-  });
-  packed.send(sequence, form, lengths.count);
-  keep_own_block(communicator, arguments);
-  communicator.complete(sequence);
-  return true;
+  for_each_sent(communicator, arguments,
+                [&](std::size_t index, std::size_t bytes, const std::byte* from) { lengths.add(index, bytes, from); });
+  return PackedBlocks::form_for(communicator, lengths);
 }
 
 Task root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
+  if (const PackedBlocks::Form form = form_of(communicator, arguments); form.place != PackedBlocks::Place::none) {
+    PackedBlocks packed(operation);
+    for_each_sent(communicator, arguments, [&](std::size_t index, std::size_t bytes, const std::byte* from) {
+      packed.write(form, index, from, bytes);
+    });
+    packed.send(form, ranks - 1);
+    keep_own_block(communicator, arguments);
+    co_return;
+  }
   const bool prefer_slot = !arguments.regular && communicator.node().oversubscribed;
   const ExposedBlocks mine = post_blocks(operation, arguments.send, ranks, Side::source, prefer_slot, arguments.root);
   keep_own_block(communicator, arguments);
@@ -52,42 +55,33 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
     if (arguments.send.size(static_cast<std::size_t>(reader)) == 0) continue;
     co_await operation.has(operation.slot(reader).done.flag[0], 0, reader);
   }
-  if (arguments.regular) communicator.seen_all(operation.sequence());
+  if (arguments.regular) operation.seen_all();
 }
 
-/// No coroutine: it waits for one thing only.
-void read(Communicator& communicator, const ScatterArguments& arguments) {
+Task reader(Operation& operation, const ScatterArguments& arguments) {
+  Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
-  const std::uint64_t sequence = communicator.begin(ring_slots);
-  bool answer = true;
   if (arguments.bytes > 0) {
-    wait_for_post(communicator, sequence, arguments.root, "Scatter");
-    if (!arguments.regular && PackedBlocks(communicator)
-                                  .open(sequence, arguments.root, PackedBlocks::index_of(self, arguments.root),
-                                        arguments.receive, arguments.bytes)) {
-      answer = false;
-    } else {
-      const RemoteBlock block =
-          posted_block(communicator, sequence, arguments.root, static_cast<std::size_t>(self), Side::source);
-      if (const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes))
-        communicator.peer(arguments.root)
-            .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
-    }
+    co_await operation.posted(arguments.root);
+    if (!arguments.regular && PackedBlocks(operation).open(arguments.root, PackedBlocks::index_of(self, arguments.root),
+                                                           arguments.receive, arguments.bytes))
+      co_return;
+    const RemoteBlock block = posted_block(operation, arguments.root, static_cast<std::size_t>(self), Side::source);
+    if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
+      communicator.peer(arguments.root)
+          .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   }
-  if (answer) {
-    communicator.slot(self, sequence).done.flag[0].set(sync::stamp(sequence));
-    communicator.published();
-  }
-  communicator.complete(sequence);
+  operation.publish(operation.own().done.flag[0]);
 }
 
-void run(Communicator& communicator, const ScatterArguments& arguments) {
-  if (communicator.rank() != arguments.root) {
-    read(communicator, arguments);
-  } else if (arguments.regular || !send_packed(communicator, arguments)) {
-    Operation operation(communicator, "Scatter");
-    operation.run(root(operation, arguments));
-  }
+Task body(Operation& operation, const ScatterArguments& arguments) {
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return is_root ? root(operation, arguments) : reader(operation, arguments);
+}
+
+std::uint64_t in_flight(const Communicator& communicator, const ScatterArguments& arguments) {
+  if (communicator.rank() != arguments.root) return ring_slots;  // it uses no data area
+  return PackedBlocks::in_flight(form_of(communicator, arguments));
 }
 
 }  // namespace
@@ -112,6 +106,6 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    run};
+    {body, nullptr, in_flight}};
 
 }  // namespace tutti

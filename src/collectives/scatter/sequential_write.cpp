@@ -15,7 +15,7 @@ namespace {
 
 /// In an irregular call the root says how much each receiver was to get, in its data area: who has less room learns it.
 std::size_t* sizes_said(Operation& operation, int root) {
-  return reinterpret_cast<std::size_t*>(operation.communicator().slot_data(root, operation.sequence()));
+  return reinterpret_cast<std::size_t*>(operation.data(root));
 }
 
 Task root(Operation& operation, const ScatterArguments& arguments) {
@@ -34,7 +34,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
     if (!arguments.regular) sizes_said(operation, arguments.root)[index] = arguments.send.size(index);
     operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
   }
-  if (arguments.regular) communicator.seen_all(operation.sequence());
+  if (arguments.regular) operation.seen_all();
 }
 
 Task receiver(Operation& operation, const ScatterArguments& arguments) {
@@ -46,13 +46,13 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   co_await operation.has(operation.slot(arguments.root).done.flag[0], static_cast<std::uint64_t>(distance),
                          arguments.root);
   if (!arguments.regular)
-    fitting(communicator, sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
+    operation.fitting(sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
   collect_blocks(mine, block, 1);
 }
 
-void run(Communicator& communicator, const ScatterArguments& arguments) {
-  Operation operation(communicator, "Scatter");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : receiver(operation, arguments));
+Task body(Operation& operation, const ScatterArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? root(operation, arguments)
+                                                           : receiver(operation, arguments);
 }
 
 }  // namespace
@@ -79,6 +79,9 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    run};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

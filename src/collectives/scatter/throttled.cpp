@@ -22,15 +22,14 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
 Task reader(Operation& operation, const ScatterArguments& arguments) {
   return copy_in_turn(operation, arguments, Side::source, [&](const RemoteBlock& block) {
     Communicator& communicator = operation.communicator();
-    if (const std::size_t bytes = fitting(communicator, block.bytes, arguments.bytes))
+    if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
       communicator.peer(arguments.root)
           .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   });
 }
 
-void run(Communicator& communicator, const ScatterArguments& arguments) {
-  Operation operation(communicator, "Scatter");
-  operation.run(communicator.rank() == arguments.root ? root(operation, arguments) : reader(operation, arguments));
+Task body(Operation& operation, const ScatterArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : reader(operation, arguments);
 }
 
 }  // namespace
@@ -41,7 +40,7 @@ const selection::Algorithm<ScatterArguments> scatter_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
     selection::requires_nothing,
     throttled_cost<false>,
-    run,
+    body,
     {"k", throttle_candidate}};
 
 }  // namespace tutti

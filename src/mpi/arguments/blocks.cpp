@@ -99,10 +99,9 @@ int UserBlocks::unpack_all(int code) {
   return code;
 }
 
-int finish(Communicator& core, MPI_Comm communicator, int code, bool too_long) {
-  if (!core.truncated && !too_long) [[likely]]
+int finish(bool too_little_room, MPI_Comm communicator, int code) {
+  if (!too_little_room) [[likely]]
     return code;
-  core.truncated = false;
   host.Comm_call_errhandler(communicator, MPI_ERR_TRUNCATE);
   return MPI_ERR_TRUNCATE;
 }

@@ -235,7 +235,7 @@ struct TypedBlocks {
 };
 
 /// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
-/// was sent to it, by `too_long` or as the core noted. Returns the call's code.
-int finish(Communicator& core, MPI_Comm communicator, int code, bool too_long = false);
+/// was sent to it. Returns the call's code, which was `code` before.
+int finish(bool too_little_room, MPI_Comm communicator, int code);
 
 }  // namespace tutti::mpi

@@ -62,7 +62,7 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
   if (!carried_out(collectives->scatter(arguments))) return false;
   remember(*collectives, is_root ? arguments.send.base : arguments.receive, arguments.bytes);
   code = own.unpack(code);
-  code = finish(core, comm, code, too_long);
+  code = finish(collectives->truncated() || too_long, comm, code);
   return true;
 }
 
@@ -98,7 +98,7 @@ bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const Li
   if (!carried_out(collectives->gather(arguments))) return false;
   remember(*collectives, in_place ? arguments.receive.base : arguments.send, arguments.bytes);
   code = receive.unpack(code);
-  code = finish(core, comm, code, too_long);
+  code = finish(collectives->truncated() || too_long, comm, code);
   return true;
 }
 
@@ -130,7 +130,7 @@ bool allgather_blocks(const void* send, Count elements, MPI_Datatype type, const
   if (!carried_out(collectives->allgather(arguments))) return false;
   remember(*collectives, in_place ? arguments.receive.at(own_index) : arguments.send, arguments.bytes);
   code = receive.unpack(code);
-  code = finish(core, comm, code, too_long);
+  code = finish(collectives->truncated() || too_long, comm, code);
   return true;
 }
 
@@ -160,7 +160,7 @@ bool alltoall_blocks(const List& send_list, const List& list, MPI_Comm comm, int
   if (!carried_out(collectives->alltoall(arguments))) return false;
   remember(*collectives, arguments.send.base, send.bytes(own_index));
   code = receive.unpack(code);
-  code = finish(core, comm, code, too_long);
+  code = finish(collectives->truncated() || too_long, comm, code);
   return true;
 }
 

@@ -69,7 +69,7 @@ class Exchange {
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
     if (!carried_out(collectives_->neighbor(arguments))) return false;
     remember(*collectives_, send.base, send.is_regular() ? send.bytes : 0);
-    code_ = finish(collectives_->communicator(), communicator_, receive.unpack(code_));
+    code_ = finish(collectives_->truncated(), communicator_, receive.unpack(code_));
     return true;
   }
 

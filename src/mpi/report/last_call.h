@@ -23,7 +23,7 @@ const char* mechanism_of(const LastCall& call);
 /// where all are of one size), or the host's.
 inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
   Communicator& communicator = collectives.communicator();
-  last_call = {collectives.last_algorithm(), &communicator.node(), buffer, bytes, communicator.lends_copies};
+  last_call = {collectives.last_algorithm(), &communicator.node(), buffer, bytes, collectives.lends_copies()};
 }
 inline void remember_host() {
   last_call = {selection::host_algorithm, nullptr, nullptr, 0, false};

@@ -43,22 +43,22 @@ Span span_of(const Blocks& blocks, std::size_t count) {
 }
 
 /// How peers could reach all of the blocks; irregular ones may lie in different objects.
-memory::Kind reach(Communicator& communicator, const Blocks& blocks, std::size_t count, const Span& span) {
+memory::Kind reach(const Operation& operation, const Blocks& blocks, std::size_t count, const Span& span) {
   if (span.bytes == 0) return memory::Kind::none;
-  if (blocks.is_regular()) return communicator.reach(span.begin, span.bytes);
+  if (blocks.is_regular()) return operation.reach(span.begin, span.bytes);
   std::optional<memory::Kind> all;
   bool mixed = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (blocks.size(i) == 0) continue;
     for (const std::byte* at : {blocks.at(i), blocks.at(i) + blocks.size(i) - 1}) {
-      const memory::Kind kind = communicator.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
+      const memory::Kind kind = operation.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
       if (kind == memory::Kind::none) return kind;
       mixed = mixed || all.value_or(kind) != kind;
       all = kind;
     }
   }
   // Some in the window and some not: the kernel reaches all by address.
-  if (mixed) return communicator.node().cma ? memory::Kind::cma : memory::Kind::none;
+  if (mixed) return operation.communicator().node().cma ? memory::Kind::cma : memory::Kind::none;
   return all.value_or(memory::Kind::none);
 }
 
@@ -151,15 +151,6 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
 
 }  // namespace
 
-bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip) {
-  const memory::Kind kind = reach(communicator, blocks, count, span_of(blocks, count));
-  if (memory::always_mapped(kind)) return true;
-  const std::size_t copied = bytes_without(blocks, count, skip);
-  const bool in_the_ring =
-      fit_data_area(communicator, blocks, count, copied) && better_in_the_ring(communicator, kind, copied);
-  return kind != memory::Kind::none && !in_the_ring;
-}
-
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
                           std::ptrdiff_t skip, std::uint64_t progress) {
   Communicator& communicator = operation.communicator();
@@ -167,28 +158,27 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
     return post_in_tail(operation, blocks, count, skip, progress);
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(communicator, blocks, count, span);
-  std::byte* const area = communicator.slot_data(communicator.rank(), operation.sequence());
+  const memory::Kind kind = reach(operation, blocks, count, span);
+  std::byte* const area = operation.own_data();
   const std::size_t table_bytes = table_bytes_of(blocks, count);
   const bool fits = fit_data_area(communicator, blocks, count, copied);
   Post& mine = operation.own().post;
   const bool table_in_post = table_bytes <= Post::tail_bytes;
   Entry* table = reinterpret_cast<Entry*>(table_in_post ? mine.regions.tail : area);
-  memory::Region table_region =
-      table_in_post ? communicator.arena_region(mine.regions.tail) : communicator.slot_region(operation.sequence());
+  memory::Region table_region = table_in_post ? communicator.arena_region(mine.regions.tail) : operation.data_region();
   if (table_bytes > communicator.slot_bytes()) [[unlikely]] {
-    std::byte* staging = communicator.staging(side == Side::source ? 1 : 0, table_bytes);
+    std::byte* staging = operation.staging(side == Side::source ? 1 : 0, table_bytes);
     table = reinterpret_cast<Entry*>(staging);
     table_region = communicator.arena_region(staging);
   }
 
   ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
   std::size_t base_offset = 0;
-  if (fits && (prefer_slot || better_in_the_ring(communicator, kind, copied))) {
-    exposed.exposure = {communicator.slot_region(operation.sequence()), area, true, true};
+  if (fits && (prefer_slot || better_in_the_ring(operation, kind, copied))) {
+    exposed.exposure = {operation.data_region(), area, true, true};
     if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {
-    exposed.exposure = staging_buffer(communicator, side, copied);
+    exposed.exposure = staging_buffer(operation, side, copied);
     if (side == Side::source) let_fill(exposed.exposure);
   } else {
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
@@ -219,7 +209,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
     const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
     for (std::size_t i = 0; i < distinct; ++i)
       if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-        fill(communicator, exposed.exposure, static_cast<std::size_t>(exposed.local.at(i) - exposed.exposure.local),
+        fill(operation, exposed.exposure, static_cast<std::size_t>(exposed.local.at(i) - exposed.exposure.local),
              blocks.at(i), blocks.size(i));
   };
   const bool is_copied = exposed.exposure.copied && side == Side::source;
@@ -233,14 +223,14 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   return exposed;
 }
 
-bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count) {
-  return count <= Offer::blocks_max && reach(communicator, blocks, count, span_of(blocks, count)) != memory::Kind::none;
+bool can_be_offered(const Operation& operation, const Blocks& blocks, std::size_t count) {
+  return count <= Offer::blocks_max && reach(operation, blocks, count, span_of(blocks, count)) != memory::Kind::none;
 }
 
 void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count) {
   Communicator& communicator = operation.communicator();
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(communicator, blocks, count, span);
+  const memory::Kind kind = reach(operation, blocks, count, span);
   Offer& mine = operation.own().offer;
   mine.region = reachable(communicator.node(), blocks, count, span, kind).bits();
   for (std::size_t i = 0; i < count; ++i)
@@ -260,9 +250,9 @@ void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::siz
       copy_bytes(blocks.at(i), exposed.local.at(i), blocks.size(i));
 }
 
-RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side) {
-  communicator.check(rank, sequence);
-  const Post& post = communicator.slot(rank, sequence).post;
+RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
+  operation.check(rank);
+  const Post& post = operation.slot(rank).post;
   const auto region = memory::Region::from_bits(side == Side::source ? post.regions.source : post.regions.destination);
   if (post.regions.bytes == irregular_in_post) {
     ShortEntry entry{};
@@ -270,8 +260,8 @@ RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int
     return {region, entry.offset, entry.bytes};
   }
   if (post.regions.bytes != irregular) return {region, index * post.regions.stride, post.regions.bytes};
-  const auto* table = reinterpret_cast<const Entry*>(
-      communicator.peer(rank).pointer(memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
+  const auto* table = reinterpret_cast<const Entry*>(operation.communicator().peer(rank).pointer(
+      memory::Region::from_bits(post.regions.stride), 0, (index + 1) * sizeof(Entry)));
   return {region, table[index].offset, table[index].bytes};
 }
 

@@ -21,15 +21,6 @@ struct ExposedBlocks {
   Blocks local;
 };
 
-/// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if
-/// something is left out, which the caller of the collective then reports.
-inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::size_t room) {
-  if (sent <= room) [[likely]]
-    return sent;
-  communicator.truncated = true;
-  return room;
-}
-
 /// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
 /// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
 /// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
@@ -42,14 +33,11 @@ inline std::size_t fitting(Communicator& communicator, std::size_t sent, std::si
 ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
                           bool prefer_slot = false, std::ptrdiff_t skip = -1, std::uint64_t progress = 0);
 
-/// Whether post_blocks(), without prefer_slot, lets peers write to the blocks themselves and not to a copy.
-bool written_in_place(Communicator& communicator, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
-
 /// Copies what peers wrote to where the user wants it, if that is elsewhere.
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);
 
 /// Whether `blocks` may be offered: there are at most Offer::blocks_max of them, and none needs a copy.
-bool can_be_offered(Communicator& communicator, const Blocks& blocks, std::size_t count);
+bool can_be_offered(const Operation& operation, const Blocks& blocks, std::size_t count);
 /// Says where peers may store `blocks`, which can be offered. Ranks that sleep are not woken: something else is
 /// published right after.
 void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count);
@@ -57,10 +45,7 @@ void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count)
 RemoteBlock offered_block(Operation& operation, int rank, std::size_t index);
 
 /// Block `index` of what `rank` posted; after its post was seen.
-RemoteBlock posted_block(Communicator& communicator, std::uint64_t sequence, int rank, std::size_t index, Side side);
-inline RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side) {
-  return posted_block(operation.communicator(), operation.sequence(), rank, index, side);
-}
+RemoteBlock posted_block(Operation& operation, int rank, std::size_t index, Side side);
 
 /// Puts the size of what was sent in the place of that of the room, in the table of `rank`; nobody else uses the entry.
 void say_sent(Operation& operation, int rank, std::size_t index, std::size_t sent);
@@ -77,7 +62,7 @@ inline void say_if_too_long(Operation& operation, int rank, std::size_t index, c
 inline void note_if_too_long(Operation& operation, const Blocks& blocks, std::size_t index) {
   if (blocks.is_regular()) return;
   const int self = operation.communicator().rank();
-  fitting(operation.communicator(), posted_block(operation, self, index, Side::destination).bytes, blocks.size(index));
+  operation.fitting(posted_block(operation, self, index, Side::destination).bytes, blocks.size(index));
 }
 
 }  // namespace tutti

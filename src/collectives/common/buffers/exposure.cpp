@@ -4,37 +4,34 @@
 
 namespace tutti {
 
-bool better_in_the_ring(Communicator& communicator, memory::Kind kind, std::size_t bytes) {
+bool better_in_the_ring(const Operation& operation, memory::Kind kind, std::size_t bytes) {
   if (memory::always_mapped(kind)) return false;
-  const bool may_be_staged = kind == memory::Kind::none || communicator.staging_trial != nullptr;
-  return !may_be_staged || bytes <= ring_bytes(communicator.node().settings);
+  const bool may_be_staged = kind == memory::Kind::none || operation.call().staging_trial != nullptr;
+  return !may_be_staged || bytes <= ring_bytes(operation.communicator().node().settings);
 }
 
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
-  Communicator& communicator = operation.communicator();
-  const Node& node = communicator.node();
+  const Node& node = operation.communicator().node();
   if (bytes <= node.settings.eager_max &&
-      (prefer_slot || better_in_the_ring(communicator, communicator.reach(buffer, bytes), bytes)))
+      (prefer_slot || better_in_the_ring(operation, operation.reach(buffer, bytes), bytes)))
     return data_area(operation);
-  const memory::Region region = communicator.reachable(buffer, bytes);
+  const memory::Region region = operation.reachable(buffer, bytes);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
-  return staging_buffer(communicator, side, bytes);
+  return staging_buffer(operation, side, bytes);
 }
 
 Exposure data_area(Operation& operation) {
-  Communicator& communicator = operation.communicator();
-  const std::uint64_t sequence = operation.sequence();
-  return {communicator.slot_region(sequence), communicator.slot_data(communicator.rank(), sequence), true, true};
+  return {operation.data_region(), operation.own_data(), true, true};
 }
 
-Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes) {
-  std::byte* staging = communicator.staging(static_cast<int>(side), bytes);
-  return {communicator.arena_region(staging), staging, true, false};
+Exposure staging_buffer(Operation& operation, Side side, std::size_t bytes) {
+  std::byte* staging = operation.staging(static_cast<int>(side), bytes);
+  return {operation.communicator().arena_region(staging), staging, true, false};
 }
 
 Exposure lend(Operation& operation, std::size_t bytes) {
-  Communicator& communicator = operation.communicator();
-  return bytes <= communicator.slot_bytes() ? data_area(operation) : staging_buffer(communicator, Side::source, bytes);
+  return bytes <= operation.communicator().slot_bytes() ? data_area(operation)
+                                                        : staging_buffer(operation, Side::source, bytes);
 }
 
 void let_fill(Exposure& source) {
@@ -43,16 +40,15 @@ void let_fill(Exposure& source) {
   source.region = {memory::Kind::filling, source.region.offset()};
 }
 
-void fill(Communicator& communicator, const Exposure& source, std::size_t at, const std::byte* from,
-          std::size_t bytes) {
-  if (source.region.kind() != memory::Kind::filling) return copy_to_lend(communicator, source.local + at, from, bytes);
+void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes) {
+  if (source.region.kind() != memory::Kind::filling) return copy_to_lend(operation, source.local + at, from, bytes);
   memory::Filled& filled = memory::Filled::of(source.local);
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t part = std::min(memory::filled_at_once, bytes - done);
-    copy_to_lend(communicator, source.local + at + done, from + done, part);
+    copy_to_lend(operation, source.local + at + done, from + done, part);
     done += part;
     filled.bytes.store(at + done, std::memory_order_release);
-    communicator.published();
+    operation.communicator().published();
   }
 }
 
@@ -60,9 +56,9 @@ void post_filling(Operation& operation, Exposure& source, const Exposure& destin
                   std::size_t bytes, std::uint64_t progress) {
   let_fill(source);
   const bool before = source.copied && source.in_the_ring;
-  if (before) fill(operation.communicator(), source, 0, from, bytes);
+  if (before) fill(operation, source, 0, from, bytes);
   post(operation, source, destination, progress);
-  if (source.copied && !before) fill(operation.communicator(), source, 0, from, bytes);
+  if (source.copied && !before) fill(operation, source, 0, from, bytes);
 }
 
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress) {

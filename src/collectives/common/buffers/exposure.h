@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "base/copy.h"
-#include "engine/task.h"
+#include "engine/operation.h"
 #include "memory/region.h"
 
 namespace tutti {
@@ -28,7 +28,7 @@ inline std::size_t ring_bytes(const Settings& settings) {
 }
 /// Whether `bytes` of a buffer that peers reach by `kind` go through the ring if they fit: what would need the kernel, to
 /// be copied or to be attached.
-bool better_in_the_ring(Communicator& communicator, memory::Kind kind, std::size_t bytes);
+bool better_in_the_ring(const Operation& operation, memory::Kind kind, std::size_t bytes);
 
 /// Exposes `buffer`. prefer_slot: copy through the operation's slot although peers could reach the buffer itself.
 /// A buffer that peers cannot reach goes through the slot if it fits, else through a staging buffer of the arena.
@@ -37,13 +37,13 @@ Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side
 
 /// Memory of this rank that peers reach: its data area of the operation, or a staging buffer of the arena.
 Exposure data_area(Operation& operation);
-Exposure staging_buffer(Communicator& communicator, Side side, std::size_t bytes);
+Exposure staging_buffer(Operation& operation, Side side, std::size_t bytes);
 /// The data area if `bytes` fit, else the staging buffer for sources.
 Exposure lend(Operation& operation, std::size_t bytes);
 
 /// Copies into memory that is lent, as this call tries to do it (StagingTrial).
-inline void copy_to_lend(const Communicator& communicator, std::byte* to, const std::byte* from, std::size_t bytes) {
-  const StagingTrial* const trial = communicator.staging_trial;
+inline void copy_to_lend(const Operation& operation, std::byte* to, const std::byte* from, std::size_t bytes) {
+  const StagingTrial* const trial = operation.call().staging_trial;
   if (trial && trial->store() == memory::Store::streaming)
     memory::stream_copy(to, from, bytes);
   else
@@ -55,7 +55,7 @@ inline void copy_to_lend(const Communicator& communicator, std::byte* to, const 
 void let_fill(Exposure& source);
 /// Copies `bytes` from `from` to where `source` has them, `at` bytes from its beginning on, and says so if peers read
 /// meanwhile: then parts must come in their order.
-void fill(Communicator& communicator, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes);
+void fill(Operation& operation, const Exposure& source, std::size_t at, const std::byte* from, std::size_t bytes);
 
 /// Puts the regions into this rank's post and sets its flag to `progress`.
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress = 0);
@@ -66,11 +66,11 @@ void post_filling(Operation& operation, Exposure& source, const Exposure& destin
                   std::size_t bytes, std::uint64_t progress = 0);
 
 inline memory::Region posted_source(Operation& operation, int rank) {
-  operation.communicator().check(rank, operation.sequence());
+  operation.check(rank);
   return memory::Region::from_bits(operation.slot(rank).post.regions.source);
 }
 inline memory::Region posted_destination(Operation& operation, int rank) {
-  operation.communicator().check(rank, operation.sequence());
+  operation.check(rank);
   return memory::Region::from_bits(operation.slot(rank).post.regions.destination);
 }
 

@@ -27,7 +27,7 @@ void Gathered::fetch(int peer, int first, int last) {
   };
   for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
     RemoteBlock block = posted_block(operation_, peer, i, Side::destination);
-    block.bytes = fitting(operation_.communicator(), block.bytes, arguments_.receive.size(i));
+    block.bytes = operation_.fitting(block.bytes, arguments_.receive.size(i));
     if (block.bytes == 0) continue;
     std::byte* const place = exposed_.local.at(i);
     if (run.bytes > 0 && block.offset == run.offset + run.bytes && place == destination + run.bytes) {

@@ -15,9 +15,7 @@ class Gathered {
   /// This rank has done `step`.
   void announce(std::uint64_t step) { operation_.publish(operation_.own().ready.flag[0], step); }
   /// co_await: `rank` has done `step`.
-  Operation::Has reached(int rank, std::uint64_t step) {
-    return operation_.has(operation_.slot(rank).ready.flag[0], step, rank);
-  }
+  auto reached(int rank, std::uint64_t step) { return operation_.has(operation_.slot(rank).ready.flag[0], step, rank); }
   /// Copies the blocks [first, last) from `peer`, which has announced them. Neighbouring ones go in one copy.
   void fetch(int peer, int first, int last);
 

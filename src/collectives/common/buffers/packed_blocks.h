@@ -15,17 +15,6 @@
 
 namespace tutti {
 
-/// Waits until `rank` has set the flag of its post. collective: for messages.
-inline void wait_for_post(Communicator& communicator, std::uint64_t sequence, int rank, const char* collective) {
-  const Post& post = communicator.slot(rank, sequence).post;
-  const sync::Stamp target = sync::stamp(sequence);
-  if (!post.flag.has(target)) {
-    const sync::WaitReason reason{collective, &communicator, sequence, communicator.node_rank(rank)};
-    sync::wait(*communicator.node().waiter, reason, [&] { return post.flag.has(target); });
-  }
-  communicator.check(rank, sequence);
-}
-
 /// What a rank sends in one operation: packed blocks, counted from 0, all of them in the post or all in the data area.
 class PackedBlocks {
  public:
@@ -76,7 +65,7 @@ class PackedBlocks {
     bool even() const { return shortest >= longest; }
   };
 
-  explicit PackedBlocks(Communicator& communicator) : communicator_(communicator) {}
+  explicit PackedBlocks(Operation& operation) : operation_(operation) {}
 
   /// The block of `rank` among those of a sender that has one for every other rank.
   static std::size_t index_of(int rank, int sender) {
@@ -84,19 +73,19 @@ class PackedBlocks {
   }
 
   /// Place::none if they should not be packed.
-  Form form_for(const Lengths& of) const {
+  static Form form_for(const Communicator& communicator, const Lengths& of) {
     const bool even = of.even();
     const Sizes sizes = even ? Sizes::even : Sizes::told;
     const Form in_post{Place::post, sizes, of.longest + (even ? 0 : sizeof(PostSize))};
     if (of.longest <= Post::inline_bytes && of.count * in_post.bytes <= Post::inline_bytes) return in_post;
     const Form in_area{Place::area, sizes, of.longest + (even ? 0 : sizeof(AreaSize))};
-    const bool fit = pays_to_copy(of) && in_area.bytes <= Form::bytes_max &&
-                     of.count * in_area.distance() <= communicator_.slot_bytes();
+    const bool fit = pays_to_copy(communicator, of) && in_area.bytes <= Form::bytes_max &&
+                     of.count * in_area.distance() <= communicator.slot_bytes();
     return fit ? in_area : Form{};
   }
   /// Whether blocks are better copied to where their sender need not wait for the readers, than read where they are.
-  bool pays_to_copy(const Lengths& of) const {
-    const Node& node = communicator_.node();
+  static bool pays_to_copy(const Communicator& communicator, const Lengths& of) {
+    const Node& node = communicator.node();
     if (of.longest > node.settings.eager_max) return false;
     // Where ranks take turns, waiting for a reader costs a turn.
     return of.longest <= single_copy_bytes || node.oversubscribed ||
@@ -104,47 +93,51 @@ class PackedBlocks {
   }
 
   /// How many operations may be in flight where this rank uses its data area for nothing but packed blocks
-  /// (Communicator::begin).
+  /// (Channel::has_room).
   static std::uint64_t in_flight(const Form& form) { return form.place == Place::post ? ring_slots : data_areas; }
 
   /// Writes block `i`, for send().
-  void write(std::uint64_t sequence, const Form& form, std::size_t i, const std::byte* source, std::size_t bytes) {
-    std::byte* packed = place(communicator_.rank(), sequence, form.place) + i * form.distance();
+  void write(const Form& form, std::size_t i, const std::byte* source, std::size_t bytes) {
+    std::byte* packed = place(operation_.communicator().rank(), form.place) + i * form.distance();
     if (form.sizes == Sizes::told)
       packed = form.place == Place::post ? tell<PostSize>(packed, bytes) : tell<AreaSize>(packed, bytes);
     reduction::copy(packed, source, bytes);
   }
   /// All blocks are written, `count` of them.
-  void send(std::uint64_t sequence, const Form& form, std::size_t count) {
-    communicator_.slot(communicator_.rank(), sequence).post.flag.set(sync::stamp(sequence, form.progress()));
-    communicator_.published();
+  void send(const Form& form, std::size_t count) {
+    operation_.publish(operation_.own().post.flag, form.progress());
     if (form.place == Place::area)
-      communicator_.expect_data(sequence, form.sizes == Sizes::same ? form.bytes : count * form.distance());
+      operation_.expect_data(form.sizes == Sizes::same ? form.bytes : count * form.distance());
   }
 
-  /// A whole operation: one block, or false and nothing has begun.
-  bool send_alone(const std::byte* source, std::size_t bytes) {
-    const Form form = form_for({1, bytes, bytes, source});
+  /// The form of one block alone.
+  static Form form_of_one(const Communicator& communicator, const std::byte* source, std::size_t bytes) {
+    return form_for(communicator, {1, bytes, bytes, source});
+  }
+  static std::uint64_t in_flight_of_one(const Communicator& communicator, const std::byte* source, std::size_t bytes) {
+    return in_flight(form_of_one(communicator, source, bytes));
+  }
+  /// Sends one block; false if it should not be packed.
+  bool send_one(const std::byte* source, std::size_t bytes) {
+    const Form form = form_of_one(operation_.communicator(), source, bytes);
     if (form.place == Place::none) return false;
-    const std::uint64_t sequence = communicator_.begin(in_flight(form));
-    write(sequence, form, 0, source, bytes);
-    send(sequence, form, 1);
-    communicator_.complete(sequence);
+    write(form, 0, source, bytes);
+    send(form, 1);
     return true;
   }
 
   /// Copies block `i` of `rank`, at most `room` bytes, after its post was seen. False if the post has no packed blocks.
-  bool open(std::uint64_t sequence, int rank, std::size_t i, std::byte* destination, std::size_t room) {
-    const Form form = Form::of(communicator_.slot(rank, sequence).post.flag.get() & sync::progress_max);
+  bool open(int rank, std::size_t i, std::byte* destination, std::size_t room) {
+    const Form form = Form::of(operation_.slot(rank).post.flag.get() & sync::progress_max);
     if (form.place == Place::none || form.place == Place::delivered) return false;
-    const std::byte* packed = place(rank, sequence, form.place) + i * form.distance();
+    const std::byte* packed = place(rank, form.place) + i * form.distance();
     std::size_t size = form.bytes;
     if (form.sizes == Sizes::told)
       packed = form.place == Place::post ? told<PostSize>(packed, size) : told<AreaSize>(packed, size);
     if (size == room) [[likely]]  // a branch: the processor copies before it knows the size
       reduction::copy(destination, packed, room);
     else
-      reduction::copy(destination, packed, fitting(communicator_, size, room));
+      reduction::copy(destination, packed, operation_.fitting(size, room));
     return true;
   }
 
@@ -157,9 +150,8 @@ class PackedBlocks {
   /// two cores without a cache in common two copies took half the time of one of 1 KiB, and 1.4 times that of 4 KiB.
   static constexpr std::size_t single_copy_bytes = 2048;
 
-  std::byte* place(int rank, std::uint64_t sequence, Place place) {
-    return place == Place::post ? communicator_.slot(rank, sequence).post.payload
-                                : communicator_.slot_data(rank, sequence);
+  std::byte* place(int rank, Place place) const {
+    return place == Place::post ? operation_.slot(rank).post.payload : operation_.data(rank);
   }
   /// Writes and reads the size that a packed block begins with; what follows it.
   template <class Size>
@@ -176,7 +168,7 @@ class PackedBlocks {
     return packed + sizeof size;
   }
 
-  Communicator& communicator_;
+  Operation& operation_;
 };
 
 }  // namespace tutti

@@ -25,7 +25,7 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   RemoteBuffer have{self, own_memory(buffers.source.local)};
   const auto combine = [&](const RemoteBuffer& left, const RemoteBuffer& right, topology::Range range) {
     const RemoteBuffer operands[] = {left, right};
-    reduce_range(communicator, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
+    reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
     have = result;
   };
   // What `reduced` counts: how often a rank has combined something.

@@ -7,7 +7,7 @@ namespace tutti {
 namespace {
 
 /// Elements of a block: a multiple of what fills a cache line.
-std::size_t block_elements(Communicator& communicator, std::size_t element) {
+std::size_t block_elements(const Communicator& communicator, std::size_t element) {
   const std::size_t line = topology::elements_in_line(element);
   const std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
   return (block + line - 1) / line * line;
@@ -15,7 +15,7 @@ std::size_t block_elements(Communicator& communicator, std::size_t element) {
 
 /// A part of the buffers: where peers' memory is mapped here, or a copy of it.
 struct Part {
-  Communicator& communicator;
+  const Communicator& communicator;
   std::size_t offset;
   std::size_t bytes;
 
@@ -46,12 +46,13 @@ bool same_memory(const RemoteBuffer& a, const RemoteBuffer& b) {
 
 }  // namespace
 
-void prefix_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
-                  const PrefixBuffers& buffers, memory::Store store) {
+void prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, const PrefixBuffers& buffers,
+                  memory::Store store) {
+  const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
   // A copied source, and two results in turn: the next one is made while the last one is still needed.
-  std::byte* copy = communicator.scratch(3 * block * element);
+  std::byte* copy = operation.scratch(3 * block * element);
   std::byte* const results[2] = {copy + block * element, copy + 2 * block * element};
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
@@ -82,14 +83,15 @@ void prefix_range(Communicator& communicator, const Combiner& combiner, topology
   }
 }
 
-void carry_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
-                 const RemoteBuffer* carries, std::size_t carry_count, const RemoteBuffer* destinations,
-                 std::size_t destination_count, bool first_is_empty) {
+void carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
+                 std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                 bool first_is_empty) {
+  const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
-  std::byte* const carry = communicator.scratch((2 + carry_count) * block * element);
+  std::byte* const carry = operation.scratch((2 + carry_count) * block * element);
   std::byte* const result = carry + block * element;
-  const void** pointers = communicator.sources();
+  const void** pointers = operation.sources();
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
     const Part part{communicator, at * element, elements * element};

@@ -31,14 +31,10 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-void let_fill(ReductionBuffers& buffers) {
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
   let_fill(buffers.source);
   // No result may come to a place before what was to be copied there.
   if (buffers.destination.local == buffers.source.local) buffers.destination.region = buffers.source.region;
-}
-
-void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
-  let_fill(buffers);
   post_filling(operation, buffers.source, buffers.destination, send, buffers.count * buffers.combiner->element_bytes);
 }
 
@@ -47,19 +43,20 @@ void collect_result(const ReductionBuffers& buffers) {
     copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
-void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
-                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                  std::size_t destination_count, memory::Store store) {
+void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                  memory::Store store) {
+  const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = topology::elements_in_line(element);
   std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
   block = (block + line - 1) / line * line;
   // Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
   const auto scratch = [&](std::size_t i) {
-    return communicator.scratch((source_count + 1) * block * element) + i * block * element;
+    return operation.scratch((source_count + 1) * block * element) + i * block * element;
   };
-  const void** from = communicator.sources();
-  std::byte** to = communicator.destinations();
+  const void** from = operation.sources();
+  std::byte** to = operation.destinations();
   // Results are made at the own buffer if that is among the destinations.
   std::size_t first = 0;
   for (std::size_t i = 0; i < destination_count; ++i)

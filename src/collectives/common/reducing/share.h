@@ -34,8 +34,6 @@ struct ReductionBuffers {
 ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
-/// See let_fill() of a source.
-void let_fill(ReductionBuffers& buffers);
 /// Posts both buffers, and copies the contribution if it has to go through a slot or a staging buffer. Of the
 /// latter others may begin to read before all is copied.
 void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send);
@@ -44,7 +42,7 @@ void post_filling(Operation& operation, ReductionBuffers& buffers, const std::by
 inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
   Communicator& communicator = operation.communicator();
   for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
-  communicator.seen_all(operation.sequence());
+  operation.seen_all();
 }
 
 /// The elements that `rank` reduces.
@@ -75,8 +73,8 @@ void collect_result(const ReductionBuffers& buffers);
 /// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
 /// one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
-void reduce_range(Communicator& communicator, const Combiner& combiner, topology::Range range,
-                  const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                  std::size_t destination_count, memory::Store store);
+void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
+                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                  memory::Store store);
 
 }  // namespace tutti

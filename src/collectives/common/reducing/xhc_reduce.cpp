@@ -48,13 +48,13 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
   const bool eager = reduction.bytes <= communicator.node().settings.eager_max;
   reduction.buffers = expose_reduction(operation, send, receive, wants_result, count, combiner, eager);
   const Exposure& source = reduction.buffers.source;
-  if (source.copied) copy_to_lend(communicator, source.local, send, reduction.bytes);
+  if (source.copied) copy_to_lend(operation, source.local, send, reduction.bytes);
   const bool leads = reduction.plan->memberships.front().leads;
   if (leads && !wants_result) {
     // A place for the partial results of the groups it leads.
     ReductionBuffers& buffers = reduction.buffers;
     buffers.destination =
-        buffers.source.copied ? buffers.source : staging_buffer(communicator, Side::destination, reduction.bytes);
+        buffers.source.copied ? buffers.source : staging_buffer(operation, Side::destination, reduction.bytes);
   }
   const int first_level = reduction.plan->memberships.front().level;
   Slot& own = operation.own();
@@ -105,7 +105,7 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
       const topology::Range whole = topology::elements_in_bytes(at, end, combiner.element_bytes);
       const topology::Range share =
           topology::share_of(whole, workers.index, workers.count, topology::elements_in_line(combiner.element_bytes));
-      reduce_range(communicator, combiner, share, sources, count, &destination, 1, memory::Store::cached);
+      reduce_range(operation, combiner, share, sources, count, &destination, 1, memory::Store::cached);
       operation.publish(operation.own().reduced.flag[last.level], grains_complete(end, reduction.bytes));
     }
     if (plan.parent >= 0) continue;

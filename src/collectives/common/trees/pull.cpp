@@ -22,7 +22,7 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
   if (is_root) {
     for (std::size_t at = 0; mine.copied && at < bytes; at += place.chunk_bytes) {
       const std::size_t end = std::min(at + place.chunk_bytes, bytes);
-      copy_to_lend(communicator, mine.local + at, arguments.buffer + at, end - at);
+      copy_to_lend(operation, mine.local + at, arguments.buffer + at, end - at);
       operation.publish(progress, grains_complete(end, bytes));
     }
   } else {

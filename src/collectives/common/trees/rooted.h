@@ -5,7 +5,7 @@
 
 #include "collectives/arguments.h"
 #include "collectives/common/buffers/own_block.h"
-#include "engine/communicator.h"
+#include "engine/operation.h"
 
 namespace tutti {
 

@@ -28,7 +28,7 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
     const int rank = rank_at(arguments.root, i, communicator.size());
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }
-  communicator.seen_all(operation.sequence());
+  operation.seen_all();
   finish(mine);
 }
 

@@ -2,7 +2,7 @@
 // arithmetic, or is flat; what moves along it does not ask.
 #pragma once
 
-#include "engine/task.h"
+#include "engine/operation.h"
 
 namespace tutti {
 

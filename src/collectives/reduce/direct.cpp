@@ -1,0 +1,71 @@
+// Reduce, flat: the root reduces everything itself, from the send buffers where they are.
+//
+// Phase 1: every rank but the root exposes its send buffer. Phase 2: the root waits for all, and reduces all buffers in
+// one pass, in rank order, into its receive buffer, which no other rank touches. Phase 3: the others wait until it has.
+// Cost: two flag hops; the root reads n bytes of every buffer and writes n, the others do nothing.
+// Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies: single copy as in XHC, section
+// III.C.
+
+#include "collectives/collectives.h"
+#include "collectives/common/reducing/share.h"
+
+namespace tutti {
+
+namespace {
+
+Task root(Operation& operation, const ReduceArguments& arguments) {
+  const int self = operation.communicator().rank();
+  const auto ranks = static_cast<std::size_t>(operation.communicator().size());
+  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
+  co_await operation.others_posted();
+  posted_sources(operation, {}, sources);
+  sources[self].region = own_memory(arguments.send);
+  const RemoteBuffer result{self, own_memory(arguments.receive)};
+  reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources, ranks, &result, 1, arguments.store);
+  operation.publish(operation.own().done.flag[0]);
+}
+
+Task contributor(Operation& operation, const ReduceArguments& arguments) {
+  auto* const send = const_cast<std::byte*>(arguments.send);
+  Exposure source = expose(operation, send, arguments.bytes(), Side::source);
+  post_filling(operation, source, {}, send, arguments.bytes());
+  // What lies in the ring stays there for the root.
+  if (source.in_the_ring) co_return;
+  co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
+  // The root has seen all posts.
+  operation.seen_all();
+}
+
+Task body(Operation& operation, const ReduceArguments& arguments) {
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return is_root ? root(operation, arguments) : contributor(operation, arguments);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ReduceArguments> reduce_direct;
+const selection::Algorithm<ReduceArguments> reduce_direct{
+    "direct",
+    {"2", "p n read by the root", "XHC III.C, without hierarchy"},
+    selection::requires_few_ranks,
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      const bool staged = shape.reach == selection::Reach::staged;
+      return selection::Cost{.hops = 2.4 + 0.2 * shape.ranks,
+                             // The root waits for everybody's post, and everybody for it.
+                             .rounds = 4,
+                             .remote_bytes = others * bytes,
+                             .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
+                             .reduced_bytes = shape.ranks * bytes,
+                             .exposures = 1,
+                             .startups = others * std::max(1.0, bytes / usual_block_bytes),
+                             .workers = 1,
+                             .across = selection::Across::all};
+    },
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
+
+}  // namespace tutti

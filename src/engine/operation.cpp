@@ -1,0 +1,93 @@
+#include "engine/operation.h"
+
+namespace tutti {
+
+void Operation::wait_for_room(std::uint64_t in_flight) {
+  const std::uint64_t left = sequence_ - in_flight;
+  for (int rank = 0; rank < communicator_.size(); ++rank) {
+    if (rank == communicator_.rank()) continue;
+    const sync::Flag& completed = channel_.left(rank, 0);
+    const sync::Stamp target = sync::stamp(left);
+    if (!completed.has(target)) wait(rank, [&] { return completed.has(target); });
+  }
+  channel_.find_room(left);
+}
+
+bool Operation::can_progress() const {
+  for (Parked* role = parked_; role; role = role->next)
+    if (role->came(*role)) return true;
+  return false;
+}
+
+bool Operation::resume_parked() {
+  bool moved = false;
+  for (Parked** at = &parked_; *at;) {
+    Parked& parked = **at;
+    if (!parked.came(parked)) {
+      at = &parked.next;
+      continue;
+    }
+    *at = parked.next;
+    parked.role.resume();
+    moved = true;
+    // It may have parked again, and others may be no more.
+    at = &parked_;
+  }
+  return moved;
+}
+
+void Operation::wait_for_parked() {
+  sync::WaitReason reason{call_.collective, this, sequence_, communicator_.node_rank(communicator_.rank())};
+  // Each of the peers in turn is the one that is waited for: it may be the last that never comes.
+  const Parked* next = parked_;
+  sync::wait(*communicator_.node().waiter, reason, [&] {
+    if (next) reason.peer = communicator_.node_rank(next->peer);
+    next = next && next->next ? next->next : parked_;
+    return can_progress();
+  });
+}
+
+bool Operation::Both::await_ready() {
+  ++operation_.roles_;
+  first_.resume();
+  second_.resume();
+  if (operation_.channel_.kind() == Channel::Kind::pending) return over();
+  while (!over())
+    if (!operation_.resume_parked()) operation_.wait_for_parked();
+  return true;
+}
+
+void Operation::Both::await_resume() {
+  --operation_.roles_;
+  // If one has failed, nobody resumes the other.
+  if (first_.failed() || second_.failed()) operation_.parked_ = nullptr;
+  if (first_.finished()) first_.rethrow();
+  second_.rethrow();
+}
+
+bool PendingOperation::try_to_begin() {
+  if (channel().closed()) stay_out();
+  if (!channel().has_room(sequence(), in_flight_)) return false;
+  if (communicator().node().operations) communicator().begins_one();
+  begin();
+  return true;
+}
+
+bool PendingOperation::progress() {
+  try {
+    resume_parked();
+    if (body_->finished()) {
+      body_->rethrow();
+      complete();
+      return true;
+    }
+    if (++polls_ % polls_between_looks == 0) look(sequence());
+    return false;
+  } catch (...) {
+    forget_parked();
+    complete();
+    throw;
+  }
+}
+
+}  // namespace tutti

@@ -1,0 +1,367 @@
+// One operation of a collective on one rank: its slot, and everything that it alone needs. To await is the only way in
+// which an algorithm waits.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "engine/communicator.h"
+#include "engine/staging_trial.h"
+#include "engine/task.h"
+#include "sync/waiter.h"
+
+namespace tutti {
+
+/// Thrown when ranks of one operation are in different calls. This rank has left the operation.
+class Disagreement : public std::exception {
+ public:
+  const char* what() const noexcept override { return "ranks of a communicator are in different calls"; }
+};
+
+/// A workspace for an operation that is not alone; it is there before the operation and after it.
+class OwnWorkspace {
+ protected:
+  explicit OwnWorkspace(Channel& channel) : workspace(channel.take_workspace()), channel_(channel) {}
+  OwnWorkspace(const OwnWorkspace&) = delete;
+  OwnWorkspace& operator=(const OwnWorkspace&) = delete;
+  ~OwnWorkspace() {
+    workspace->clear();
+    channel_.give_back(std::move(workspace));
+  }
+  std::unique_ptr<Workspace> workspace;
+
+ private:
+  Channel& channel_;
+};
+
+class Operation : public sync::Party {
+ public:
+  /// A blocking one. It begins now, once there is room for it (Channel::has_room).
+  /// Throws Disagreement if the channel is closed.
+  Operation(Channel& channel, Call& call, std::uint64_t in_flight = data_areas)
+      : Operation(channel, call, channel.workspace(), ++channel.sequence_) {
+    if (channel.closed()) [[unlikely]]
+      stay_out();
+    if (call.first == 0) call.first = sequence_;
+    if (communicator_.node().operations) [[unlikely]]
+      communicator_.begins_one();
+    if (!channel.has_room(sequence_, in_flight)) [[unlikely]]
+      wait_for_room(in_flight);
+    begin();
+  }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+  Communicator& communicator() const { return communicator_; }
+  Channel& channel() const { return channel_; }
+  Call& call() const { return call_; }
+  std::uint64_t sequence() const { return sequence_; }
+  sync::Stamp stamp(std::uint64_t progress = 0) const { return sync::stamp(sequence_, progress); }
+  Slot& slot(int rank) const { return shared_[rank]->slots[place_]; }
+  Slot& own() const { return slot(communicator_.rank()); }
+  /// The data area of a rank; this rank's as a region that peers can reach.
+  std::byte* data(int rank) const { return channel_.data(rank, sequence_); }
+  std::byte* own_data() const { return data(communicator_.rank()); }
+  memory::Region data_region() const { return channel_.data_region(sequence_); }
+
+  /// Sets a flag of this rank and wakes whoever sleeps on it.
+  void publish(sync::Flag& flag, std::uint64_t progress = 0) {
+    flag.set(stamp(progress));
+    communicator_.published();
+  }
+  /// All members were seen in this operation.
+  void seen_all() { channel_.seen_all(sequence_); }
+  /// To be called when a flag of `rank` has been seen, before anything is done about it; awaiting does it.
+  /// Throws Disagreement if that rank is in another call (docs/decisions/calls-that-disagree.md).
+  void check(int rank) {
+    if (slot(rank).post.signature.get() != signature_) [[unlikely]]
+      compare(rank);
+  }
+  /// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if
+  /// something is left out, which the caller of the collective then reports.
+  std::size_t fitting(std::size_t sent, std::size_t room) {
+    if (sent <= room) [[likely]]
+      return sent;
+    call_.truncated = true;
+    return room;
+  }
+
+  /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is found to be faster.
+  memory::Kind reach(const void* address, std::size_t bytes) const {
+    const memory::Kind kind = communicator_.node().reach(address, bytes);
+    if (kind != memory::Kind::cma || !call_.staging_trial || !call_.staging_trial->lends_copies()) return kind;
+    call_.lends_copies = true;
+    return memory::Kind::none;
+  }
+  /// The region of memory that they reach so.
+  memory::Region reachable(const void* address, std::size_t bytes) const {
+    return reach(address, bytes) == memory::Kind::none ? memory::Region{}
+                                                       : communicator_.node().reachable(address, bytes);
+  }
+
+  // What it works with; see Workspace.
+  std::byte* scratch(std::size_t bytes) { return workspace_.scratch(bytes); }
+  const void** sources() { return workspace_.sources(); }
+  std::byte** destinations() { return workspace_.destinations(); }
+  std::byte* staging(int which, std::size_t bytes) { return workspace_.staging(which, bytes); }
+  void* allocate(std::size_t bytes) { return workspace_.allocate(bytes); }
+  template <class T>
+  T* array(std::size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    T* first = static_cast<T*>(allocate(count * sizeof(T)));
+    for (std::size_t i = 0; i < count; ++i) new (first + i) T();
+    return first;
+  }
+
+  /// A role that waits; it lies in the role's frame.
+  struct Parked {
+    int peer;  ///< that it waits for
+    Parked* next = nullptr;
+    std::coroutine_handle<> role = nullptr;
+    bool (*came)(Parked&) = nullptr;
+  };
+
+  /// Waits for something of one peer: `poll` is true from when it has come, at once or later.
+  template <class Poll>
+  class [[nodiscard]] Await : Parked {
+   public:
+    Await(Operation& operation, int of, Poll poll) : Parked{of}, operation_(operation), poll_(poll) {}
+    bool await_ready() {
+      if (poll_()) return true;
+      if (operation_.parks()) return false;
+      operation_.wait(this->peer, poll_);
+      return true;
+    }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      this->role = waiting;
+      this->came = [](Parked& parked) { return static_cast<Await&>(parked).poll_(); };
+      operation_.park(*this);
+    }
+    void await_resume() const { operation_.check(this->peer); }
+
+   private:
+    Operation& operation_;
+    Poll poll_;
+  };
+  /// co_await operation.until(peer, poll)
+  template <class Poll>
+  Await<Poll> until(int peer, Poll poll) {
+    return {*this, peer, poll};
+  }
+  /// The same in a function that is no coroutine, of a blocking operation.
+  template <class Poll>
+  void wait_until(int peer, Poll poll) {
+    if (!poll()) wait(peer, poll);
+    check(peer);
+  }
+  /// co_await operation.has(flag, progress, peer): `flag` of `peer` has reached `progress` in this operation.
+  auto has(const sync::Flag& flag, std::uint64_t progress, int peer) {
+    return until(peer, [&flag, target = stamp(progress)] { return flag.has(target); });
+  }
+  /// co_await operation.posted(peer): the flag of its post is set.
+  auto posted(int peer, std::uint64_t progress = 0) { return has(slot(peer).post.flag, progress, peer); }
+  /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
+  class [[nodiscard]] OthersHave : Parked {
+   public:
+    OthersHave(Operation& operation, const sync::Flag& (*flag)(const Slot&))
+        : Parked{operation.communicator_.next_rank()}, operation_(operation), flag_(flag) {}
+    bool await_ready() {
+      while (!all_have()) {
+        if (operation_.parks()) return false;
+        const sync::Flag& flag = flag_(operation_.slot(peer));
+        operation_.wait(peer, [&flag, target = operation_.stamp()] { return flag.has(target); });
+      }
+      return true;
+    }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      role = waiting;
+      came = [](Parked& parked) { return static_cast<OthersHave&>(parked).all_have(); };
+      operation_.park(*this);
+    }
+    void await_resume() const {}
+
+   private:
+    /// All between this rank and `peer` have it.
+    bool all_have() {
+      const Communicator& communicator = operation_.communicator_;
+      for (; peer != communicator.rank(); peer = peer + 1 == communicator.size() ? 0 : peer + 1) {
+        if (!flag_(operation_.slot(peer)).has(operation_.stamp())) return false;
+        operation_.check(peer);
+      }
+      return true;
+    }
+    Operation& operation_;
+    const sync::Flag& (*flag_)(const Slot&);
+  };
+  /// co_await operation.others_posted(): every other rank has set the flag of its post. Then seen_all() may be called.
+  OthersHave others_posted() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }};
+  }
+  /// co_await operation.others_done(): every other rank has set done.flag[0].
+  OthersHave others_done() {
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.done.flag[0]; }};
+  }
+
+  /// co_await operation.both(first, second): runs two roles of this rank side by side until both are finished.
+  class [[nodiscard]] Both : Parked {
+   public:
+    Both(Operation& operation, Task first, Task second)
+        : Parked{operation.communicator_.rank()},
+          operation_(operation),
+          first_(std::move(first)),
+          second_(std::move(second)) {}
+    bool await_ready();
+    void await_suspend(std::coroutine_handle<> waiting) {
+      role = waiting;
+      came = [](Parked& parked) { return static_cast<Both&>(parked).over(); };
+      operation_.park(*this);
+    }
+    void await_resume();
+
+   private:
+    /// Or it cannot go on: one may wait for what the other would have done.
+    bool over() const { return first_.failed() || second_.failed() || (first_.finished() && second_.finished()); }
+    Operation& operation_;
+    Task first_, second_;
+  };
+  Both both(Task first, Task second) { return {*this, std::move(first), std::move(second)}; }
+
+  /// A blocking operation: runs the body to its end.
+  void run(Task body) {
+    struct Clearing {
+      Workspace& workspace;
+      ~Clearing() { workspace.clear(); }
+    } const clearing{workspace_};
+    const Task task(std::move(body));  // its frame goes before what it lies in
+    task.resume();
+    task.rethrow();
+    complete();
+  }
+  /// This rank has finished the operation.
+  void complete();
+  /// The data area of the next operation, which is likely to be of the same size, is written in lines that others have
+  /// read, too. Bounded: a hint for more lines than a core can have under way would cost more than it saves.
+  void expect_data(std::size_t bytes) {
+    const std::byte* area = channel_.data(communicator_.rank(), sequence_ + 1);
+    const std::size_t end = bytes < expected_bytes_max ? bytes : expected_bytes_max;
+    for (std::size_t at = 0; at < end; at += cache_line_bytes) sync::prefetch_to_write(area + at);
+  }
+
+  // Party
+  std::uint64_t identity() const override { return communicator_.identity(); }
+  void look(std::uint64_t sequence) override;
+  std::string remark(std::uint64_t sequence, int peer) const override { return channel_.remark(sequence, peer); }
+
+ protected:
+  /// It has yet to begin.
+  Operation(Channel& channel, Call& call, Workspace& workspace, std::uint64_t sequence)
+      : communicator_(channel.communicator()),
+        channel_(channel),
+        call_(call),
+        workspace_(workspace),
+        shared_(channel.shared_.data()),
+        sequence_(sequence),
+        place_(place_in_ring(sequence, ring_slots)) {}
+
+  void begin() {
+    signature_ = call_.signature | (sequence_ & Signature::lap) | (sequence_ != call_.first ? Signature::continues : 0);
+    own().post.signature.set(signature_);
+  }
+  /// Resumes every parked role that has what it waits for; true if there was one.
+  bool resume_parked();
+  /// Nobody resumes what is parked any more.
+  void forget_parked() { parked_ = nullptr; }
+  /// Ends it before it has begun.
+  [[noreturn]] void stay_out();
+
+ private:
+  friend class Channel;
+
+  void wait_for_room(std::uint64_t in_flight);
+  template <class Poll>
+  void wait(int peer, Poll&& poll) {
+    const sync::WaitReason reason{call_.collective, this, sequence_, communicator_.node_rank(peer)};
+    sync::wait(*communicator_.node().waiter, reason, poll);
+  }
+  bool parks() const { return roles_ > 1 || channel_.kind() == Channel::Kind::pending; }
+  void park(Parked& role) {
+    role.next = parked_;
+    parked_ = &role;
+  }
+  /// Whether a parked role has what it waits for.
+  bool can_progress() const;
+  /// Waits until a parked role has what it waits for.
+  void wait_for_parked();
+
+  /// What check() does about signatures that differ.
+  void compare(int rank);
+  /// Ends the operation on this rank alone.
+  [[noreturn]] void leave();
+
+  Communicator& communicator_;
+  Channel& channel_;
+  Call& call_;
+  Workspace& workspace_;
+  Shared* const* const shared_;  ///< the channel's
+  const std::uint64_t sequence_;
+  const std::uint64_t place_;    ///< of its slot in the ring
+  std::uint64_t signature_ = 0;  ///< 0: it has not begun
+  int roles_ = 1;
+  Parked* parked_ = nullptr;
+};
+
+/// A pending one: it is started, and goes on whenever it is asked to.
+class PendingOperation final : private OwnWorkspace, public Operation {
+ public:
+  /// sequence: of those that were reserved (Channel::reserve).
+  PendingOperation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
+      : OwnWorkspace(channel), Operation(channel, call, *workspace, sequence), in_flight_(in_flight) {}
+
+  /// Begins it if there is room (Channel::has_room); whether it has begun.
+  /// Throws Disagreement if the channel is closed.
+  bool try_to_begin();
+  /// After it has begun.
+  void start(Task body) {
+    body_.emplace(std::move(body));
+    body_->resume();
+  }
+  /// Resumes every role that has what it waits for, again and again, as long as there is one; then whether it is over. It
+  /// is complete then.
+  /// Throws what the body has thrown.
+  bool progress();
+
+ private:
+  /// After so many times that it was asked to go on and could not, it looks whether it ever will.
+  static constexpr unsigned polls_between_looks = 4096;
+
+  const std::uint64_t in_flight_;
+  unsigned polls_ = 0;
+  std::optional<Task> body_;
+};
+
+inline void Operation::complete() {
+  if (communicator_.node().operations) [[unlikely]]
+    communicator_.ends_one();
+  channel_.complete(sequence_);
+  communicator_.published();
+  // The post of the next operation is written in lines that others have read: taking them back now takes that off the
+  // next call.
+  const std::byte* post = reinterpret_cast<const std::byte*>(&channel_.slot(communicator_.rank(), sequence_ + 1).post);
+  sync::prefetch_to_write(post);
+  sync::prefetch_to_write(post + cache_line_bytes);
+  if (communicator_.node().viewed && communicator_.node().viewed->is_too_much()) [[unlikely]]
+    communicator_.node().viewed->give_up();
+}
+
+template <class... Arguments>
+void* Task::promise_type::operator new(std::size_t bytes, Operation& operation, Arguments&&...) {
+  return operation.allocate(bytes);
+}
+
+}  // namespace tutti

@@ -1,0 +1,71 @@
+// Memory of a rank's own that an operation needs, used again by the next one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "engine/node.h"
+
+namespace tutti {
+
+class Workspace {
+ public:
+  Workspace(Node& node, int ranks)
+      : node_(node), sources_(static_cast<std::size_t>(ranks)), destinations_(static_cast<std::size_t>(ranks)) {}
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// For the life of the operation: frames of coroutines, arrays.
+  void* allocate(std::size_t bytes) {
+    bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+    if (used_ + bytes > frame_bytes) [[unlikely]]
+      return more_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+    void* const memory = frames_ + used_;
+    used_ += bytes;
+    return memory;
+  }
+  /// The operation is over.
+  void clear() {
+    used_ = 0;
+    if (!more_.empty()) [[unlikely]]
+      more_.clear();
+  }
+
+  /// Private memory for blocks that are copied before they are reduced.
+  std::byte* scratch(std::size_t bytes) {
+    if (scratch_.size() < bytes) scratch_.resize(bytes);
+    return scratch_.data();
+  }
+  /// One pointer a rank, for the sources of a reduction, and one for its results.
+  const void** sources() { return sources_.data(); }
+  std::byte** destinations() { return destinations_.data(); }
+
+  /// A buffer of at least `bytes` in this rank's arena; memory::Filled lies before it. Two of them (0, 1).
+  /// Throws std::bad_alloc if the arena is full.
+  std::byte* staging(int which, std::size_t bytes);
+  /// What it has in the arena, which is not given back here.
+  void list_staging(std::vector<std::size_t>& offsets) const {
+    for (const Staging& each : staging_)
+      if (each.bytes) offsets.push_back(each.offset);
+  }
+
+ private:
+  struct Staging {
+    std::size_t offset = 0, bytes = 0;
+  };
+  static constexpr std::size_t frame_bytes = 2048;
+
+  Node& node_;
+  std::size_t used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> more_;
+  std::array<Staging, 2> staging_{};
+  std::vector<std::byte> scratch_;
+  std::vector<const void*> sources_;
+  std::vector<std::byte*> destinations_;
+  alignas(std::max_align_t) std::byte frames_[frame_bytes];
+};
+
+}  // namespace tutti

@@ -1,0 +1,69 @@
+// Which algorithms are tried against each other where the model says that they are about as fast.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "selection/algorithm.h"
+#include "selection/online_choice.h"
+
+namespace tutti::selection {
+
+/// By so much the model may be wrong: what it says takes longer is not tried.
+inline constexpr double tried_within = 1.5;
+
+/// One algorithm with its parameter; `cached`: it stores into other ranks' memory through the caches where it would go
+/// past them otherwise.
+template <class Arguments>
+struct Candidate {
+  const Algorithm<Arguments>* algorithm;
+  int parameter;
+  double seconds;
+  bool cached = false;
+};
+
+/// What the calls are that the candidates are for.
+struct TriedCalls {
+  bool past_caches = false;  ///< results go past the caches of other ranks
+  bool reduce = false;       ///< the candidates must combine in the same order, since the same call gives the same bits
+};
+
+/// Whether calls of such a shape may be tried: those of one class are alike, and none is so small that finding the
+/// candidate would matter.
+inline bool may_be_tried(const Shape& shape) {
+  return shape.regular && shape.commutative && shape.bytes > 0 && shape.bytes >= shape.eager_max;
+}
+
+/// `chosen` first; then what else may be tried of what the user allows, at most OnlineChoice::most in all, the cheapest
+/// ones by the model. None where there is no choice of ours, or one that the user has not asked for: one line has named
+/// it then.
+template <class Arguments>
+std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& chosen, std::string_view collective,
+                                                    std::span<const Algorithm<Arguments>* const> algorithms,
+                                                    const Shape& shape, const Knowledge& knowledge, TriedCalls calls) {
+  if (!chosen.algorithm || chosen.reason == Reason::refused) return {};
+  // Two ranks have one order only.
+  const bool one_order = calls.reduce && shape.ranks > 2;
+  std::vector<Candidate<Arguments>> found;
+  for_each_eligible(collective, algorithms, shape, knowledge, true,
+                    [&](const Algorithm<Arguments>* algorithm, int parameter, double seconds) {
+                      const bool same = algorithm == chosen.algorithm && parameter == chosen.parameter;
+                      const bool in_order = algorithm->traits.in_rank_order && chosen.algorithm->traits.in_rank_order;
+                      if (same || seconds > tried_within * chosen.seconds || (one_order && !in_order)) return;
+                      found.push_back({algorithm, parameter, seconds});
+                    });
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  found.insert(found.begin(), {chosen.algorithm, chosen.parameter, chosen.seconds});
+  std::vector<Candidate<Arguments>> out;
+  for (const auto& each : found) {
+    out.push_back(each);
+    if (!calls.past_caches || !each.algorithm->traits.stores_to_peers) continue;
+    out.push_back(each);
+    out.back().cached = true;
+  }
+  if (out.size() > OnlineChoice::most) out.resize(OnlineChoice::most);
+  return out;
+}
+
+}  // namespace tutti::selection

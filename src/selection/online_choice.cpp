@@ -1,0 +1,165 @@
+#include "selection/online_choice.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+namespace tutti::selection {
+
+namespace {
+
+// From the low end: phase, candidate, others, from.
+constexpr int candidate_at = 2, others_at = 4, from_at = 8;
+static_assert(OnlineChoice::most <= 4);
+
+/// One of so many operations looks at another candidate.
+constexpr std::uint64_t look_every = 8;
+
+/// The place of the n-th bit that is set.
+int nth_bit(unsigned bits, int n) {
+  for (; n > 0; --n) bits &= bits - 1;
+  return std::countr_zero(bits);
+}
+
+}  // namespace
+
+std::uint64_t scrambled(std::uint64_t number) {
+  // A multiplication brings each bit to all above it, a shift brings those down again.
+  number = (number ^ (number >> 31)) * 0x9e3779b97f4a7c15u;
+  number = (number ^ (number >> 29)) * 0xd6e8feb86659fd93u;
+  return number ^ (number >> 32);
+}
+
+std::uint64_t Decision::word() const {
+  return static_cast<std::uint64_t>(phase) | static_cast<std::uint64_t>(candidate) << candidate_at |
+         static_cast<std::uint64_t>(others) << others_at | from << from_at;
+}
+
+Decision Decision::of(std::uint64_t word) {
+  Decision decision;
+  decision.phase = static_cast<Phase>(word & 3);
+  decision.candidate = static_cast<int>(word >> candidate_at & 3);
+  decision.others = static_cast<unsigned>(word >> others_at & 15);
+  decision.from = word >> from_at;
+  return decision;
+}
+
+int Decision::candidate_of(std::uint64_t sequence, int count) const {
+  const auto any_of = [](std::uint64_t number, int of) {
+    return static_cast<int>(number % static_cast<std::uint64_t>(of));
+  };
+  const std::uint64_t chance = scrambled(sequence);
+  if (phase == Phase::first) return any_of(chance, count);
+  if (phase == Phase::settled || others == 0 || chance % look_every != 0) return candidate;
+  return nth_bit(others, any_of(chance / look_every, std::popcount(others)));
+}
+
+Decision decision_at(const DecisionWords& words, std::uint64_t sequence) {
+  Decision latest;
+  for (const std::uint64_t word : words) {
+    const Decision decision = Decision::of(word);
+    const bool holds = word != 0 && decision.from <= sequence;
+    if (holds && decision.from > latest.from) latest = decision;
+  }
+  return latest;
+}
+
+OnlineChoice::OnlineChoice(int candidates, bool noisy, std::uint64_t sequence)
+    : count_(candidates), tries_(noisy ? 6 : 4), gain_(noisy ? 0.12 : 0.04) {
+  decision_.from = sequence;
+}
+
+double OnlineChoice::Times::median() const {
+  std::vector<std::uint64_t> sorted(last.begin(), last.begin() + std::min(count, times_kept));
+  std::sort(sorted.begin(), sorted.end());
+  return static_cast<double>(sorted[sorted.size() / 2] + sorted[(sorted.size() - 1) / 2]) / 2;
+}
+
+bool OnlineChoice::is_tried(int candidate) const {
+  return decision_.phase == Decision::Phase::first || candidate == decision_.candidate ||
+         (decision_.others >> candidate & 1) != 0;
+}
+
+bool OnlineChoice::has_enough() const {
+  for (int candidate = 0; candidate < count_; ++candidate)
+    if (is_tried(candidate) && times_[static_cast<std::size_t>(candidate)].count < tries_) return false;
+  return true;
+}
+
+int OnlineChoice::best() const {
+  const auto time_of = [&](int candidate) -> const Times& { return times_[static_cast<std::size_t>(candidate)]; };
+  if (time_of(decision_.candidate).count == 0) return decision_.candidate;
+  int best = decision_.candidate;
+  double least = time_of(best).median() * (1 - gain_);
+  for (int candidate = 0; candidate < count_; ++candidate) {
+    const Times& times = time_of(candidate);
+    // A single call proves nothing.
+    if (candidate == decision_.candidate || times.count < 2 || times.median() >= least) continue;
+    best = candidate;
+    least = times.median();
+  }
+  return best;
+}
+
+unsigned OnlineChoice::others_than(int candidate) {
+  const bool all = ++looks_ % far_looks == 0;
+  unsigned others = 0;
+  for (int other = 0; other < count_; ++other) {
+    const Times& times = times_[static_cast<std::size_t>(other)];
+    const bool near = times.count == 0 || times.median() <= far * settled_time_;
+    if (other != candidate && (all || near)) others |= 1u << other;
+  }
+  return others;
+}
+
+Decision OnlineChoice::decide(Decision::Phase phase, int candidate, unsigned others, std::uint64_t sequence) {
+  decision_ = {sequence + published_after, phase, candidate, others};
+  calls_ = 0;
+  return decision_;
+}
+
+Decision OnlineChoice::settle(std::uint64_t sequence) {
+  const int now = contradictions_ >= contradictions_most ? 0 : best();
+  const Times& times = times_[static_cast<std::size_t>(now)];
+  const double time = times.count > 0 ? times.median() : 0;
+  const bool same = decision_.phase == Decision::Phase::look && now == decision_.candidate && time < 2 * settled_time_;
+  period_ = same ? std::min(2 * period_, longest_period) : first_period;
+  settled_time_ = time;
+  return decide(Decision::Phase::settled, now, 0, sequence);
+}
+
+std::optional<Decision> OnlineChoice::begins(std::uint64_t sequence) {
+  // Sooner a rank may still need the decision before this one, whose word would be taken.
+  if (sequence < decision_.from + published_after) return {};
+  ++calls_;
+  if (decision_.phase != Decision::Phase::settled) {
+    const bool ends = has_enough() || calls_ >= patience || contradictions_ >= contradictions_most;
+    return ends ? std::optional(settle(sequence)) : std::nullopt;
+  }
+  if (calls_ < period_ || contradictions_ >= contradictions_most) return {};
+  const unsigned others = others_than(decision_.candidate);
+  if (others == 0) {  // all are far
+    calls_ = 0;
+    return {};
+  }
+  for (int candidate = 0; candidate < count_; ++candidate)
+    if (candidate == decision_.candidate || (others >> candidate & 1) != 0)
+      times_[static_cast<std::size_t>(candidate)].count = 0;
+  return decide(Decision::Phase::look, decision_.candidate, others, sequence);
+}
+
+void OnlineChoice::took(std::uint64_t sequence, int candidate, std::uint64_t ticks) {
+  contradictions_ = 0;
+  if (decision_.phase == Decision::Phase::settled || sequence < decision_.from) return;
+  Times& times = times_[static_cast<std::size_t>(candidate)];
+  if (times.left_out)
+    times.add(std::max<std::uint64_t>(1, ticks));
+  else
+    times.left_out = true;
+}
+
+void OnlineChoice::contradicted() {
+  ++contradictions_;
+}
+
+}  // namespace tutti::selection

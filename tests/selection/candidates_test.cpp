@@ -1,0 +1,84 @@
+#include "selection/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace tutti::selection {
+namespace {
+
+struct Nothing {};
+
+template <int hops>
+Cost cost_of(const Shape&) {
+  return Cost{.hops = hops};
+}
+
+const Algorithm<Nothing> quick{"quick", {}, requires_nothing, cost_of<100>,
+                               nullptr, {}, nullptr,          {.in_rank_order = true}};
+const Algorithm<Nothing> writes{"writes", {}, requires_nothing, cost_of<120>,
+                                nullptr,  {}, nullptr,          {.stores_to_peers = true, .in_rank_order = true}};
+const Algorithm<Nothing> near{"near", {}, requires_nothing, cost_of<140>, nullptr};
+const Algorithm<Nothing> far{"far", {}, requires_nothing, cost_of<160>, nullptr};
+const Algorithm<Nothing> rare{"rare",  {}, {"never", [](const Shape&) { return false; }}, cost_of<100>, nullptr, {},
+                              nullptr, {}};
+const std::array<const Algorithm<Nothing>*, 5> all{&near, &far, &writes, &rare, &quick};
+
+/// "quick writes writes*": with a star through the caches.
+std::string tried(const char* asked, TriedCalls calls, int ranks = 2) {
+  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
+  Shape shape;
+  shape.ranks = ranks;
+  shape.bytes = 1 << 20;
+  const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
+  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
+  std::string words;
+  for (const auto& each : candidates_beside<Nothing>(chosen, "bcast", all, shape, knowledge, calls))
+    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
+  return words;
+}
+
+TEST(Candidates, AreTheChoiceAndWhatIsAboutAsFast) {
+  EXPECT_EQ(tried("", {}), "quick writes near");
+}
+
+TEST(Candidates, HowToStoreIsAParameter) {
+  EXPECT_EQ(tried("", {.past_caches = true}), "quick writes writes* near");
+  EXPECT_EQ(tried("bcast:writes", {.past_caches = true}), "writes writes*");
+}
+
+TEST(Candidates, AreAmongWhatTheUserAllows) {
+  EXPECT_EQ(tried("bcast:^quick", {}), "writes near far");
+  EXPECT_EQ(tried("bcast:far,near", {}), "near far");
+  EXPECT_EQ(tried("bcast:quick", {}), "quick");
+}
+
+TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
+  EXPECT_EQ(tried("bcast:host", {}), "");
+  EXPECT_EQ(tried("bcast:rare", {}), "");
+}
+
+TEST(Candidates, ReductionsOfMoreThanTwoRanksKeepTheirOrder) {
+  EXPECT_EQ(tried("", {.reduce = true}, 2), "quick writes near");
+  EXPECT_EQ(tried("", {.reduce = true}, 3), "quick writes");
+  EXPECT_EQ(tried("bcast:^quick,^writes", {.reduce = true}, 3), "near");
+}
+
+TEST(Candidates, SmallOrUnequalCallsAreNotTried) {
+  Shape shape;
+  shape.eager_max = 16384;
+  shape.bytes = 8192;
+  EXPECT_FALSE(may_be_tried(shape));
+  shape.bytes = 16384;
+  EXPECT_TRUE(may_be_tried(shape));
+  shape.commutative = false;
+  EXPECT_FALSE(may_be_tried(shape));
+  shape.commutative = true;
+  shape.regular = false;
+  EXPECT_FALSE(may_be_tried(shape));
+}
+
+}  // namespace
+}  // namespace tutti::selection
