@@ -132,8 +132,9 @@ inline void wait(const OperationView& operation, const Wanted& wanted) {
     wait_long(operation, wanted.rank, has_come);
 }
 
+/// All of it is one function: an exchange that is handed on would have to be written to memory.
 template <class Exchange, class Arguments>
-void straight(Channel& channel, Call& call, const Arguments& arguments) {
+[[gnu::flatten]] void straight(Channel& channel, Call& call, const Arguments& arguments) {
   const OperationView operation =
       Operation::begun(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
   Exchange exchange(operation, arguments);
