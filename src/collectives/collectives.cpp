@@ -8,6 +8,7 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
+#include "selection/unmapped.h"
 
 namespace tutti {
 
@@ -212,8 +213,8 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   if (mapped.empty()) return false;
   std::vector<selection::Candidate<Arguments>> unmapped;
   if (may_be_unmapped(shape))
-    unmapped = selection::candidates_unmapped(chosen, choices.collective, algorithms, shape,
-                                              communicator_.node().may_stage, knowledge(), {.reduce = reduces});
+    unmapped = selection::candidates_where_unmapped(chosen, choices.collective, algorithms, shape,
+                                                    communicator_.node().may_stage, knowledge(), {.reduce = reduces});
   const bool differ = !unmapped.empty() && !(unmapped.size() == 1 && unmapped[0].is_like(mapped[0]));
   if (mapped.size() < 2 && !differ) return false;
   choices.tried.resize(size_classes);

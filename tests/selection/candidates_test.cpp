@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "selection/unmapped.h"
+
 namespace tutti::selection {
 namespace {
 
@@ -69,7 +71,7 @@ std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2) {
   const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
   const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
   std::string words;
-  for (const auto& each : candidates_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls))
+  for (const auto& each : candidates_where_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls))
     words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
   return words;
 }
@@ -77,6 +79,7 @@ std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2) {
 TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {
   EXPECT_EQ(tried_unmapped("", {}), "quick near far");
   EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes");
+  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far") << "writes would be chosen else";
 }
 
 TEST(Candidates, ReductionsGetTheSameBitsInEitherMemory) {
