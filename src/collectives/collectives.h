@@ -18,9 +18,13 @@
 #include "collectives/pending_call.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
-#include "selection/candidates.h"
 
 namespace tutti {
+
+namespace selection {
+template <class Arguments>
+struct Candidate;
+}
 
 /// The algorithms of each collective, by name. Made from the files of its folder.
 template <class Arguments>

@@ -78,25 +78,4 @@ std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& cho
   return out;
 }
 
-/// The same for calls of a shape that `chosen` is for, but with buffers that peers do not map: they reach them by the
-/// kernel or, or_lent, through copies. Beside what is chosen then none is tried that stores into such buffers: who lends
-/// a copy would have to copy what comes once more. A reduction gets the same bits in both kinds of memory, so that what
-/// combines in another order than `chosen` is left out here as well.
-template <class Arguments>
-std::vector<Candidate<Arguments>> candidates_unmapped(const Chosen<Arguments>& chosen, std::string_view collective,
-                                                      std::span<const Algorithm<Arguments>* const> algorithms,
-                                                      Shape shape, bool or_lent, const Knowledge& knowledge,
-                                                      TriedCalls calls) {
-  using Algorithms = std::vector<const Algorithm<Arguments>*>;
-  shape.reach = Reach::kernel;
-  shape.or_lent = or_lent;
-  Algorithms alike, tried;
-  for (const auto* each : algorithms)
-    if (has_same_bits(each, chosen.algorithm, shape, calls)) alike.push_back(each);
-  const auto best = choose<Arguments>(collective, alike, shape, knowledge);
-  for (const auto* each : alike)
-    if (each == best.algorithm || !each->traits.stores_to_peers) tried.push_back(each);
-  return candidates_beside<Arguments>(best, collective, tried, shape, knowledge, calls);
-}
-
 }  // namespace tutti::selection

@@ -7,22 +7,33 @@
 
 namespace tutti::selection {
 
-/// Beside or instead of `chosen`, which is for the same calls with mapped buffers. Nothing that stores into buffers of
-/// others, unless the model says that all else takes far longer: who lends a copy has to copy once more what comes, and
-/// how long the kernel takes to store the model knows least.
+/// For calls like those that `chosen` is for, but for their buffers; or_lent: their owners may lend copies. Nothing that
+/// stores into such buffers, unless the model says that all else takes far longer: who lends a copy would have to copy
+/// once more what comes. A reduction gets the same bits in both kinds of memory, so that what combines in another order
+/// than `chosen` is left out.
 template <class Arguments>
 std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Arguments>& chosen,
                                                             std::string_view collective,
                                                             std::span<const Algorithm<Arguments>* const> algorithms,
-                                                            const Shape& shape, bool or_lent,
-                                                            const Knowledge& knowledge, TriedCalls calls) {
-  const auto all = candidates_unmapped(chosen, collective, algorithms, shape, or_lent, knowledge, calls);
-  if (all.empty() || chosen.reason == Reason::table) return all;
-  std::vector<const Algorithm<Arguments>*> reading;
-  for (const auto* each : algorithms)
-    if (!each->traits.stores_to_peers) reading.push_back(each);
-  auto read = candidates_unmapped<Arguments>(chosen, collective, reading, shape, or_lent, knowledge, calls);
-  return read.empty() || read[0].seconds > tried_within_unmapped * all[0].seconds ? all : read;
+                                                            Shape shape, bool or_lent, const Knowledge& knowledge,
+                                                            TriedCalls calls) {
+  if (!chosen.algorithm) return {};
+  shape.reach = Reach::kernel;
+  shape.or_lent = or_lent;
+  std::vector<const Algorithm<Arguments>*> alike, tried;
+  for (const auto* each : algorithms) {
+    if (!has_same_bits(each, chosen.algorithm, shape, calls)) continue;
+    alike.push_back(each);
+    if (!each->traits.stores_to_peers) tried.push_back(each);
+  }
+  Chosen<Arguments> best = choose<Arguments>(collective, alike, shape, knowledge);
+  const Chosen<Arguments> read = choose<Arguments>(collective, tried, shape, knowledge);
+  const bool is_asked_for = best.reason == Reason::table || read.reason == Reason::refused;
+  if (!is_asked_for && read.algorithm && read.seconds <= tried_within_unmapped * best.seconds)
+    best = read;
+  else if (best.algorithm && best.algorithm->traits.stores_to_peers)
+    tried.push_back(best.algorithm);
+  return candidates_beside<Arguments>(best, collective, tried, shape, knowledge, calls);
 }
 
 }  // namespace tutti::selection
