@@ -17,8 +17,7 @@ static_assert((TriedLine::records & (TriedLine::records - 1)) == 0);
 
 Attempts::Attempts(Communicator& communicator, int number, int candidates)
     : communicator_(communicator), number_(number) {
-  if (communicator.rank() == 0)
-    choice_.emplace(candidates, communicator.node().oversubscribed);
+  if (communicator.rank() == 0) choice_.emplace(candidates, communicator.node().oversubscribed);
 }
 
 int Attempts::next() {

@@ -236,9 +236,7 @@ Collectives::Tried<Arguments>& Collectives::tried_for(Choices<Arguments>& choice
                                                       const Key& key, const Arguments& given) {
   Tried<Arguments>* const unmapped = choices.tried_unmapped[size_class_of(key.bytes)].get();
   if (!unmapped) return mapped;
-  const auto is_mapped = [&] {
-    return memory::always_mapped(communicator_.node().reach(buffer_of(given), key.bytes));
-  };
+  const auto is_mapped = [&] { return memory::always_mapped(communicator_.node().reach(buffer_of(given), key.bytes)); };
   return choices.memory->are_mapped(is_mapped) ? mapped : *unmapped;
 }
 

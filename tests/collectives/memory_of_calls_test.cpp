@@ -79,7 +79,8 @@ TEST(MemoryOfCalls, TheMemoryMayChange) {
   });
   EXPECT_EQ(ran[0], ran[1]);
   int stored[3]{};
-  for (std::size_t call = 0; call < ran[0].size(); ++call) stored[call / 100] += call % 100 >= 50 && stores(ran[0][call]);
+  for (std::size_t call = 0; call < ran[0].size(); ++call)
+    stored[call / 100] += call % 100 >= 50 && stores(ran[0][call]);
   EXPECT_EQ(stored[1], 0);
   // Which one is fastest here is not asked.
   EXPECT_GT(stored[0] + stored[2], 0);

@@ -153,7 +153,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->window_base = window_base(i);
     static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
     node->window_extent = i % 3 == 2 ? nullptr : &everywhere;
-    node->cma = world.and_cma || world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
+    node->cma =
+        world.and_cma || world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
     node->may_stage = world.may_stage;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();

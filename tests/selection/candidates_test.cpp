@@ -88,9 +88,12 @@ TEST(Candidates, ReductionsGetTheSameBitsInEitherMemory) {
 }
 
 TEST(Candidates, WhereTheOwnerMayLendACopyTheCheaperWayCounts) {
-  const Algorithm<Nothing> each{"each", {}, requires_nothing,
-                                [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 9.0 : 4.0}; },
-                                nullptr};
+  const Algorithm<Nothing> each{
+      "each",
+      {},
+      requires_nothing,
+      [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 9.0 : 4.0}; },
+      nullptr};
   const Model model;
   Shape shape;
   shape.reach = Reach::kernel;
