@@ -8,7 +8,7 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
-#include "selection/candidates.h"
+#include "selection/unmapped.h"
 
 namespace tutti {
 
@@ -134,17 +134,65 @@ Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& 
   return made;
 }
 
-int Collectives::tried_number(std::string_view collective, std::size_t size_class) {
-  constexpr std::size_t first_class = 14, classes = 12;  // up to 32 MiB
-  if (size_class < first_class || size_class >= first_class + classes) return -1;
+namespace {
+
+/// A number for each collective that may be tried; -1 for the others.
+int tried_place(std::string_view collective) {
   int place = 0, found = -1;
   for_each_collective([&]<class Arguments>(std::string_view name) {
     if (is_irregular(name) || std::is_same_v<Arguments, BarrierArguments>) return;
     if (name == collective) found = place;
     ++place;
   });
-  const int number = found * static_cast<int>(classes) + static_cast<int>(size_class - first_class);
-  return found < 0 || number >= tried_lines ? -1 : number;
+  return found < tried_collectives ? found : -1;
+}
+
+/// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
+int tried_number(std::string_view collective, std::size_t size_class) {
+  constexpr std::size_t first_class = 14;  // up to 32 MiB
+  const int place = tried_place(collective);
+  if (place < 0 || size_class < first_class || size_class >= first_class + tried_classes) return -1;
+  return place * tried_classes + static_cast<int>(size_class - first_class);
+}
+
+/// A buffer of this rank's that is in the call, as its others are.
+template <class Arguments>
+const std::byte* buffer_of(const Arguments& arguments) {
+  if constexpr (std::is_same_v<Arguments, BarrierArguments>)
+    return nullptr;
+  else if constexpr (std::is_same_v<Arguments, BcastArguments>)
+    return arguments.buffer;
+  else if constexpr (std::is_same_v<Arguments, ScatterArguments>)
+    return arguments.receive ? arguments.receive : arguments.send.base;
+  else if constexpr (std::is_same_v<Arguments, GatherArguments> || std::is_same_v<Arguments, AllgatherArguments>)
+    return arguments.send ? arguments.send : arguments.receive.base;
+  else if constexpr (requires { arguments.send.base; })
+    return arguments.receive.base;
+  else
+    return arguments.send;
+}
+
+}  // namespace
+
+bool Collectives::may_be_unmapped(const selection::Shape& shape) const {
+  const Node& node = communicator_.node();
+  return shape.reach == selection::Reach::mapped && node.cma && !node.exposures && !node.ranks_are_threads;
+}
+
+template <class Arguments>
+std::unique_ptr<Collectives::Tried<Arguments>> Collectives::tried_of(
+    const Choices<Arguments>& choices, std::size_t size_class,
+    const std::vector<selection::Candidate<Arguments>>& candidates, int number) {
+  auto tried = std::make_unique<Tried<Arguments>>(
+      Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
+  for (const auto& each : candidates) {
+    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
+        choices, size_class,
+        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
+    made.attempts = &tried->attempts;
+    made.cached = each.cached;
+  }
+  return tried;
 }
 
 template <class Arguments>
@@ -159,20 +207,21 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   constexpr bool reduces = requires(const Arguments& arguments) {
     arguments.combiner;
   };
-  const auto candidates = selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape,
-                                                       knowledge(), {.past_caches = past_caches, .reduce = reduces});
-  if (candidates.size() < 2) return false;
+  const auto algorithms = algorithms_of<Arguments>();
+  const auto mapped = selection::candidates_beside(chosen, choices.collective, algorithms, shape, knowledge(),
+                                                   {.past_caches = past_caches, .reduce = reduces});
+  if (mapped.empty()) return false;
+  std::vector<selection::Candidate<Arguments>> unmapped;
+  if (may_be_unmapped(shape))
+    unmapped = selection::candidates_where_unmapped(chosen, choices.collective, algorithms, shape,
+                                                    communicator_.node().may_stage, knowledge(), {.reduce = reduces});
+  const bool differ = !unmapped.empty() && !(unmapped.size() == 1 && unmapped[0].is_like(mapped[0]));
+  if (mapped.size() < 2 && !differ) return false;
   choices.tried.resize(size_classes);
-  auto& tried = choices.tried[size_class];
-  tried = std::make_unique<Tried<Arguments>>(
-      Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
-  for (const auto& each : candidates) {
-    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
-        choices, size_class,
-        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
-    made.attempts = &tried->attempts;
-    made.cached = each.cached;
-  }
+  choices.tried[size_class] = tried_of(choices, size_class, mapped, number);
+  choices.tried_unmapped.resize(size_classes);
+  if (differ) choices.tried_unmapped[size_class] = tried_of(choices, size_class, unmapped, tried_choices + number);
+  if (!choices.memory) choices.memory.emplace(communicator_, 2 * tried_choices + tried_place(choices.collective));
   return true;
 }
 
@@ -183,14 +232,25 @@ Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choic
 }
 
 template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, std::size_t bytes,
-                                                               bool commutative, Channel::Kind kind) {
-  if (!find_tried(choices, bytes, commutative)) make(choices, size_class_of(bytes), bytes, commutative);
-  Tried<Arguments>* const several = find_tried(choices, bytes, commutative);
-  if (!several) return *choices.of[index_of(bytes, commutative)];
+Collectives::Tried<Arguments>& Collectives::tried_for(Choices<Arguments>& choices, Tried<Arguments>& mapped,
+                                                      const Key& key, const Arguments& given) {
+  Tried<Arguments>* const unmapped = choices.tried_unmapped[size_class_of(key.bytes)].get();
+  if (!unmapped) return mapped;
+  const auto is_mapped = [&] { return memory::always_mapped(communicator_.node().reach(buffer_of(given), key.bytes)); };
+  return choices.memory->are_mapped(is_mapped) ? mapped : *unmapped;
+}
+
+template <class Arguments>
+const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, const Key& key,
+                                                               const Arguments& given, Channel::Kind kind) {
+  if (!find_tried(choices, key.bytes, key.commutative))
+    make(choices, size_class_of(key.bytes), key.bytes, key.commutative);
+  Tried<Arguments>* const several = find_tried(choices, key.bytes, key.commutative);
+  if (!several) return *choices.of[index_of(key.bytes, key.commutative)];
   // Nothing is learned from pending calls, nor agreed for them.
-  const int candidate = kind == Channel::Kind::pending ? 0 : several->attempts.next();
-  return several->candidates[static_cast<std::size_t>(candidate)];
+  if (kind == Channel::Kind::pending) return several->candidates[0];
+  Tried<Arguments>& tried = tried_for(choices, *several, key, given);
+  return tried.candidates[static_cast<std::size_t>(tried.attempts.next())];
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -213,11 +273,11 @@ CallRecord* Collectives::record_of(const CallRecord& wanted) {
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const Key& key,
-                                                          Channel::Kind kind) {
+                                                          const Arguments& given, Channel::Kind kind) {
   communicator_.current_collective = choices.collective;
   const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(key.bytes, key.commutative)].get();
   if (!made) [[unlikely]]
-    made = &make_or_try(choices, key.bytes, key.commutative, kind);
+    made = &make_or_try(choices, key, given, kind);
   last_ = made;
   last_bytes_ = key.bytes;
   return *made;
@@ -228,7 +288,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   own_knowledge_->user = user;
   quiet_ = true;
   last_ = &no_choice;
-#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear();
+#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear(), name##_.tried_unmapped.clear();
   TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
 #undef TUTTI_FORGET
 }
@@ -540,7 +600,7 @@ template <class Arguments>
 bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::blocking);
+  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
   if (!chosen.algorithm) return false;
   // What is tried is timed as it would be else.
   if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
@@ -577,10 +637,10 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
     // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
     if (node.cma && node.may_stage && !request.small && held > small_ && held <= 2 * segment_)
-      trial.emplace(&chosen.staging);
+      trial.emplace(chosen.attempts ? &chosen.attempts->staging : &chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
-    if (trial) trial->ends();
+    if (trial && !(chosen.attempts && chosen.attempts->is_look())) trial->ends();
   }
   timed.ends();
 }
@@ -589,7 +649,7 @@ template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::pending);
+  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,17 @@
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
+#include "collectives/memory_of_calls.h"
 #include "collectives/pending_call.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
 
 namespace tutti {
+
+namespace selection {
+template <class Arguments>
+struct Candidate;
+}
 
 /// The algorithms of each collective, by name. Made from the files of its folder.
 template <class Arguments>
@@ -116,7 +123,7 @@ class Collectives {
     const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
-    /// What this rank has learned about lending copies; null: it has had no reason to.
+    /// What this rank has learned about lending copies, where nothing is tried; null: it has had no reason to.
     mutable std::unique_ptr<Ways> staging = nullptr;
   };
   /// A choice by trying.
@@ -132,6 +139,9 @@ class Collectives {
     bool regular = !is_irregular(collective);
     std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
     std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
+    /// The same for calls with buffers that are not mapped, if others are fast for them.
+    std::vector<std::unique_ptr<Tried<Arguments>>> tried_unmapped = {};
+    std::optional<MemoryOfCalls> memory = {};  ///< which of both it is
   };
   /// What is to be known of a call, besides its arguments, where it is not carried out straight.
   struct Request {
@@ -161,26 +171,35 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, Channel::Kind kind);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, const Arguments& given,
+                                  Channel::Kind kind);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   /// Where it does not stand in choices.of: it is made, or one of several for this call.
   template <class Arguments>
-  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
+  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, const Key& key, const Arguments& given,
                                        Channel::Kind kind);
   /// Null if there is none.
   template <class Arguments>
   static Tried<Arguments>* find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
+  /// That, or what is tried instead for buffers like those of this call.
+  template <class Arguments>
+  Tried<Arguments>& tried_for(Choices<Arguments>& choices, Tried<Arguments>& mapped, const Key& key,
+                              const Arguments& given);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// Makes a choice by trying instead, where there is something to try.
   template <class Arguments>
   bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
                   const selection::Chosen<Arguments>& chosen);
-  /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
-  static int tried_number(std::string_view collective, std::size_t size_class);
+  template <class Arguments>
+  std::unique_ptr<Tried<Arguments>> tried_of(const Choices<Arguments>& choices, std::size_t size_class,
+                                             const std::vector<selection::Candidate<Arguments>>& candidates,
+                                             int number);
+  /// Whether buffers of such calls may be ones that peers do not map.
+  bool may_be_unmapped(const selection::Shape& shape) const;
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);

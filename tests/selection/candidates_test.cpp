@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "selection/unmapped.h"
+
 namespace tutti::selection {
 namespace {
 
@@ -58,6 +60,46 @@ TEST(Candidates, AreAmongWhatTheUserAllows) {
 TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
   EXPECT_EQ(tried("bcast:host", {}), "");
   EXPECT_EQ(tried("bcast:rare", {}), "");
+}
+
+/// The same for memory that peers do not map.
+std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2) {
+  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
+  Shape shape;
+  shape.ranks = ranks;
+  shape.bytes = 1 << 20;
+  const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
+  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
+  std::string words;
+  for (const auto& each : candidates_where_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls))
+    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
+  return words;
+}
+
+TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {
+  EXPECT_EQ(tried_unmapped("", {}), "quick near far");
+  EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes");
+  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far") << "writes would be chosen else";
+}
+
+TEST(Candidates, ReductionsGetTheSameBitsInEitherMemory) {
+  EXPECT_EQ(tried_unmapped("", {.reduce = true}, 3), "quick");
+  EXPECT_EQ(tried_unmapped("bcast:^quick,^writes", {.reduce = true}, 3), "near");
+}
+
+TEST(Candidates, WhereTheOwnerMayLendACopyTheCheaperWayCounts) {
+  const Algorithm<Nothing> each{
+      "each",
+      {},
+      requires_nothing,
+      [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 9.0 : 4.0}; },
+      nullptr};
+  const Model model;
+  Shape shape;
+  shape.reach = Reach::kernel;
+  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 9 * model.hop);
+  shape.or_lent = true;
+  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 4 * model.hop);
 }
 
 TEST(Candidates, ReductionsOfMoreThanTwoRanksKeepTheirOrder) {
