@@ -105,7 +105,7 @@ void Operation::look(std::uint64_t) {
     const std::uint64_t left_operation = sequence_of(channel().left(rank, Left::operation).get());
     if (left_operation < call().first || left_operation >= sequence()) continue;
     communicator().node().log.warn("%s: rank %d of the communicator has left a long message in the middle: %s",
-                                  call().collective, rank, no_more);
+                                   call().collective, rank, no_more);
     channel().close(Left::out_of_step);
     leave();
   }

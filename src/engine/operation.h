@@ -236,7 +236,9 @@ class PendingOperation final : private OwnWorkspace, public Operation {
  public:
   /// sequence: of those that were reserved (Channel::reserve).
   PendingOperation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
-      : OwnWorkspace(channel), Operation(OperationView(channel, call, *own_workspace, sequence)), in_flight_(in_flight) {}
+      : OwnWorkspace(channel),
+        Operation(OperationView(channel, call, *own_workspace, sequence)),
+        in_flight_(in_flight) {}
 
   /// Begins it if there is room (Channel::has_room); whether it has begun.
   /// Throws Disagreement if the channel is closed.

@@ -30,7 +30,9 @@ class OperationView {
   Call& call() const { return *call_; }
   std::uint64_t sequence() const { return sequence_; }
   sync::Stamp stamp(std::uint64_t progress = 0) const { return sync::stamp(sequence_, progress); }
-  Slot& slot(int rank) const { return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(shared_[rank]) + slot_at_); }
+  Slot& slot(int rank) const {
+    return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(shared_[rank]) + slot_at_);
+  }
   Slot& own() const { return slot(communicator_->rank()); }
   /// The data area of a rank; this rank's as a region that peers can reach.
   std::byte* data(int rank) const { return channel_->data(rank, sequence_); }
@@ -39,7 +41,8 @@ class OperationView {
 
   /// Tells that this rank is in it, and in which call; there has to be room (Channel::has_room).
   void begin() {
-    signature_ = call_->signature | (sequence_ & Signature::lap) | (sequence_ != call_->first ? Signature::continues : 0);
+    signature_ =
+        call_->signature | (sequence_ & Signature::lap) | (sequence_ != call_->first ? Signature::continues : 0);
     own().post.signature.set(signature_);
   }
   bool has_begun() const { return signature_ != 0; }
@@ -107,7 +110,7 @@ class OperationView {
   Channel* channel_;
   Call* call_;
   Workspace* workspace_;
-  Shared* const* shared_;        ///< the channel's
+  Shared* const* shared_;  ///< the channel's
   std::uint64_t sequence_;
   std::size_t slot_at_;          ///< in what a rank shares
   std::uint64_t signature_ = 0;  ///< 0: it has not begun
@@ -120,7 +123,8 @@ inline void OperationView::complete() const {
   communicator_->published();
   // The post of the next operation is written in lines that others have read: taking them back now takes that off the
   // next call.
-  const std::byte* post = reinterpret_cast<const std::byte*>(&channel_->slot(communicator_->rank(), sequence_ + 1).post);
+  const std::byte* post =
+      reinterpret_cast<const std::byte*>(&channel_->slot(communicator_->rank(), sequence_ + 1).post);
   sync::prefetch_to_write(post);
   sync::prefetch_to_write(post + cache_line_bytes);
   if (communicator_->node().viewed && communicator_->node().viewed->is_too_much()) [[unlikely]]
