@@ -33,6 +33,7 @@ OTHERS = {
 }
 #: Of more than two ranks the model takes some of these, and others than these.
 OTHERS_OF_MANY = {
+    "bcast": "smhc-flat",
     "scatter": "throttled",
     "gatherv": "sequential-read",
     "neighbor": "direct",
