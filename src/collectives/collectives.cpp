@@ -488,6 +488,7 @@ class PendingCallOf final : public PendingCall {
     return true;
   }
 
+  int waits_for() const override { return operation_ ? operation_->waits_for() : -1; }
   bool truncated() const override { return call_ && call_->truncated; }
 
  private:

@@ -82,6 +82,10 @@ class Collectives {
 #undef TUTTI_METHOD
 #undef TUTTI_NO_METHOD
 
+  /// The same for arguments of any kind.
+  template <class Arguments>
+  bool call(const Arguments& arguments);
+
   /// The same call as a pending one, which has yet to be started. What the arguments point to outlives it.
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
@@ -156,8 +160,6 @@ class Collectives {
   Request request_of_reduction(const Arguments& arguments) const;
   Request request_of_blocks(std::size_t bytes, std::size_t held) const;
 
-  template <class Arguments>
-  bool call(const Arguments& arguments);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
