@@ -90,6 +90,10 @@ class Collectives {
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
+  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
+  using Allocate = void* (*)(void* of, std::size_t bytes);
+  template <class Arguments>
+  PendingCall* prepare_in(const Arguments& arguments, Allocate allocate, void* of);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -160,6 +164,9 @@ class Collectives {
   Request request_of_reduction(const Arguments& arguments) const;
   Request request_of_blocks(std::size_t bytes, std::size_t held) const;
 
+  /// make(...): makes a pending call of what it is given.
+  template <class Arguments, class Make>
+  PendingCall* prepare_by(const Arguments& arguments, const Make& make);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>

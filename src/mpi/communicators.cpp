@@ -344,6 +344,9 @@ void start() {
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
+  int threads = MPI_THREAD_MULTIPLE;
+  host.Query_thread(&threads);
+  requests.set_up(threads == MPI_THREAD_MULTIPLE);
   set_up_progress_thread(the_job->node.settings.progress == "thread");
   collectives_of(MPI_COMM_WORLD);
 }

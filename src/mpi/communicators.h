@@ -23,11 +23,9 @@ struct CommunicatorState {
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool revoked = false;                        ///< by the program, as the host is to tell it
   Refusal refusal = Refusal::arguments;
-  // Its nonblocking calls that are under way (mpi/requests/).
-  RequestList calls;
-  std::atomic<int> under_way{0};      ///< those, and what is over but has not been finished
-  std::atomic<int> holders{1};        ///< the communicator, and each handle of such a call
-  std::atomic<bool> freed{false};     ///< the communicator is no more
+  RequestList calls;               ///< nonblocking ones that are under way (mpi/requests/)
+  std::atomic<int> holders{1};     ///< the communicator, and each request of such a call
+  std::atomic<bool> freed{false};  ///< the communicator is no more
 
   bool is_ours() const { return layout || collectives; }
   /// As far as is known.

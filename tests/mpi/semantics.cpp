@@ -66,6 +66,8 @@ int main(int argc, char** argv) {
         TEST(what_calls_use_may_be_freed_before_their_end),
         TEST(ranks_may_compute_between_start_and_wait),
         TEST(statuses_of_nonblocking_calls),
+        TEST(too_little_room_is_told_at_the_end),
+        TEST(calls_whose_requests_are_freed_come_to_their_end),
         TEST(scans_match_the_host),
         TEST(scans_in_place_and_of_nothing),
         TEST(scans_with_user_operations_keep_rank_order),

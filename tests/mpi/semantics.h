@@ -61,6 +61,8 @@ void operators_of_the_program_go_on_while_ranks_wait(Context& context);
 void what_calls_use_may_be_freed_before_their_end(Context& context);
 void ranks_may_compute_between_start_and_wait(Context& context);
 void statuses_of_nonblocking_calls(Context& context);
+void too_little_room_is_told_at_the_end(Context& context);
+void calls_whose_requests_are_freed_come_to_their_end(Context& context);
 
 // semantics_scans.cpp
 void scans_match_the_host(Context& context);

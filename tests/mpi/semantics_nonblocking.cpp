@@ -278,6 +278,59 @@ void ranks_may_compute_between_start_and_wait(Context& context) {
   }
 }
 
+void too_little_room_is_told_at_the_end(Context& context) {
+  // What the hosts say of this, and when, is theirs.
+  if (!tutti_is_there() || context.size() < 2) return;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  const auto ranks = static_cast<std::size_t>(context.size());
+  for (const bool many : {false, true}) {
+    const std::vector<int> sent(10 * ranks, 7), counts(ranks, 10);
+    std::vector<int> places(ranks), room(10, -1), sums(1, 1);
+    for (std::size_t i = 0; i < ranks; ++i) places[i] = static_cast<int>(10 * i);
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[2];
+    for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
+    MPI_Iscatterv(sent.data(), counts.data(), places.data(), MPI_INT, room.data(), context.rank() == 0 ? 10 : 5, MPI_INT,
+                  0, communicator, &requests[0]);
+    MPI_Iallreduce(MPI_IN_PLACE, sums.data(), 1, MPI_INT, MPI_SUM, communicator, &requests[1]);
+    int code = MPI_SUCCESS, error_class = MPI_SUCCESS;
+    if (many) {
+      code = MPI_Waitall(2, requests, statuses);
+      if (context.rank() > 0) context.expect(code == MPI_ERR_IN_STATUS, "Waitall returns %d", code);
+      code = statuses[0].MPI_ERROR;
+    } else {
+      code = MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+      context.expect(MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_SUCCESS, "the other call");
+    }
+    MPI_Error_class(code, &error_class);
+    context.expect(error_class == (context.rank() == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "the error is %d", code);
+    context.expect(room[4] == 7 && room[9] == (context.rank() == 0 ? 7 : -1), "what there is room for, and no more");
+    context.expect(sums[0] == context.size(), "the other call");
+  }
+  MPI_Comm_free(&communicator);
+}
+
+void calls_whose_requests_are_freed_come_to_their_end(Context& context) {
+  // MPI forbids it; some hosts end the program.
+  if (!tutti_is_there()) return;
+  std::vector<int> small(1, 1), large(300'000, 1);
+  for (std::vector<int>* const values : {&small, &large}) {
+    volatile int* const last = &values->back();
+    MPI_Request request = MPI_REQUEST_NULL, nothing = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, values->data(), static_cast<int>(values->size()), MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                   &request);
+    MPI_Request_free(&request);
+    context.expect(request == MPI_REQUEST_NULL, "the handle is null");
+    for (int flag = 0; *last != context.size();) MPI_Test(&nothing, &flag, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Request last = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &last);
+  MPI_Request_free(&last);
+}
+
 void statuses_of_nonblocking_calls(Context& context) {
   Started call;
   for (int number = 0; number < 3; ++number) {

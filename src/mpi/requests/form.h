@@ -104,10 +104,13 @@ class Nonblocking {
   template <class Arguments, class After>
   bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, int code, bool too_long,
            After&& after) {
-    std::unique_ptr<PendingCall> call = collectives.prepare(arguments);
+    const auto allocate = [](void* request, std::size_t bytes) {
+      return static_cast<Request*>(request)->allocate(bytes);
+    };
+    PendingCall* const call = collectives.prepare_in(arguments, allocate, request_.get());
     if (!carried_out(call != nullptr)) return false;
     remember(collectives, shown.buffer, shown.bytes);
-    request_->set(std::move(call), std::forward<After>(after), code, too_long);
+    request_->set(*call, std::forward<After>(after), code, too_long);
     return true;
   }
   std::unique_ptr<Request> take_request() { return std::move(request_); }

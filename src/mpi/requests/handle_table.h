@@ -8,18 +8,21 @@
 
 namespace tutti::mpi {
 
-/// Any thread may call it. Open addressing: what stands in a table that is not much used is found at the first look.
+/// Open addressing: what stands in a table that is not much used is found at the first look.
 template <class Object>
 class HandleTable {
  public:
+  /// Whether several threads may call it at once: from the beginning on.
+  void share(bool among_threads) { shared_ = among_threads; }
+
   void add(std::uintptr_t key, Object* object) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = this->lock();
     if (2 * (count_ + 1) > places_.size()) grow();
     put({key, object});
     ++count_;
   }
   void remove(std::uintptr_t key) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = this->lock();
     std::size_t at = find_place(key);
     if (at == none) return;
     --count_;
@@ -35,7 +38,7 @@ class HandleTable {
   }
   /// Null if it is not there.
   Object* find(std::uintptr_t key) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = this->lock();
     const std::size_t at = find_place(key);
     return at == none ? nullptr : places_[at].object;
   }
@@ -46,6 +49,10 @@ class HandleTable {
     Object* object = nullptr;
   };
   static constexpr std::size_t none = SIZE_MAX;
+
+  std::unique_lock<std::mutex> lock() {
+    return shared_ ? std::unique_lock(mutex_) : std::unique_lock(mutex_, std::defer_lock);
+  }
 
   std::size_t place_of(std::uintptr_t key) const {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
@@ -69,6 +76,7 @@ class HandleTable {
       if (each.object) put(each);
   }
 
+  bool shared_ = true;
   std::mutex mutex_;
   std::vector<Place> places_;  ///< a power of two, at most half of them taken
   std::size_t count_ = 0;

@@ -5,21 +5,65 @@
 
 namespace tutti::mpi {
 
+namespace {
+
+struct Unused {
+  Unused* next;
+};
+struct UnusedList {
+  Unused* first;
+  int count;
+};
+constinit thread_local UnusedList unused{nullptr, 0};
+
+struct AtThreadExit {
+  ~AtThreadExit() {
+    while (unused.first) ::operator delete(std::exchange(unused.first, unused.first->next));
+  }
+};
+
+}  // namespace
+
 Request::Request(MPI_Comm communicator, CommunicatorState& state)
     : communicator_(communicator), of_(state), collective_("") {
   hold(of_);
 }
 
 Request::~Request() {
+  give_back();
   release(of_);
+}
+
+void Request::give_back() {
+  if (call_) std::exchange(call_, nullptr)->~PendingCall();
+  while (kept_) {
+    AnyKept* const last = std::exchange(kept_, kept_->next);
+    last->~AnyKept();
+  }
+  more_.clear();
+  handles_.give_back();
+}
+
+void* Request::operator new(std::size_t bytes) {
+  if (!unused.first) return ::operator new(bytes);
+  --unused.count;
+  return std::exchange(unused.first, unused.first->next);
+}
+
+void Request::operator delete(void* memory) {
+  constexpr int most = 64;
+  if (unused.count == most) return ::operator delete(memory);
+  static thread_local const AtThreadExit at_thread_exit;
+  ++unused.count;
+  unused.first = new (memory) Unused{unused.first};
 }
 
 MPI_Comm Request::communicator_for_errors() const {
   return of_.freed.load(std::memory_order_relaxed) ? MPI_COMM_WORLD : communicator_;
 }
 
-void Request::set_up(std::unique_ptr<PendingCall> call, int code, bool too_long) {
-  call_ = std::move(call);
+void Request::set_up(PendingCall& call, int code, bool too_long) {
+  call_ = &call;
   collective_ = of_.communicator->current_collective;
   code_ = code;
   too_long_ = too_long;
@@ -43,9 +87,7 @@ bool Request::goes_on(bool may_call_host) {
 void Request::finish() {
   if (!disagreed_) code_ = finish_(after_, code_);
   if (disagreed_ || too_long_ || call_->truncated()) code_ = MPI_ERR_TRUNCATE;
-  call_.reset();
-  kept_.reset();
-  handles_.give_back();
+  give_back();
 }
 
 }  // namespace tutti::mpi

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include "collectives/pending_call.h"
 #include "mpi/communicators.h"
@@ -20,28 +23,37 @@ class Request {
   ~Request();
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
+  /// Threads keep the memory of some for the next ones.
+  static void* operator new(std::size_t bytes);
+  static void operator delete(void* memory);
 
   // What the call needs from its start to its end. It is given back when the call is over.
 
   /// An object that its arguments point to.
   template <class Kept, class... Arguments>
   Kept& keep(Arguments&&... arguments) {
-    auto made = std::make_unique<KeptAs<Kept>>(std::forward<Arguments>(arguments)...);
-    Kept& kept = made->object;
-    made->next = std::move(kept_);
-    kept_ = std::move(made);
-    return kept;
+    auto* const made = new (allocate(sizeof(KeptAs<Kept>))) KeptAs<Kept>(std::forward<Arguments>(arguments)...);
+    made->next = kept_;
+    kept_ = made;
+    return made->object;
+  }
+  /// Memory for what is destroyed by who makes it there, or needs not be.
+  void* allocate(std::size_t bytes) {
+    bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+    if (used_ + bytes > sizeof room_) [[unlikely]]
+      return more_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+    return room_ + std::exchange(used_, used_ + bytes);
   }
   /// Types and operators of the program.
   KeptHandles& handles() { return handles_; }
   /// To go on it calls the host: only threads that may do so can drive it.
   void runs_operators() { runs_operators_ = true; }
 
-  /// What there is to do, and what comes after that on a thread of the program: after(code) returns the code of the whole
-  /// call. code: what is wrong already. too_long: this rank has sent itself more than it has room for.
+  /// What there is to do, in memory of this, and what comes after that on a thread of the program: after(code) returns the
+  /// code of the whole call. code: what is wrong already. too_long: this rank has sent itself more than it has room for.
   template <class After>
-  void set(std::unique_ptr<PendingCall> call, After after, int code, bool too_long) {
-    set_up(std::move(call), code, too_long);
+  void set(PendingCall& call, After after, int code, bool too_long) {
+    set_up(call, code, too_long);
     after_ = &keep<After>(std::move(after));
     finish_ = [](void* kept, int before) { return (*static_cast<After*>(kept))(before); };
   }
@@ -63,7 +75,7 @@ class Request {
 
   struct AnyKept {
     virtual ~AnyKept() = default;
-    std::unique_ptr<AnyKept> next;
+    AnyKept* next = nullptr;
   };
   template <class Kept>
   struct KeptAs final : AnyKept {
@@ -73,7 +85,8 @@ class Request {
   };
   enum class State { open, complete, abandoned };
 
-  void set_up(std::unique_ptr<PendingCall> call, int code, bool too_long);
+  void set_up(PendingCall& call, int code, bool too_long);
+  void give_back();
   /// Does what can be done without waiting; true once the core has done its part.
   bool goes_on(bool may_call_host);
   /// What is left to do after that.
@@ -86,8 +99,8 @@ class Request {
   MPI_Comm communicator_;
   CommunicatorState& of_;
   const char* collective_;
-  std::unique_ptr<PendingCall> call_;
-  std::unique_ptr<AnyKept> kept_;
+  PendingCall* call_ = nullptr;
+  AnyKept* kept_ = nullptr;
   KeptHandles handles_;
   void* after_ = nullptr;
   int (*finish_)(void*, int) = nullptr;
@@ -101,6 +114,10 @@ class Request {
   std::atomic<int> holders_{2};
   Request* next_ = nullptr;  ///< in the list in which it is
   Request* previous_ = nullptr;
+  std::size_t used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> more_;
+  /// For the call and what it keeps: enough for one without lists.
+  alignas(std::max_align_t) std::byte room_[1280];
 };
 
 }  // namespace tutti::mpi

@@ -40,12 +40,23 @@ class Driving {
 
 // What the host asks of the handles. It asks for the status whenever the program does, and once more at the end.
 
+/// Of no elements, and not cancelled.
+MPI_Status make_empty_status() {
+  MPI_Status status{};
+  host.Status_set_elements(&status, MPI_BYTE, 0);
+  host.Status_set_cancelled(&status, 0);
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  status.MPI_TAG = MPI_ANY_TAG;
+  return status;
+}
+
 int on_query(void* of, MPI_Status* status) {
+  static const MPI_Status empty = make_empty_status();
   const auto& request = *static_cast<const Request*>(of);
-  host.Status_set_elements(status, MPI_BYTE, 0);
-  host.Status_set_cancelled(status, 0);
-  status->MPI_SOURCE = MPI_ANY_SOURCE;
-  status->MPI_TAG = MPI_ANY_TAG;
+  // Whose error is asked for is not known here: it stays.
+  const int error = status->MPI_ERROR;
+  *status = empty;
+  status->MPI_ERROR = error;
   if (request.code() != MPI_SUCCESS) [[unlikely]] {
     status->MPI_ERROR = request.code();
     raised_error = {request.code(), request.communicator_for_errors()};
@@ -77,7 +88,6 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
   constexpr std::uint64_t starts_between_drives = 8;
   if (++starts_ % starts_between_drives == 0) drive();
   under_way_.fetch_add(1, std::memory_order_seq_cst);
-  request.of_.under_way.fetch_add(1, std::memory_order_relaxed);
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -126,6 +136,9 @@ bool Requests::drive_without_host() {
 }
 
 void Requests::pass(bool may_call_host, RequestList& over) {
+  // Peers may have asked for memory of this rank's that they cannot reach.
+  constexpr std::uint64_t passes_between_services = 64;
+  if (++passes_ % passes_between_services == 0) job()->node.requests->serve();
   for (std::size_t i = active_.size(); i-- > 0;) {
     RequestList& calls = active_[i]->calls;
     // More than the ring has slots for cannot have begun.
@@ -161,7 +174,6 @@ void Requests::finish(Request& request) {
     host.Request_free(&abandoned);
   }
   under_way_.fetch_sub(1, std::memory_order_relaxed);
-  request.of_.under_way.fetch_sub(1, std::memory_order_release);
   request.let_go();
 }
 
@@ -192,7 +204,8 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
   const sync::WaitReason reason{"MPI_Comm_disconnect"};
   sync::wait(*job()->node.waiter, reason, [&] {
     drive();
-    return state.under_way.load(std::memory_order_acquire) == 0;
+    const std::lock_guard lock(mutex_);
+    return state.calls.empty();
   });
 }
 

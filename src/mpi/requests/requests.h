@@ -22,6 +22,8 @@ class Requests {
   bool any() const { return handles_.load(std::memory_order_relaxed) != 0; }
   bool under_way() const { return under_way_.load(std::memory_order_relaxed) != 0; }
 
+  /// Inside MPI_Init: whether threads of the program may call MPI at the same time.
+  void set_up(bool among_threads) { known_.share(among_threads); }
   /// Starts what `request` has been set to and gives the program its handle. Returns a code of the host.
   int start(std::unique_ptr<Request> request, MPI_Request* handle);
   /// Does what can be done for all without waiting, on a thread of the program.
@@ -61,6 +63,7 @@ class Requests {
   std::atomic<std::size_t> under_way_{0};
   std::atomic<std::uint64_t> drives_{0};
   std::uint64_t starts_ = 0;
+  std::uint64_t passes_ = 0;
 };
 
 extern Requests& requests;
