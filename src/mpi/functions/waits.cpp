@@ -3,6 +3,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/kept_handles.h"
@@ -13,15 +16,46 @@ namespace tutti::mpi {
 
 namespace {
 
-/// The code of a function that has completed requests, where the host has found no error: that of a call of ours.
-/// of_many: what it says of several requests stands in their statuses.
-int raised_or(int code, bool of_many) {
-  if (raised_error.code == MPI_SUCCESS) [[likely]]
+/// The code of a function that has completed one request, where the host has found `code`: that of a call of ours if that
+/// has failed.
+int raised_or(int code) {
+  if (!raised_errors) [[likely]]
     return code;
-  const RaisedError error = std::exchange(raised_error, RaisedError{MPI_SUCCESS, MPI_COMM_NULL});
-  host.Comm_call_errhandler(error.communicator, error.code);
-  return of_many ? MPI_ERR_IN_STATUS : error.code;
+  const RaisedErrors raised;
+  host.Comm_call_errhandler(raised.last().communicator, raised.last().code);
+  return raised.last().code;
 }
+
+/// The same for several requests: what became of each stands in the statuses.
+class Many {
+ public:
+  Many(int count, const MPI_Request* all) : many_(count > few ? new MPI_Request[static_cast<std::size_t>(count)] : few_) {
+    if (all && count > 0) std::copy_n(all, count, many_);
+  }
+  ~Many() {
+    if (many_ != few_) delete[] many_;
+  }
+  Many(const Many&) = delete;
+  Many& operator=(const Many&) = delete;
+
+  /// done: how many the host has completed. indices: which ones, null if all.
+  int raised_or(int code, int done, const int* indices, MPI_Status* statuses) const {
+    if (!raised_errors) [[likely]]
+      return code;
+    const RaisedErrors raised;
+    for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < done; ++i) {
+      const int error = raised.of(many_[indices ? indices[i] : i]);
+      if (error != MPI_SUCCESS || code == MPI_SUCCESS) statuses[i].MPI_ERROR = error;
+    }
+    host.Comm_call_errhandler(raised.last().communicator, raised.last().code);
+    return MPI_ERR_IN_STATUS;
+  }
+
+ private:
+  static constexpr int few = 32;
+  MPI_Request few_[few];
+  MPI_Request* many_;
+};
 
 /// Asks the host again and again, which may depend on us meanwhile where it does not drive us. ask: sets the flag that it is
 /// given.
@@ -70,9 +104,11 @@ int wait_for_some(int count, MPI_Request* all, int* done, int* indices, MPI_Stat
   });
 }
 
-/// One that only tells: the error is raised where the request is completed.
+/// One that only tells: errors are raised where the request is completed.
 int without_raising(int code) {
-  raised_error.code = MPI_SUCCESS;
+  if (raised_errors) [[unlikely]] {
+    const RaisedErrors forgotten;
+  }
   return code;
 }
 
@@ -85,57 +121,64 @@ using namespace tutti::mpi;
 TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Wait(request, status);
-  return raised_or(wait(request, status), false);
+  return raised_or(wait(request, status));
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   if (!requests.any()) [[likely]]
     return next.Waitall(count, array_of_requests, array_of_statuses);
-  return raised_or(wait_for_all(count, array_of_requests, array_of_statuses), true);
+  const Many many(count, array_of_requests);
+  return many.raised_or(wait_for_all(count, array_of_requests, array_of_statuses), count, nullptr, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
   requests.drive();
-  return raised_or(wait_for_any(count, array_of_requests, indx, status), false);
+  return raised_or(wait_for_any(count, array_of_requests, indx, status));
 }
 
 TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
   if (!requests.any()) [[likely]]
     return next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Many many(incount, array_of_requests);
   requests.drive();
-  return raised_or(wait_for_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses), true);
+  const int code = wait_for_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Test(request, flag, status);
   requests.drive();
-  return raised_or(next.Test(request, flag, status), false);
+  return raised_or(next.Test(request, flag, status));
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   if (!requests.any()) [[likely]]
     return next.Testall(count, array_of_requests, flag, array_of_statuses);
+  const Many many(count, array_of_requests);
   requests.drive();
-  return raised_or(next.Testall(count, array_of_requests, flag, array_of_statuses), true);
+  const int code = next.Testall(count, array_of_requests, flag, array_of_statuses);
+  return many.raised_or(code, flag && *flag ? count : 0, nullptr, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Testany(count, array_of_requests, indx, flag, status);
   requests.drive();
-  return raised_or(next.Testany(count, array_of_requests, indx, flag, status), false);
+  return raised_or(next.Testany(count, array_of_requests, indx, flag, status));
 }
 
 TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
   if (!requests.any()) [[likely]]
     return next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Many many(incount, array_of_requests);
   requests.drive();
-  return raised_or(next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses), true);
+  const int code = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

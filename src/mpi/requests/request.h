@@ -59,6 +59,7 @@ class Request {
   }
 
   MPI_Comm communicator() const { return communicator_; }
+  MPI_Request handle() const { return handle_; }
   /// Which peer is waited for: its rank in the node, -1 if that is not known.
   int peer() const { return peer_.load(std::memory_order_relaxed); }
   const char* collective() const { return collective_; }

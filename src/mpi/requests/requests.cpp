@@ -12,7 +12,7 @@
 
 namespace tutti::mpi {
 
-constinit thread_local RaisedError raised_error{};
+constinit thread_local RaisedError* raised_errors = nullptr;
 
 namespace {
 
@@ -57,10 +57,9 @@ int on_query(void* of, MPI_Status* status) {
   const int error = status->MPI_ERROR;
   *status = empty;
   status->MPI_ERROR = error;
-  if (request.code() != MPI_SUCCESS) [[unlikely]] {
-    status->MPI_ERROR = request.code();
-    raised_error = {request.code(), request.communicator_for_errors()};
-  }
+  if (request.code() != MPI_SUCCESS) [[unlikely]]
+    raised_errors =
+        new RaisedError{request.handle(), request.code(), request.communicator_for_errors(), raised_errors};
   return MPI_SUCCESS;
 }
 
