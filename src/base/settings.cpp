@@ -93,7 +93,8 @@ const std::array<Row, 27>& table() {
         "After this long in one collective, or at start-up, report who waits for whom; 0: never."},
        &Settings::timeout},
       {{"PROGRESS", "auto|thread", "auto",
-        "What makes nonblocking collectives go on while a rank computes, or waits in a call that neither Tutti nor they "
+        "What makes nonblocking collectives go on while a rank computes, or waits in a call that neither Tutti nor "
+        "they "
         "are driven by: auto: a thread, where needed, after a millisecond; thread: that at once."},
        &Settings::progress},
       {{"TRY", "bool", "1",

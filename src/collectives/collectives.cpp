@@ -601,8 +601,8 @@ PendingCall* Collectives::prepare_by(const Arguments& given, const Make& make) {
 
 template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
-  return std::unique_ptr<PendingCall>(prepare_by(
-      given, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
+  return std::unique_ptr<PendingCall>(
+      prepare_by(given, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
 }
 
 template <class Arguments>
@@ -611,8 +611,8 @@ PendingCall* Collectives::prepare_in(const Arguments& given, Allocate allocate, 
   return prepare_by(given, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); });
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                            \
-  template bool Collectives::call(const Kind##Arguments& given); \
+#define TUTTI_INSTANTIATE(Kind, name)                                                       \
+  template bool Collectives::call(const Kind##Arguments& given);                            \
   template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given); \
   template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)

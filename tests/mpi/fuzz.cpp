@@ -181,7 +181,8 @@ void Fuzzer::run_round(std::uint64_t round) {
   const FuzzPlace place{context_, tables_, *communicator, local, burst == 1};
   std::vector<std::unique_ptr<FuzzOperation>> operations;
   for (std::size_t i = 0; i < burst && communicator->get() != MPI_COMM_NULL; ++i)
-    operations.push_back(make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum, nonblocking)));
+    operations.push_back(
+        make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum, nonblocking)));
   if (tutti_is_there() && choice() % 100 < arguments_.choices) choices_.ask(communicator->get(), operations, choice());
   std::vector<MPI_Request*> started;
   std::unique_ptr<Messages> messages;

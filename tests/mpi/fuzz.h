@@ -16,12 +16,12 @@
 
 // In a FuzzOperation: calls a collective of the host (PMPI_) or the one that the program sees (MPI_), or starts that.
 // Expects a variable `host`.
-#define TUTTI_FUZZ_CALL(name, ...)                     \
-  if (host)                                            \
-    PMPI_##name(__VA_ARGS__);                          \
-  else if (draw_.nonblocking)                          \
-    TUTTI_FUZZ_START_##name(__VA_ARGS__, &request_);   \
-  else                                                 \
+#define TUTTI_FUZZ_CALL(name, ...)                   \
+  if (host)                                          \
+    PMPI_##name(__VA_ARGS__);                        \
+  else if (draw_.nonblocking)                        \
+    TUTTI_FUZZ_START_##name(__VA_ARGS__, &request_); \
+  else                                               \
     MPI_##name(__VA_ARGS__)
 
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)

@@ -199,7 +199,8 @@ std::string FuzzOperation::describe() const {
   }
   char text[512];
   std::snprintf(text, sizeof text, "%s%s%s of %zu elements of %zu bytes (%s), root %d of %d%s%s",
-                draw_.nonblocking ? "nonblocking " : "", name_of(draw_.kind), draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_, what.c_str(), root_, size_,
+                draw_.nonblocking ? "nonblocking " : "", name_of(draw_.kind),
+                draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_, what.c_str(), root_, size_,
                 draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "");
   return text + describe_places();
 }

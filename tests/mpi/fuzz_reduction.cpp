@@ -55,8 +55,8 @@ class FuzzReduction final : public FuzzOperation {
     return scatters() ? static_cast<std::size_t>(counts_[static_cast<std::size_t>(rank_)]) : count_;
   }
 
-  std::size_t count_ = 0;    ///< elements of the send buffer
-  std::vector<int> counts_;  ///< of each rank's part of the result, where it is scattered
+  std::size_t count_ = 0;                ///< elements of the send buffer
+  std::vector<int> counts_;              ///< of each rank's part of the result, where it is scattered
   std::vector<MPI_Count> large_counts_;  ///< the same
   Place send_place_ = Place::kHeapSmall;
   Place receive_place_ = Place::kHeapSmall;

@@ -127,15 +127,15 @@ struct Elsewhere {
   void (*wait)(Context&, bool first, MPI_Comm other);
 };
 constexpr Elsewhere kWaits[] = {{"a receive", in_receive},
-                             {"a long send", in_long_send},
-                             {"a probe", in_probe},
-                             {"a wait for messages", in_wait_for_message},
-                             {"a barrier", in_barrier},
-                             {"a barrier of the host", in_barrier_of_host},
-                             {"a duplication", in_duplicate},
-                             {"a fence", in_fence},
-                             {"a file", in_file},
-                             {"computing", in_computing}};
+                                {"a long send", in_long_send},
+                                {"a probe", in_probe},
+                                {"a wait for messages", in_wait_for_message},
+                                {"a barrier", in_barrier},
+                                {"a barrier of the host", in_barrier_of_host},
+                                {"a duplication", in_duplicate},
+                                {"a fence", in_fence},
+                                {"a file", in_file},
+                                {"computing", in_computing}};
 
 void add_by_program(void* in, void* inout, int* count, MPI_Datatype*) {
   for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
@@ -166,8 +166,7 @@ void requests_are_completed_in_every_way(Context& context) {
     MPI_Request_free(&inactive);
     const int number = static_cast<int>(way);
     context.expect(got.front() == left && got.back() == left, "way %d: the message", number);
-    for (std::size_t i = 0; i < calls.size(); ++i)
-      context.expect(calls[i].is_right(), "way %d: call %zu", number, i);
+    for (std::size_t i = 0; i < calls.size(); ++i) context.expect(calls[i].is_right(), "way %d: call %zu", number, i);
     for (std::size_t i = 3; i < all.size(); ++i)
       context.expect(all[i] == MPI_REQUEST_NULL, "way %d: request %zu is still there", number, i);
   }
@@ -246,8 +245,8 @@ void what_calls_use_may_be_freed_before_their_end(Context& context) {
     MPI_Op add = MPI_OP_NULL;
     MPI_Op_create(&add_by_program, 1, &add);
     const int root = round % context.size();
-    std::vector<int> cast(2 * elements, context.rank() == root ? round : -1), sums(elements, 1), mine(1, context.rank()),
-        all(static_cast<std::size_t>(context.size()), -1);
+    std::vector<int> cast(2 * elements, context.rank() == root ? round : -1), sums(elements, 1),
+        mine(1, context.rank()), all(static_cast<std::size_t>(context.size()), -1);
     MPI_Request requests[4];
     MPI_Ibcast(cast.data(), 1, apart, root, communicator, &requests[0]);
     MPI_Iallreduce(MPI_IN_PLACE, sums.data(), count, MPI_INT, add, communicator, &requests[1]);
@@ -292,8 +291,8 @@ void too_little_room_is_told_at_the_end(Context& context) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     MPI_Status statuses[2];
     for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
-    MPI_Iscatterv(sent.data(), counts.data(), places.data(), MPI_INT, room.data(), context.rank() == 0 ? 10 : 5, MPI_INT,
-                  0, communicator, &requests[0]);
+    MPI_Iscatterv(sent.data(), counts.data(), places.data(), MPI_INT, room.data(), context.rank() == 0 ? 10 : 5,
+                  MPI_INT, 0, communicator, &requests[0]);
     MPI_Iallreduce(MPI_IN_PLACE, sums.data(), 1, MPI_INT, MPI_SUM, communicator, &requests[1]);
     int code = MPI_SUCCESS, error_class = MPI_SUCCESS;
     if (many) {

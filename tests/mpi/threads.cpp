@@ -163,7 +163,8 @@ void a_thread_completes_what_another_has_started(Context& context) {
     std::thread other([&] { MPI_Wait(&request, MPI_STATUS_IGNORE); });
     other.join();
     const int expected = context.size() * (context.size() - 1) / 2 + context.size() * round;
-    context.expect(request == MPI_REQUEST_NULL && sums.front() == expected && sums.back() == expected, "round %d", round);
+    context.expect(request == MPI_REQUEST_NULL && sums.front() == expected && sums.back() == expected, "round %d",
+                   round);
   }
 }
 

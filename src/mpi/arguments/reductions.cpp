@@ -303,10 +303,10 @@ bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& f
                    });
 }
 
-#define TUTTI_INSTANTIATE(Form)                                                            \
-  template bool reduce(Collectives&, ReductionCall&, int, Form&);                          \
-  template bool allreduce(Collectives&, ReductionCall&, Form&);                            \
-  template bool reduce_scatter(Collectives&, ReductionCall&, const std::size_t*, Form&);   \
+#define TUTTI_INSTANTIATE(Form)                                                          \
+  template bool reduce(Collectives&, ReductionCall&, int, Form&);                        \
+  template bool allreduce(Collectives&, ReductionCall&, Form&);                          \
+  template bool reduce_scatter(Collectives&, ReductionCall&, const std::size_t*, Form&); \
   template bool scan(Collectives&, ReductionCall&, bool, Form&);
 TUTTI_INSTANTIATE(Blocking)
 TUTTI_INSTANTIATE(Nonblocking)

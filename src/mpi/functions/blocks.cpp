@@ -264,116 +264,116 @@ using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                              MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatter<mpi::Blocking, int>, next.Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                      comm);
+  return mpi::ours_or(mpi::scatter<mpi::Blocking, int>, next.Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                      recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
                               void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatterv<mpi::Blocking, int, int>, next.Scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::scatterv<mpi::Blocking, int, int>, next.Scatterv, sendbuf, sendcounts, displs, sendtype,
+                      recvbuf, recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                             MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::gather<mpi::Blocking, int>, next.Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                      comm);
+  return mpi::ours_or(mpi::gather<mpi::Blocking, int>, next.Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                      recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                              const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                              MPI_Comm comm) {
-  return mpi::ours_or(mpi::gatherv<mpi::Blocking, int, int>, next.Gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::gatherv<mpi::Blocking, int, int>, next.Gatherv, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcounts, displs, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgather<mpi::Blocking, int>, next.Allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      comm);
+  return mpi::ours_or(mpi::allgather<mpi::Blocking, int>, next.Allgather, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, int, int>, next.Allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                      displs, recvtype, comm);
+  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, int, int>, next.Allgatherv, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                               MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoall<mpi::Blocking, int>, next.Alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      comm);
+  return mpi::ours_or(mpi::alltoall<mpi::Blocking, int>, next.Alltoall, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                                void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, int, int>, next.Alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                      recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, int, int>, next.Alltoallv, sendbuf, sendcounts, sdispls, sendtype,
+                      recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                                const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                                const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, int, int>, next.Alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                      recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, int, int>, next.Alltoallw, sendbuf, sendcounts, sdispls, sendtypes,
+                      recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatter<mpi::Blocking, MPI_Count>, next.Scatter_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::scatter<mpi::Blocking, MPI_Count>, next.Scatter_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
                                 MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                                 int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatterv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Scatterv_c, sendbuf, sendcounts, displs, sendtype,
-                      recvbuf, recvcount, recvtype, root, comm);
+  return mpi::ours_or(mpi::scatterv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Scatterv_c, sendbuf, sendcounts, displs,
+                      sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                               MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::gather<mpi::Blocking, MPI_Count>, next.Gather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      root, comm);
+  return mpi::ours_or(mpi::gather<mpi::Blocking, MPI_Count>, next.Gather_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::gatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Gatherv_c, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcounts, displs, recvtype, root, comm);
+  return mpi::ours_or(mpi::gatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Gatherv_c, sendbuf, sendcount, sendtype,
+                      recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgather<mpi::Blocking, MPI_Count>, next.Allgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, comm);
+  return mpi::ours_or(mpi::allgather<mpi::Blocking, MPI_Count>, next.Allgather_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                   const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
                                   MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Allgatherv_c, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Allgatherv_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                 MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoall<mpi::Blocking, MPI_Count>, next.Alltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, comm);
+  return mpi::ours_or(mpi::alltoall<mpi::Blocking, MPI_Count>, next.Alltoall_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallv_c, sendbuf, sendcounts, sdispls, sendtype,
-                      recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallv_c, sendbuf, sendcounts,
+                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
                                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes,
-                      recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallw_c, sendbuf, sendcounts,
+                      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }

@@ -29,8 +29,8 @@ template <class Form>
   const int code =
       is_root ? pack(buffer, count, datatype, info, packed.get(), communicator) : static_cast<int>(MPI_SUCCESS);
   if (!is_root) form.keep_type(datatype);
-  return form.run(communicator, collectives, BcastArguments{packed.get(), bytes, root}, Shown{packed.get(), bytes}, code,
-                  false, [=, from = packed.get(), on = form.lasting(communicator)](int before) {
+  return form.run(communicator, collectives, BcastArguments{packed.get(), bytes, root}, Shown{packed.get(), bytes},
+                  code, false, [=, from = packed.get(), on = form.lasting(communicator)](int before) {
                     return is_root ? before : unpack(from, buffer, count, datatype, info, on);
                   });
 }
@@ -224,12 +224,14 @@ TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int r
 
 TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
                             MPI_Comm comm) {
-  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root,
+                      comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op,
+                      comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
@@ -247,10 +249,12 @@ TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatyp
 
 TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                               int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op,
+                      root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                  MPI_Comm comm) {
-  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count,
+                      datatype, op, comm);
 }

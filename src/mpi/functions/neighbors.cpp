@@ -75,8 +75,8 @@ class Exchange {
     arguments.regular = regular;
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
     receive.for_each_type([&](MPI_Datatype type) { form_.keep_type(type); });
-    return form_.run(communicator_, *collectives_, arguments, Shown{send.base, send.is_regular() ? send.bytes : 0}, code,
-                     false, [&receive](int before) { return receive.unpack(before); });
+    return form_.run(communicator_, *collectives_, arguments, Shown{send.base, send.is_regular() ? send.bytes : 0},
+                     code, false, [&receive](int before) { return receive.unpack(before); });
   }
 
   Form& form_;
@@ -149,66 +149,66 @@ using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, int>, next.Neighbor_allgather, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, int>, next.Neighbor_allgather, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                          const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                                          MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, int, int>, next.Neighbor_allgatherv, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, int, int>, next.Neighbor_allgatherv, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, int>, next.Neighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, int>, next.Neighbor_alltoall, sendbuf, sendcount, sendtype,
+                      recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                                         MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                                         const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, int, int>, next.Neighbor_alltoallv, sendbuf, sendcounts, sdispls,
-                      sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, int, int>, next.Neighbor_alltoallv, sendbuf, sendcounts,
+                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
                                         const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                                         const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, int, MPI_Aint>, next.Neighbor_alltoallw, sendbuf, sendcounts, sdispls,
-                      sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, int, MPI_Aint>, next.Neighbor_alltoallw, sendbuf,
+                      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                           void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, MPI_Count>, next.Neighbor_allgather_c, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, MPI_Count>, next.Neighbor_allgather_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                            void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
                                            MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_allgatherv_c, sendbuf, sendcount,
-                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_allgatherv_c, sendbuf,
+                      sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                          MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, MPI_Count>, next.Neighbor_alltoall_c, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, MPI_Count>, next.Neighbor_alltoall_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                           MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                                           const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallv_c, sendbuf, sendcounts,
-                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallv_c, sendbuf,
+                      sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                           const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
                                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallw_c, sendbuf, sendcounts,
-                      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallw_c, sendbuf,
+                      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }

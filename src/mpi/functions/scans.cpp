@@ -100,13 +100,14 @@ using namespace tutti::mpi;
 
 TUTTI_EXPORT int MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype,
                                     MPI_Op op, MPI_Comm comm) {
-  return ours_or(reduce_scatter_ours<Blocking, int>, next.Reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  return ours_or(reduce_scatter_ours<Blocking, int>, next.Reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op,
+                 comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
                                           MPI_Op op, MPI_Comm comm) {
-  return ours_or(reduce_scatter_block_ours<Blocking, int>, next.Reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op,
-                 comm);
+  return ours_or(reduce_scatter_block_ours<Blocking, int>, next.Reduce_scatter_block, sendbuf, recvbuf, recvcount,
+                 datatype, op, comm);
 }
 
 TUTTI_EXPORT int MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
@@ -125,14 +126,14 @@ TUTTI_EXPORT int MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, 
 
 TUTTI_EXPORT int MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[],
                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return ours_or(reduce_scatter_ours<Blocking, MPI_Count>, next.Reduce_scatter_c, sendbuf, recvbuf, recvcounts, datatype, op,
-                 comm);
+  return ours_or(reduce_scatter_ours<Blocking, MPI_Count>, next.Reduce_scatter_c, sendbuf, recvbuf, recvcounts,
+                 datatype, op, comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  return ours_or(reduce_scatter_block_ours<Blocking, MPI_Count>, next.Reduce_scatter_block_c, sendbuf, recvbuf, recvcount,
-                 datatype, op, comm);
+  return ours_or(reduce_scatter_block_ours<Blocking, MPI_Count>, next.Reduce_scatter_block_c, sendbuf, recvbuf,
+                 recvcount, datatype, op, comm);
 }
 
 TUTTI_EXPORT int MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,

@@ -29,7 +29,8 @@ int raised_or(int code) {
 /// The same for several requests: what became of each stands in the statuses.
 class Many {
  public:
-  Many(int count, const MPI_Request* all) : many_(count > few ? new MPI_Request[static_cast<std::size_t>(count)] : few_) {
+  Many(int count, const MPI_Request* all)
+      : many_(count > few ? new MPI_Request[static_cast<std::size_t>(count)] : few_) {
     if (all && count > 0) std::copy_n(all, count, many_);
   }
   ~Many() {

@@ -58,8 +58,7 @@ int on_query(void* of, MPI_Status* status) {
   *status = empty;
   status->MPI_ERROR = error;
   if (request.code() != MPI_SUCCESS) [[unlikely]]
-    raised_errors =
-        new RaisedError{request.handle(), request.code(), request.communicator_for_errors(), raised_errors};
+    raised_errors = new RaisedError{request.handle(), request.code(), request.communicator_for_errors(), raised_errors};
   return MPI_SUCCESS;
 }
 
