@@ -52,14 +52,16 @@ constexpr int no_stream = 0x3c000000, goes_on = 0, is_done = 1;
 /// It is asked again, and not started anew for each call, while calls come one after the other.
 constexpr int idle_turns_max = 1000;
 std::atomic<bool> is_running{false}, is_to_end{false};
-int idle_turns = 0;
+std::atomic<int> idle_turns{0};
 
 int on_progress(void*) {
   requests.drive();
-  idle_turns = requests.under_way() ? 0 : idle_turns + 1;
-  if (!is_to_end && idle_turns < idle_turns_max) return goes_on;
+  const int idle = requests.under_way() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
+  idle_turns.store(idle, std::memory_order_relaxed);
+  if (!is_to_end && idle < idle_turns_max) return goes_on;
   is_running = false;
-  return is_done;
+  // Who has started a call since then may have found that this was still running.
+  return !is_to_end && requests.under_way() && !is_running.exchange(true) ? goes_on : is_done;
 }
 
 struct Hook {
@@ -67,7 +69,7 @@ struct Hook {
 
   bool is_there() const { return start != nullptr; }
   void set() const {
-    if (is_running.load(std::memory_order_relaxed) || is_running.exchange(true)) return;
+    if (is_running || is_running.exchange(true)) return;
     idle_turns = 0;
     start(on_progress, nullptr, no_stream);
   }

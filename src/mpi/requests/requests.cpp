@@ -81,10 +81,9 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
   static_cast<void>(owned.release());
   *handle = request.handle_;
   known_.add(key_of(request.handle_), &request);
-  handles_.fetch_add(1, std::memory_order_relaxed);
   // Many may be started before one is waited for.
-  constexpr std::uint64_t starts_between_drives = 8;
-  if (++starts_ % starts_between_drives == 0) drive();
+  constexpr std::size_t starts_between_drives = 8;
+  if (handles_.fetch_add(1, std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
   under_way_.fetch_add(1, std::memory_order_seq_cst);
   bool over = false;
   {

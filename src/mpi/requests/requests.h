@@ -20,7 +20,7 @@ class Requests {
  public:
   /// Whether the program has handles of ours: all that programs without pay for in Wait and Test.
   bool any() const { return handles_.load(std::memory_order_relaxed) != 0; }
-  bool under_way() const { return under_way_.load(std::memory_order_relaxed) != 0; }
+  bool under_way() const { return under_way_.load(std::memory_order_seq_cst) != 0; }
 
   /// Inside MPI_Init: whether threads of the program may call MPI at the same time.
   void set_up(bool among_threads) { known_.share(among_threads); }
@@ -62,7 +62,6 @@ class Requests {
   std::atomic<std::size_t> handles_{0};
   std::atomic<std::size_t> under_way_{0};
   std::atomic<std::uint64_t> drives_{0};
-  std::uint64_t starts_ = 0;
   std::uint64_t passes_ = 0;
 };
 
