@@ -405,13 +405,12 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = part_of(arguments, cut, index);
     std::optional<StagingTrial> trial;
-    // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
-    if (node.cma && node.may_stage && !request.small && held > small_ && held <= 2 * segment_)
-      trial.emplace(chosen.attempts ? &chosen.attempts->staging : &chosen.staging);
+    if (node.cma && !request.small && held > small_ && may_lend(held))
+      chosen.lending ? trial.emplace(*chosen.lending) : trial.emplace(&chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
-    if (trial && !(chosen.attempts && chosen.attempts->is_look())) trial->ends();
+    if (trial) trial->ends();
   }
   timed.ends();
 }

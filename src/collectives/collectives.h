@@ -116,6 +116,7 @@ class Collectives {
     CallRecord* record = nullptr;
     Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
     bool cached = false;           ///< stores into other ranks' memory through the caches
+    std::optional<Lending> lending = {};  ///< none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -123,7 +124,7 @@ class Collectives {
     const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
-    /// What this rank has learned about lending copies, where nothing is tried; null: it has had no reason to.
+    /// What this rank has learned about lending copies; null: it has had no reason to.
     mutable std::unique_ptr<Ways> staging = nullptr;
   };
   /// A choice by trying.
@@ -200,6 +201,8 @@ class Collectives {
                                              int number);
   /// Whether buffers of such calls may be ones that peers do not map.
   bool may_be_unmapped(const selection::Shape& shape) const;
+  /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
+  bool may_lend(std::size_t held) const { return communicator_.node().may_stage && held <= 2 * segment_; }
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);
