@@ -16,9 +16,8 @@ static_assert((TriedLine::records & (TriedLine::records - 1)) == 0);
 }  // namespace
 
 Attempts::Attempts(Communicator& communicator, int number, int candidates)
-    : communicator_(communicator), number_(number), candidates_(candidates) {
-  if (communicator.rank() == 0)
-    choice_.emplace(candidates, communicator.node().oversubscribed, communicator.blocking().sequence() + 1);
+    : communicator_(communicator), number_(number) {
+  if (communicator.rank() == 0) choice_.emplace(candidates, communicator.node().oversubscribed);
 }
 
 int Attempts::next() {
@@ -28,7 +27,7 @@ int Attempts::next() {
   const selection::Decision decision =
       selection::decision_at({published.decision[0].get(), published.decision[1].get()}, sequence_);
   timed_ = decision.is_timed();
-  candidate_ = decision.candidate_of(sequence_, candidates_);
+  candidate_ = decision.candidate_of(sequence_);
   if (choice_ && timed_)
     *std::min_element(open_.begin(), open_.end(),
                       [](const Call& a, const Call& b) { return a.sequence < b.sequence; }) = {sequence_, candidate_};

@@ -38,7 +38,6 @@ class Attempts {
 
   Communicator& communicator_;
   int number_;
-  int candidates_;
   std::uint64_t sequence_ = 0;  ///< of the call
   int candidate_ = 0;
   bool timed_ = false;

@@ -1,7 +1,6 @@
 #include "collectives/collectives.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -9,18 +8,10 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
-#include "selection/candidates.h"
 
 namespace tutti {
 
 namespace {
-
-std::uint16_t identity_of(std::string_view collective, std::string_view algorithm) {
-  std::uint32_t hash = 2166136261u;  // FNV-1a
-  for (const std::string_view name : {collective, std::string_view("/"), algorithm})
-    for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
-  return static_cast<std::uint16_t>(hash ^ (hash >> 16));
-}
 
 std::size_t total_bytes(const Blocks& blocks, int count) {
   if (blocks.is_regular()) return blocks.bytes * static_cast<std::size_t>(count);
@@ -30,43 +21,6 @@ std::size_t total_bytes(const Blocks& blocks, int count) {
 }
 
 }  // namespace
-
-std::vector<selection::UserChoice::Known> known_algorithms() {
-  std::vector<selection::UserChoice::Known> known;
-  for_each_collective([&]<class Arguments>(const char* collective) {
-    selection::UserChoice::Known entry{collective, {}, {}, {}};
-    for (const auto* algorithm : algorithms_of<Arguments>()) {
-      entry.algorithms.emplace_back(algorithm->name);
-      entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
-      entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
-    }
-    known.push_back(std::move(entry));
-  });
-  return known;
-}
-
-std::vector<CatalogueEntry> catalogue(int ranks) {
-  selection::Shape shape;
-  shape.ranks = ranks;
-  shape.bytes = irregular_block_bytes;
-  std::vector<CatalogueEntry> entries;
-  for_each_collective([&]<class Arguments>(const char* collective) {
-    for (const auto* algorithm : algorithms_of<Arguments>()) {
-      const selection::Parameter& parameter = algorithm->parameter;
-      CatalogueEntry entry{collective,
-                           algorithm->name,
-                           algorithm->requirement.words,
-                           parameter.name ? parameter.name : "",
-                           {},
-                           algorithm->alias ? algorithm->alias : "",
-                           algorithm->summary};
-      for (int i = 0; const int value = parameter.candidate ? parameter.candidate(shape, i) : 0; ++i)
-        entry.candidates.push_back(value);
-      entries.push_back(std::move(entry));
-    }
-  });
-  return entries;
-}
 
 const Collectives::AnyChoice Collectives::no_choice{};
 
@@ -100,138 +54,15 @@ selection::Shape Collectives::shape_of(std::string_view collective, std::size_t 
 }
 
 template <class Arguments>
-void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
-  if (choices.of.empty()) choices.of.resize(2 * size_classes);
-  const Node& node = communicator_.node();
-  selection::Shape shape = shape_of(bytes, choices.regular, commutative);
-  add_collective<Arguments>(shape, choices.collective);
-  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge());
-  if (chosen.reason == selection::Reason::refused && should_warn(choices.collective, Asked::by_user)) {
-    node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
-                  choices.collective, bytes, shape.ranks, knowledge().user.words(choices.collective).c_str(),
-                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
-  }
-  if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
-    node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
-                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(),
-                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
-  }
-  if (make_tried(choices, size_class, shape, chosen)) return;
-  choices.of[index_of(bytes, commutative)] =
-      std::make_unique<Choice<Arguments>>(choice_of(choices, size_class, chosen));
-}
-
-template <class Arguments>
-Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& choices, std::size_t size_class,
-                                                      const selection::Chosen<Arguments>& chosen) {
-  Choice<Arguments> made;
-  made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
-  made.algorithm = chosen.algorithm;
-  made.parameter = chosen.parameter;
-  made.identity = identity_of(choices.collective, made.name);
-  made.record =
-      record_of({choices.collective, choices.regular, size_class, made.name,
-                 chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
-  return made;
-}
-
-int Collectives::tried_number(std::string_view collective, std::size_t size_class) {
-  constexpr std::size_t first_class = 14, classes = 12;  // up to 32 MiB
-  if (size_class < first_class || size_class >= first_class + classes) return -1;
-  int place = 0, found = -1;
-  for_each_collective([&]<class Arguments>(std::string_view name) {
-    if (is_irregular(name) || std::is_same_v<Arguments, BarrierArguments>) return;
-    if (name == collective) found = place;
-    ++place;
-  });
-  const int number = found * static_cast<int>(classes) + static_cast<int>(size_class - first_class);
-  return found < 0 || number >= tried_lines ? -1 : number;
-}
-
-template <class Arguments>
-bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
-                             const selection::Chosen<Arguments>& chosen) {
-  const int number = tried_number(choices.collective, size_class);
-  if (number < 0 || !selection::may_be_tried(shape)) return false;
-  if (quiet_ || !communicator_.node().settings.try_choices) return false;
-  const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
-  const bool past_caches = store_for({.block = shape.bytes, .held = held}, selection::streamed_to_peers_min) ==
-                           memory::Store::streaming_to_peers;
-  constexpr bool reduces = requires(const Arguments& arguments) {
-    arguments.combiner;
-  };
-  const auto candidates = selection::candidates_beside(chosen, choices.collective, algorithms_of<Arguments>(), shape,
-                                                       knowledge(), {.past_caches = past_caches, .reduce = reduces});
-  if (candidates.size() < 2) return false;
-  choices.tried.resize(size_classes);
-  auto& tried = choices.tried[size_class];
-  tried = std::make_unique<Tried<Arguments>>(
-      Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
-  for (const auto& each : candidates) {
-    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
-        choices, size_class,
-        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
-    made.attempts = &tried->attempts;
-    made.cached = each.cached;
-  }
-  return true;
-}
-
-template <class Arguments>
-Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choices, std::size_t bytes,
-                                                       bool commutative) {
-  return commutative && !choices.tried.empty() ? choices.tried[size_class_of(bytes)].get() : nullptr;
-}
-
-template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, std::size_t bytes,
-                                                               bool commutative, Channel::Kind kind) {
-  if (!find_tried(choices, bytes, commutative)) make(choices, size_class_of(bytes), bytes, commutative);
-  Tried<Arguments>* const several = find_tried(choices, bytes, commutative);
-  if (!several) return *choices.of[index_of(bytes, commutative)];
-  // Nothing is learned from pending calls, nor agreed for them.
-  const int candidate = kind == Channel::Kind::pending ? 0 : several->attempts.next();
-  return several->candidates[static_cast<std::size_t>(candidate)];
-}
-
-bool Collectives::should_warn(const char* collective, Asked by) {
-  if (quiet_ || communicator_.rank() != 0) return false;
-  int bit = by == Asked::by_user ? 0 : 32;
-  bool found = false;
-  for_each_collective([&]<class Arguments>(std::string_view name) {
-    found = found || name == collective;
-    if (!found) ++bit;
-  });
-  return communicator_.node().is_first_to_warn(bit);
-}
-
-CallRecord* Collectives::record_of(const CallRecord& wanted) {
-  if (!communicator_.node().settings.explains()) return nullptr;
-  for (CallRecord& record : records_)
-    if (record.is_for(wanted)) return &record;
-  return &records_.emplace_back(wanted);
-}
-
-template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const Key& key,
-                                                          Channel::Kind kind) {
+                                                          const Arguments& given, Channel::Kind kind) {
   communicator_.current_collective = choices.collective;
   const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(key.bytes, key.commutative)].get();
   if (!made) [[unlikely]]
-    made = &make_or_try(choices, key.bytes, key.commutative, kind);
+    made = &make_or_try(choices, key, given, kind);
   last_ = made;
   last_bytes_ = key.bytes;
   return *made;
-}
-
-void Collectives::choose_anew(const selection::UserChoice& user) {
-  if (!own_knowledge_) own_knowledge_ = std::make_unique<selection::Knowledge>(knowledge_);
-  own_knowledge_->user = user;
-  quiet_ = true;
-  last_ = &no_choice;
-#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear();
-  TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
-#undef TUTTI_FORGET
 }
 
 template <class Arguments>
@@ -542,7 +373,7 @@ template <class Arguments>
 bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::blocking);
+  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
   if (!chosen.algorithm) return false;
   // What is tried is timed as it would be else.
   if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
@@ -576,10 +407,9 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = part_of(arguments, cut, index);
     std::optional<StagingTrial> trial;
-    // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
-    if (node.cma && node.may_stage && !request.small && held > small_ && held <= 2 * segment_)
-      trial.emplace(&chosen.staging);
+    if (node.cma && !request.small && held > small_ && may_lend(held))
+      chosen.lending ? trial.emplace(*chosen.lending) : trial.emplace(&chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
     if (trial) trial->ends();
@@ -591,7 +421,7 @@ template <class Arguments, class Make>
 PendingCall* Collectives::prepare_by(const Arguments& given, const Make& make) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, Channel::Kind::pending);
+  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);

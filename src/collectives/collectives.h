@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,17 @@
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
+#include "collectives/memory_of_calls.h"
 #include "collectives/pending_call.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
 
 namespace tutti {
+
+namespace selection {
+template <class Arguments>
+struct Candidate;
+}
 
 /// The algorithms of each collective, by name. Made from the files of its folder.
 template <class Arguments>
@@ -117,6 +124,7 @@ class Collectives {
     CallRecord* record = nullptr;
     Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
     bool cached = false;           ///< stores into other ranks' memory through the caches
+    std::optional<Lending> lending = {};  ///< none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -140,6 +148,9 @@ class Collectives {
     bool regular = !is_irregular(collective);
     std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
     std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
+    /// The same for calls with buffers that are not mapped, if others are fast for them.
+    std::vector<std::unique_ptr<Tried<Arguments>>> tried_unmapped = {};
+    std::optional<MemoryOfCalls> memory = {};  ///< which of both it is
   };
   /// What is to be known of a call, besides its arguments, where it is not carried out straight.
   struct Request {
@@ -170,26 +181,37 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, Channel::Kind kind);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, const Arguments& given,
+                                  Channel::Kind kind);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   /// Where it does not stand in choices.of: it is made, or one of several for this call.
   template <class Arguments>
-  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, std::size_t bytes, bool commutative,
+  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, const Key& key, const Arguments& given,
                                        Channel::Kind kind);
   /// Null if there is none.
   template <class Arguments>
   static Tried<Arguments>* find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
+  /// That, or what is tried instead for buffers like those of this call.
+  template <class Arguments>
+  Tried<Arguments>& tried_for(Choices<Arguments>& choices, Tried<Arguments>& mapped, const Key& key,
+                              const Arguments& given);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// Makes a choice by trying instead, where there is something to try.
   template <class Arguments>
   bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
                   const selection::Chosen<Arguments>& chosen);
-  /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
-  static int tried_number(std::string_view collective, std::size_t size_class);
+  template <class Arguments>
+  std::unique_ptr<Tried<Arguments>> tried_of(const Choices<Arguments>& choices, std::size_t size_class,
+                                             const std::vector<selection::Candidate<Arguments>>& candidates,
+                                             int number);
+  /// Whether buffers of such calls may be ones that peers do not map.
+  bool may_be_unmapped(const selection::Shape& shape) const;
+  /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
+  bool may_lend(std::size_t held) const { return communicator_.node().may_stage && held <= 2 * segment_; }
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);

@@ -18,7 +18,7 @@ Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selec
   prediction.allowed = allowed;
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
   prediction.eligible = algorithm.eligible(shape);
-  if (prediction.eligible) prediction.seconds = algorithm.cost(shape).seconds(shape, model);
+  if (prediction.eligible) prediction.seconds = algorithm.seconds(shape, model);
   return prediction;
 }
 

@@ -17,6 +17,7 @@ namespace tutti {
 
 class Communicator;
 class Operation;
+class OperationView;
 
 /// A communicator has two: one for blocking operations, which come one after the other, and one for pending ones
 /// (nonblocking and persistent), of which any number may have been started and which end in any order. MPI never matches
@@ -99,6 +100,7 @@ class Channel {
 
  private:
   friend class Operation;
+  friend class OperationView;
 
   const sync::Flag& left(int rank, int index) const {
     return shared_[static_cast<std::size_t>(rank)]->completed.flag[index];

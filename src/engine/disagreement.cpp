@@ -99,57 +99,57 @@ std::string Channel::remark(std::uint64_t sequence, int peer) const {
 }
 
 void Operation::look(std::uint64_t) {
-  if (channel_.closed()) leave();
-  for (int rank = 0; rank < communicator_.size(); ++rank) {
+  if (channel().closed()) leave();
+  for (int rank = 0; rank < communicator().size(); ++rank) {
     // A call may be several operations; who left it in the first is not in the second.
-    const std::uint64_t left_operation = sequence_of(channel_.left(rank, Left::operation).get());
-    if (left_operation < call_.first || left_operation >= sequence_) continue;
-    communicator_.node().log.warn("%s: rank %d of the communicator has left a long message in the middle: %s",
-                                  call_.collective, rank, no_more);
-    channel_.close(Left::out_of_step);
+    const std::uint64_t left_operation = sequence_of(channel().left(rank, Left::operation).get());
+    if (left_operation < call().first || left_operation >= sequence()) continue;
+    communicator().node().log.warn("%s: rank %d of the communicator has left a long message in the middle: %s",
+                                   call().collective, rank, no_more);
+    channel().close(Left::out_of_step);
     leave();
   }
   // Not yet begun: this rank waits for the others to leave an earlier operation.
-  if (signature_ == 0) return;
-  for (int rank = 0; rank < communicator_.size(); ++rank)
-    if (channel_.has_begun(rank, sequence_)) check(rank);
+  if (signature() == 0) return;
+  for (int rank = 0; rank < communicator().size(); ++rank)
+    if (channel().has_begun(rank, sequence())) check(rank);
 }
 
 void Operation::compare(int rank) {
   const std::uint64_t theirs = slot(rank).post.signature.get() & ~Signature::left;
-  if (signature_ == theirs) return;
+  if (signature() == theirs) return;
   const auto bytes = [](std::uint64_t of) { return static_cast<unsigned long long>(of >> Signature::bytes_at); };
-  const bool same_algorithm = (((signature_ ^ theirs) >> Signature::algorithm_at) & 0xffff) == 0;
-  communicator_.node().log.warn(
-      "%s of %llu bytes: rank %d of the communicator %s %llu bytes", call_.collective, bytes(signature_), rank,
+  const bool same_algorithm = (((signature() ^ theirs) >> Signature::algorithm_at) & 0xffff) == 0;
+  communicator().node().log.warn(
+      "%s of %llu bytes: rank %d of the communicator %s %llu bytes", call().collective, bytes(signature()), rank,
       same_algorithm ? "has" : "is in another collective, or has another size,", bytes(theirs));
   leave();
 }
 
 void Operation::leave() {
-  call_.truncated = false;  // the error of this call is another
+  call().truncated = false;  // the error of this call is another
   // Only who waits to begin an operation on a channel that is closed: it has never been in it.
-  if (signature_ == 0) {
-    if (communicator_.node().operations) communicator_.ends_one();
+  if (signature() == 0) {
+    if (communicator().node().operations) communicator().ends_one();
     stay_out();
   }
-  channel_.judge_order(*this);
-  own().post.signature.set(signature_ | Signature::left);
+  channel().judge_order(*this);
+  own().post.signature.set(signature() | Signature::left);
   // Of pending operations others may be under way, in which nobody could tell any more who is in which.
-  if (channel_.kind() == Channel::Kind::pending && !channel_.closed()) channel_.close(Left::out_of_step);
-  if (channel_.kind() == Channel::Kind::pending) channel_.stay_out();
-  channel_.own_left(Left::operation).set(stamp());
+  if (channel().kind() == Channel::Kind::pending && !channel().closed()) channel().close(Left::out_of_step);
+  if (channel().kind() == Channel::Kind::pending) channel().stay_out();
+  channel().own_left(Left::operation).set(stamp());
   complete();
-  const bool all_gone = channel_.wait_for_leavers(*this);
-  channel_.judge_order(*this);
-  channel_.judge_counts(*this, all_gone);
-  if (channel_.closed()) channel_.stay_out();
+  const bool all_gone = channel().wait_for_leavers(*this);
+  channel().judge_order(*this);
+  channel().judge_counts(*this, all_gone);
+  if (channel().closed()) channel().stay_out();
   throw Disagreement();
 }
 
 void Operation::stay_out() {
-  if (channel_.kind() == Channel::Kind::blocking) --channel_.sequence_;
-  channel_.stay_out();
+  if (channel().kind() == Channel::Kind::blocking) --channel().sequence_;
+  channel().stay_out();
 }
 
 bool Channel::wait_for_leavers(const Operation& operation) {

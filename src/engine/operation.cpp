@@ -3,14 +3,14 @@
 namespace tutti {
 
 void Operation::wait_for_room(std::uint64_t in_flight) {
-  const std::uint64_t left = sequence_ - in_flight;
-  for (int rank = 0; rank < communicator_.size(); ++rank) {
-    if (rank == communicator_.rank()) continue;
-    const sync::Flag& completed = channel_.left(rank, 0);
+  const std::uint64_t left = sequence() - in_flight;
+  for (int rank = 0; rank < communicator().size(); ++rank) {
+    if (rank == communicator().rank()) continue;
+    const sync::Flag& completed = channel().left(rank, 0);
     const sync::Stamp target = sync::stamp(left);
     if (!completed.has(target)) wait(rank, [&] { return completed.has(target); });
   }
-  channel_.find_room(left);
+  channel().find_room(left);
 }
 
 bool Operation::can_progress() const {
@@ -37,11 +37,11 @@ bool Operation::resume_parked() {
 }
 
 void Operation::wait_for_parked() {
-  sync::WaitReason reason{call_.collective, this, sequence_, communicator_.node_rank(communicator_.rank())};
+  sync::WaitReason reason{call().collective, this, sequence(), communicator().node_rank(communicator().rank())};
   // Each of the peers in turn is the one that is waited for: it may be the last that never comes.
   const Parked* next = parked_;
-  sync::wait(*communicator_.node().waiter, reason, [&] {
-    if (next) reason.peer = communicator_.node_rank(next->peer);
+  sync::wait(*communicator().node().waiter, reason, [&] {
+    if (next) reason.peer = communicator().node_rank(next->peer);
     next = next && next->next ? next->next : parked_;
     return can_progress();
   });
@@ -51,7 +51,7 @@ bool Operation::Both::await_ready() {
   ++operation_.roles_;
   first_.resume();
   second_.resume();
-  if (operation_.channel_.kind() == Channel::Kind::pending) return over();
+  if (operation_.channel().kind() == Channel::Kind::pending) return over();
   while (!over())
     if (!operation_.resume_parked()) operation_.wait_for_parked();
   return true;

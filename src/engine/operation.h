@@ -5,14 +5,11 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
-#include "engine/communicator.h"
-#include "engine/staging_trial.h"
+#include "engine/operation_view.h"
 #include "engine/task.h"
 #include "sync/waiter.h"
 
@@ -27,98 +24,48 @@ class Disagreement : public std::exception {
 /// A workspace for an operation that is not alone; it is there before the operation and after it.
 class OwnWorkspace {
  protected:
-  explicit OwnWorkspace(Channel& channel) : workspace(channel.take_workspace()), channel_(channel) {}
+  explicit OwnWorkspace(Channel& channel) : own_workspace(channel.take_workspace()), channel_(channel) {}
   OwnWorkspace(const OwnWorkspace&) = delete;
   OwnWorkspace& operator=(const OwnWorkspace&) = delete;
   ~OwnWorkspace() {
-    workspace->clear();
-    channel_.give_back(std::move(workspace));
+    own_workspace->clear();
+    channel_.give_back(std::move(own_workspace));
   }
-  std::unique_ptr<Workspace> workspace;
+  std::unique_ptr<Workspace> own_workspace;
 
  private:
   Channel& channel_;
 };
 
-class Operation : public sync::Party {
+class Operation : public OperationView, public sync::Party {
  public:
   /// A blocking one. It begins now, once there is room for it (Channel::has_room).
   /// Throws Disagreement if the channel is closed.
   Operation(Channel& channel, Call& call, std::uint64_t in_flight = data_areas)
-      : Operation(channel, call, channel.workspace(), ++channel.sequence_) {
+      : Operation(begun(channel, call, in_flight)) {}
+  /// The same, for what needs a whole operation only if it has to wait.
+  static OperationView begun(Channel& channel, Call& call, std::uint64_t in_flight) {
+    OperationView view(channel, call, channel.workspace(), ++channel.sequence_);
     if (channel.closed()) [[unlikely]]
-      stay_out();
-    if (call.first == 0) call.first = sequence_;
-    if (communicator_.node().operations) [[unlikely]]
-      communicator_.begins_one();
-    if (!channel.has_room(sequence_, in_flight)) [[unlikely]]
-      wait_for_room(in_flight);
-    begin();
+      Operation(view).stay_out();
+    if (call.first == 0) call.first = view.sequence();
+    if (channel.communicator().node().operations) [[unlikely]]
+      channel.communicator().begins_one();
+    if (!channel.has_room(view.sequence(), in_flight)) [[unlikely]]
+      Operation(view).wait_for_room(in_flight);
+    view.begin();
+    return view;
   }
+  explicit Operation(const OperationView& view) : OperationView(view) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
-  Communicator& communicator() const { return communicator_; }
-  Channel& channel() const { return channel_; }
-  Call& call() const { return call_; }
-  std::uint64_t sequence() const { return sequence_; }
-  sync::Stamp stamp(std::uint64_t progress = 0) const { return sync::stamp(sequence_, progress); }
-  Slot& slot(int rank) const { return shared_[rank]->slots[place_]; }
-  Slot& own() const { return slot(communicator_.rank()); }
-  /// The data area of a rank; this rank's as a region that peers can reach.
-  std::byte* data(int rank) const { return channel_.data(rank, sequence_); }
-  std::byte* own_data() const { return data(communicator_.rank()); }
-  memory::Region data_region() const { return channel_.data_region(sequence_); }
-
-  /// Sets a flag of this rank and wakes whoever sleeps on it.
-  void publish(sync::Flag& flag, std::uint64_t progress = 0) {
-    flag.set(stamp(progress));
-    communicator_.published();
-  }
-  /// All members were seen in this operation.
-  void seen_all() { channel_.seen_all(sequence_); }
   /// To be called when a flag of `rank` has been seen, before anything is done about it; awaiting does it.
   /// Throws Disagreement if that rank is in another call (docs/decisions/calls-that-disagree.md).
   void check(int rank) {
-    if (slot(rank).post.signature.get() != signature_) [[unlikely]]
+    if (!agrees(rank)) [[unlikely]]
       compare(rank);
   }
-  /// How much of a block is copied of which a peer sent `sent` bytes to where there is room for `room`. Notes if
-  /// something is left out, which the caller of the collective then reports.
-  std::size_t fitting(std::size_t sent, std::size_t room) {
-    if (sent <= room) [[likely]]
-      return sent;
-    call_.truncated = true;
-    return room;
-  }
-
-  /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is found to be faster.
-  memory::Kind reach(const void* address, std::size_t bytes) const {
-    const memory::Kind kind = communicator_.node().reach(address, bytes);
-    if (kind != memory::Kind::cma || !call_.staging_trial || !call_.staging_trial->lends_copies()) return kind;
-    call_.lends_copies = true;
-    return memory::Kind::none;
-  }
-  /// The region of memory that they reach so.
-  memory::Region reachable(const void* address, std::size_t bytes) const {
-    return reach(address, bytes) == memory::Kind::none ? memory::Region{}
-                                                       : communicator_.node().reachable(address, bytes);
-  }
-
-  // What it works with; see Workspace.
-  std::byte* scratch(std::size_t bytes) { return workspace_.scratch(bytes); }
-  const void** sources() { return workspace_.sources(); }
-  std::byte** destinations() { return workspace_.destinations(); }
-  std::byte* staging(int which, std::size_t bytes) { return workspace_.staging(which, bytes); }
-  void* allocate(std::size_t bytes) { return workspace_.allocate(bytes); }
-  template <class T>
-  T* array(std::size_t count) {
-    static_assert(std::is_trivially_destructible_v<T>);
-    T* first = static_cast<T*>(allocate(count * sizeof(T)));
-    for (std::size_t i = 0; i < count; ++i) new (first + i) T();
-    return first;
-  }
-
   /// A role that waits; it lies in the role's frame.
   struct Parked {
     int peer;  ///< that it waits for
@@ -170,7 +117,7 @@ class Operation : public sync::Party {
   class [[nodiscard]] OthersHave : Parked {
    public:
     OthersHave(Operation& operation, const sync::Flag& (*flag)(const Slot&))
-        : Parked{operation.communicator_.next_rank()}, operation_(operation), flag_(flag) {}
+        : Parked{operation.communicator().next_rank()}, operation_(operation), flag_(flag) {}
     bool await_ready() {
       while (!all_have()) {
         if (operation_.parks()) return false;
@@ -189,7 +136,7 @@ class Operation : public sync::Party {
    private:
     /// All between this rank and `peer` have it.
     bool all_have() {
-      const Communicator& communicator = operation_.communicator_;
+      const Communicator& communicator = operation_.communicator();
       for (; peer != communicator.rank(); peer = peer + 1 == communicator.size() ? 0 : peer + 1) {
         if (!flag_(operation_.slot(peer)).has(operation_.stamp())) return false;
         operation_.check(peer);
@@ -212,7 +159,7 @@ class Operation : public sync::Party {
   class [[nodiscard]] Both : Parked {
    public:
     Both(Operation& operation, Task first, Task second)
-        : Parked{operation.communicator_.rank()},
+        : Parked{operation.communicator().rank()},
           operation_(operation),
           first_(std::move(first)),
           second_(std::move(second)) {}
@@ -237,42 +184,18 @@ class Operation : public sync::Party {
     struct Clearing {
       Workspace& workspace;
       ~Clearing() { workspace.clear(); }
-    } const clearing{workspace_};
+    } const clearing{workspace()};
     const Task task(std::move(body));  // its frame goes before what it lies in
     task.resume();
     task.rethrow();
     complete();
   }
-  /// This rank has finished the operation.
-  void complete();
-  /// The data area of the next operation, which is likely to be of the same size, is written in lines that others have
-  /// read, too. Bounded: a hint for more lines than a core can have under way would cost more than it saves.
-  void expect_data(std::size_t bytes) {
-    const std::byte* area = channel_.data(communicator_.rank(), sequence_ + 1);
-    const std::size_t end = bytes < expected_bytes_max ? bytes : expected_bytes_max;
-    for (std::size_t at = 0; at < end; at += cache_line_bytes) sync::prefetch_to_write(area + at);
-  }
-
   // Party
-  std::uint64_t identity() const override { return communicator_.identity(); }
+  std::uint64_t identity() const override { return communicator().identity(); }
   void look(std::uint64_t sequence) override;
-  std::string remark(std::uint64_t sequence, int peer) const override { return channel_.remark(sequence, peer); }
+  std::string remark(std::uint64_t sequence, int peer) const override { return channel().remark(sequence, peer); }
 
  protected:
-  /// It has yet to begin.
-  Operation(Channel& channel, Call& call, Workspace& workspace, std::uint64_t sequence)
-      : communicator_(channel.communicator()),
-        channel_(channel),
-        call_(call),
-        workspace_(workspace),
-        shared_(channel.shared_.data()),
-        sequence_(sequence),
-        place_(place_in_ring(sequence, ring_slots)) {}
-
-  void begin() {
-    signature_ = call_.signature | (sequence_ & Signature::lap) | (sequence_ != call_.first ? Signature::continues : 0);
-    own().post.signature.set(signature_);
-  }
   /// Resumes every parked role that has what it waits for; true if there was one.
   bool resume_parked();
   /// Whom a parked role waits for; -1 if none is parked.
@@ -288,10 +211,10 @@ class Operation : public sync::Party {
   void wait_for_room(std::uint64_t in_flight);
   template <class Poll>
   void wait(int peer, Poll&& poll) {
-    const sync::WaitReason reason{call_.collective, this, sequence_, communicator_.node_rank(peer)};
-    sync::wait(*communicator_.node().waiter, reason, poll);
+    const sync::WaitReason reason{call().collective, this, sequence(), communicator().node_rank(peer)};
+    sync::wait(*communicator().node().waiter, reason, poll);
   }
-  bool parks() const { return roles_ > 1 || channel_.kind() == Channel::Kind::pending; }
+  bool parks() const { return roles_ > 1 || channel().kind() == Channel::Kind::pending; }
   void park(Parked& role) {
     role.next = parked_;
     parked_ = &role;
@@ -306,14 +229,6 @@ class Operation : public sync::Party {
   /// Ends the operation on this rank alone.
   [[noreturn]] void leave();
 
-  Communicator& communicator_;
-  Channel& channel_;
-  Call& call_;
-  Workspace& workspace_;
-  Shared* const* const shared_;  ///< the channel's
-  const std::uint64_t sequence_;
-  const std::uint64_t place_;    ///< of its slot in the ring
-  std::uint64_t signature_ = 0;  ///< 0: it has not begun
   int roles_ = 1;
   Parked* parked_ = nullptr;
 };
@@ -323,7 +238,9 @@ class PendingOperation final : private OwnWorkspace, public Operation {
  public:
   /// sequence: of those that were reserved (Channel::reserve).
   PendingOperation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
-      : OwnWorkspace(channel), Operation(channel, call, *workspace, sequence), in_flight_(in_flight) {}
+      : OwnWorkspace(channel),
+        Operation(OperationView(channel, call, *own_workspace, sequence)),
+        in_flight_(in_flight) {}
 
   /// Begins it if there is room (Channel::has_room); whether it has begun.
   /// Throws Disagreement if the channel is closed.
@@ -348,20 +265,6 @@ class PendingOperation final : private OwnWorkspace, public Operation {
   unsigned polls_ = 0;
   std::optional<Task> body_;
 };
-
-inline void Operation::complete() {
-  if (communicator_.node().operations) [[unlikely]]
-    communicator_.ends_one();
-  channel_.complete(sequence_);
-  communicator_.published();
-  // The post of the next operation is written in lines that others have read: taking them back now takes that off the
-  // next call.
-  const std::byte* post = reinterpret_cast<const std::byte*>(&channel_.slot(communicator_.rank(), sequence_ + 1).post);
-  sync::prefetch_to_write(post);
-  sync::prefetch_to_write(post + cache_line_bytes);
-  if (communicator_.node().viewed && communicator_.node().viewed->is_too_much()) [[unlikely]]
-    communicator_.node().viewed->give_up();
-}
 
 template <class... Arguments>
 void* Task::promise_type::operator new(std::size_t bytes, Operation& operation, Arguments&&...) {

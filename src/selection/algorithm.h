@@ -2,6 +2,7 @@
 // table says, then the cheapest by the model.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -74,6 +75,8 @@ struct Algorithm {
   Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
 
   bool eligible(const Shape& shape) const { return requirement.holds(shape); }
+  /// What a call takes by the model.
+  double seconds(const Shape& shape, const Model& model) const { return cost(shape).seconds(shape, model); }
 };
 
 /// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed
@@ -147,7 +150,7 @@ Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const A
   shape.parameter = entry->parameter;
   for (const auto* candidate : candidates)
     if (entry->algorithm == candidate->name && candidate->eligible(shape))
-      return {candidate, entry->parameter, candidate->cost(shape).seconds(shape, knowledge.model), Reason::table};
+      return {candidate, entry->parameter, candidate->seconds(shape, knowledge.model), Reason::table};
   chosen.refused_entry = entry;
   return chosen;
 }
@@ -162,7 +165,7 @@ void for_each_eligible(std::string_view collective, std::span<const Algorithm<Ar
     Shape asked = shape;
     asked.parameter = parameter;
     if (!candidate->eligible(asked)) return;
-    visit(candidate, parameter, candidate->cost(asked).seconds(asked, knowledge.model));
+    visit(candidate, parameter, candidate->seconds(asked, knowledge.model));
   };
   for (const auto* candidate : candidates) {
     if (ask_user && !user.allows(collective, candidate->name)) continue;

@@ -27,7 +27,7 @@ struct Model {
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
   double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
-  double stream_byte = 1.0 / 24e9;    ///< the same past the owner's caches
+  double stream_byte = 1.0 / 18e9;    ///< the same past the owner's caches
   double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double private_cache = 1 << 20;     ///< bytes that a core keeps for itself
@@ -93,6 +93,7 @@ struct Shape {
   bool exclusive = false;  ///< of Scan: Exscan, where rank 0 has no result
   Reach reach = Reach::mapped;
   bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
+  bool past_caches = false;         ///< where reach is `staged`: what is copied for others goes past the caches
   int parameter = 0;                ///< k or j of the algorithm that is looked at; 0 if it has none
 
   /// How `exposed` bytes of one rank are reached together, where an algorithm exposes more than `bytes`.
@@ -306,7 +307,7 @@ struct Cost {
     price.turn = model.turn + std::min(1.0, held / model.private_cache) * std::max(0.0, model.busy_turn - model.turn);
     const double apart = model.byte_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself.
-    price.slot = std::max(apart * byte(model.slot_byte), price.own);
+    price.slot = std::max(apart * byte(shape.past_caches ? model.stream_byte : model.slot_byte), price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);

@@ -9,11 +9,11 @@ namespace tutti::selection {
 namespace {
 
 // From the low end: phase, candidate, others, from.
-constexpr int candidate_at = 2, others_at = 4, from_at = 8;
-static_assert(OnlineChoice::most <= 4);
+constexpr int candidate_at = 2, others_at = 5, from_at = 13;
+static_assert(OnlineChoice::most <= 8);
 
 /// One of so many operations looks at another candidate.
-constexpr std::uint64_t look_every = 8;
+constexpr std::uint64_t look_every = 8, look_every_at_first = 4;
 
 /// The place of the n-th bit that is set.
 int nth_bit(unsigned bits, int n) {
@@ -38,20 +38,17 @@ std::uint64_t Decision::word() const {
 Decision Decision::of(std::uint64_t word) {
   Decision decision;
   decision.phase = static_cast<Phase>(word & 3);
-  decision.candidate = static_cast<int>(word >> candidate_at & 3);
-  decision.others = static_cast<unsigned>(word >> others_at & 15);
+  decision.candidate = static_cast<int>(word >> candidate_at & 7);
+  decision.others = static_cast<unsigned>(word >> others_at & 255);
   decision.from = word >> from_at;
   return decision;
 }
 
-int Decision::candidate_of(std::uint64_t sequence, int count) const {
-  const auto any_of = [](std::uint64_t number, int of) {
-    return static_cast<int>(number % static_cast<std::uint64_t>(of));
-  };
-  const std::uint64_t chance = scrambled(sequence);
-  if (phase == Phase::first) return any_of(chance, count);
-  if (phase == Phase::settled || others == 0 || chance % look_every != 0) return candidate;
-  return nth_bit(others, any_of(chance / look_every, std::popcount(others)));
+int Decision::candidate_of(std::uint64_t sequence) const {
+  if (phase == Phase::settled || others == 0) return candidate;
+  const std::uint64_t chance = scrambled(sequence), every = phase == Phase::first ? look_every_at_first : look_every;
+  if (chance % every != 0) return candidate;
+  return nth_bit(others, static_cast<int>(chance / every % static_cast<std::uint64_t>(std::popcount(others))));
 }
 
 Decision decision_at(const DecisionWords& words, std::uint64_t sequence) {
@@ -64,37 +61,40 @@ Decision decision_at(const DecisionWords& words, std::uint64_t sequence) {
   return latest;
 }
 
-OnlineChoice::OnlineChoice(int candidates, bool noisy, std::uint64_t sequence)
-    : count_(candidates), tries_(noisy ? 6 : 4), gain_(noisy ? 0.12 : 0.04) {
-  decision_.from = sequence;
-}
+OnlineChoice::OnlineChoice(int candidates, bool noisy)
+    : count_(candidates), tries_(noisy ? 6 : 3), gain_(noisy ? 0.12 : 0.04) {}
 
 double OnlineChoice::Times::median() const {
-  std::vector<std::uint64_t> sorted(last.begin(), last.begin() + std::min(count, times_kept));
+  std::vector<std::uint64_t> sorted(last.begin(), last.begin() + kept());
   std::sort(sorted.begin(), sorted.end());
   return static_cast<double>(sorted[sorted.size() / 2] + sorted[(sorted.size() - 1) / 2]) / 2;
 }
 
 bool OnlineChoice::is_tried(int candidate) const {
-  return decision_.phase == Decision::Phase::first || candidate == decision_.candidate ||
-         (decision_.others >> candidate & 1) != 0;
+  return candidate == decision_.candidate || (decision_.others >> candidate & 1) != 0;
 }
 
 bool OnlineChoice::has_enough() const {
-  for (int candidate = 0; candidate < count_; ++candidate)
-    if (is_tried(candidate) && times_[static_cast<std::size_t>(candidate)].count < tries_) return false;
+  const Times& now = times_of(decision_.candidate);
+  if (now.count < tries_) return false;
+  for (int candidate = 0; candidate < count_; ++candidate) {
+    const Times& times = times_of(candidate);
+    const bool is_far = times.count >= far_tries && times.least() > far * now.median();
+    if (is_tried(candidate) && times.count < tries_ && !is_far) return false;
+  }
   return true;
 }
 
 int OnlineChoice::best() const {
-  const auto time_of = [&](int candidate) -> const Times& { return times_[static_cast<std::size_t>(candidate)]; };
-  if (time_of(decision_.candidate).count == 0) return decision_.candidate;
+  const Times& now = times_of(decision_.candidate);
+  if (now.count == 0) return decision_.candidate;
   int best = decision_.candidate;
-  double least = time_of(best).median() * (1 - gain_);
+  double least = now.median() * (1 - gain_);
   for (int candidate = 0; candidate < count_; ++candidate) {
-    const Times& times = time_of(candidate);
-    // A single call proves nothing.
+    const Times& times = times_of(candidate);
+    // A single call proves nothing. Nor do some that were never as fast as what there is can be, while that was disturbed.
     if (candidate == decision_.candidate || times.count < 2 || times.median() >= least) continue;
+    if (times.least() >= now.least()) continue;
     best = candidate;
     least = times.median();
   }
@@ -105,7 +105,7 @@ unsigned OnlineChoice::others_than(int candidate) {
   const bool all = ++looks_ % far_looks == 0;
   unsigned others = 0;
   for (int other = 0; other < count_; ++other) {
-    const Times& times = times_[static_cast<std::size_t>(other)];
+    const Times& times = times_of(other);
     const bool near = times.count == 0 || times.median() <= far * settled_time_;
     if (other != candidate && (all || near)) others |= 1u << other;
   }
@@ -120,7 +120,7 @@ Decision OnlineChoice::decide(Decision::Phase phase, int candidate, unsigned oth
 
 Decision OnlineChoice::settle(std::uint64_t sequence) {
   const int now = contradictions_ >= contradictions_most ? 0 : best();
-  const Times& times = times_[static_cast<std::size_t>(now)];
+  const Times& times = times_of(now);
   const double time = times.count > 0 ? times.median() : 0;
   const bool same = decision_.phase == Decision::Phase::look && now == decision_.candidate && time < 2 * settled_time_;
   period_ = same ? std::min(2 * period_, longest_period) : first_period;
@@ -129,6 +129,9 @@ Decision OnlineChoice::settle(std::uint64_t sequence) {
 }
 
 std::optional<Decision> OnlineChoice::begins(std::uint64_t sequence) {
+  if (count_ < 2) return {};
+  // Until it holds, what the model says is taken.
+  if (decision_.from == 0) return decide(Decision::Phase::first, 0, (1u << count_) - 2, sequence);
   // Sooner a rank may still need the decision before this one, whose word would be taken.
   if (sequence < decision_.from + published_after) return {};
   ++calls_;

@@ -6,6 +6,7 @@
 // sequence number. That all find the same is in docs/decisions/choosing-by-trying.md.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,27 +23,26 @@ inline constexpr std::uint64_t published_after = ring_slots + 1;
 /// What is done from some operation on.
 struct Decision {
   enum class Phase {
-    first,    ///< all candidates in equal parts: nothing is known yet
-    look,     ///< now and then one of `others`, else `candidate`
     settled,  ///< `candidate`
+    look,     ///< now and then one of `others`, else `candidate`
+    first,    ///< the same, more often: nothing is known yet
   };
   std::uint64_t from = 0;  ///< sequence of the first operation that it holds for
-  Phase phase = Phase::first;
+  Phase phase = Phase::settled;
   int candidate = 0;
   unsigned others = 0;  ///< bits of candidates
 
   /// In the form that is published; never 0 if `from` is not.
   std::uint64_t word() const;
   static Decision of(std::uint64_t word);
-  /// The candidate, of `count`, that an operation takes. No order and no period: programs call several collectives by
-  /// turns.
-  int candidate_of(std::uint64_t sequence, int count) const;
+  /// The candidate that an operation takes. No order and no period: programs call several collectives by turns.
+  int candidate_of(std::uint64_t sequence) const;
   bool is_timed() const { return phase != Phase::settled; }
 };
 
 /// Two words, used by turns, so that a rank that is behind finds the decision before the last.
 using DecisionWords = std::array<std::uint64_t, 2>;
-/// The decision that holds for an operation: the latest of them, or that of the beginning.
+/// The decision that holds for an operation: the latest of them, or to begin with what the model says.
 Decision decision_at(const DecisionWords& words, std::uint64_t sequence);
 
 /// A number that follows from another one and looks like chance.
@@ -51,11 +51,11 @@ std::uint64_t scrambled(std::uint64_t number);
 /// What rank 0 knows of one choice. It has no clock, and tells nobody.
 class OnlineChoice {
  public:
-  static constexpr std::size_t most = 4;
+  static constexpr std::size_t most = 8;
 
   /// candidates: how many there are, of which the first is what the model says. noisy: times scatter much, since ranks
-  /// share cores. sequence: of the first operation.
-  OnlineChoice(int candidates, bool noisy, std::uint64_t sequence);
+  /// share cores.
+  OnlineChoice(int candidates, bool noisy);
 
   /// A call begins, whose first operation this is. What it returns, the caller publishes at once.
   std::optional<Decision> begins(std::uint64_t sequence);
@@ -73,8 +73,10 @@ class OnlineChoice {
   /// Calls after which there is a decision, whatever could be measured.
   static constexpr std::uint64_t patience = 600;
   static constexpr int contradictions_most = 16;
-  /// A candidate that took so many times as long as the best is looked at every `far_looks` times only.
+  /// A candidate that took so many times as long as the best is looked at every `far_looks` times only. If it does so
+  /// `far_tries` times, the others need not wait for more.
   static constexpr double far = 1.5;
+  static constexpr int far_tries = 2;
   static constexpr int far_looks = 4;
 
   struct Times {
@@ -83,8 +85,11 @@ class OnlineChoice {
     bool left_out = false;  ///< the first call of all, which may have touched its buffers for the first time
 
     void add(std::uint64_t ticks) { last[static_cast<std::size_t>(count++ % times_kept)] = ticks; }
+    int kept() const { return std::min(count, times_kept); }
+    double least() const { return static_cast<double>(*std::min_element(last.begin(), last.begin() + kept())); }
     double median() const;
   };
+  const Times& times_of(int candidate) const { return times_[static_cast<std::size_t>(candidate)]; }
   bool is_tried(int candidate) const;
   bool has_enough() const;
   int best() const;

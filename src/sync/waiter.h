@@ -69,17 +69,23 @@ class Waiter {
   bool sleepers_possible = false;  ///< publishers must call `wake`
 };
 
+/// Asks again and again, for as long as a wait is worth spinning; whether poll() has become true.
+template <class Poll>
+inline bool poll_for_a_while(const Waiter& waiter, Poll&& poll) {
+  // A peer that comes at once is seen at once: a pause costs tens of nanoseconds, as much as half a flag hop.
+  for (unsigned i = 0; i < waiter.tight; ++i)
+    if (poll()) return true;
+  for (unsigned i = 0; i < waiter.spin; ++i) {
+    if (poll()) return true;
+    cpu_relax();
+  }
+  return poll();
+}
+
 /// Waits until poll() is true, and then stays true: whoever goes to sleep asks once more before.
 template <class Poll>
 inline void wait(Waiter& waiter, const WaitReason& reason, Poll&& poll) {
-  // A peer that comes at once is seen at once: a pause costs tens of nanoseconds, as much as half a flag hop.
-  for (unsigned i = 0; i < waiter.tight; ++i)
-    if (poll()) return;
-  for (unsigned i = 0; i < waiter.spin; ++i) {
-    if (poll()) return;
-    cpu_relax();
-  }
-  if (poll()) return;
+  if (poll_for_a_while(waiter, poll)) return;
   const std::function<bool()> ready = [&poll] { return poll(); };
   WaitState state{reason};
   state.ready = &ready;

@@ -74,6 +74,7 @@ struct World {
   std::size_t cache_bytes = std::size_t{300} << 10;  ///< small, so that tests copy past the caches too
   std::string algorithm;                             ///< TUTTI_ALGORITHM
   bool oversubscribed = false;
+  bool and_cma = false;    ///< what is out of the window is reached by the kernel
   bool may_stage = false;  ///< ranks try to lend copies of what the kernel reaches
   bool dealt_out = false;  ///< neighbouring ranks sit on different NUMA nodes, as a launcher may deal them out
 };
@@ -152,7 +153,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->window_base = window_base(i);
     static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
     node->window_extent = i % 3 == 2 ? nullptr : &everywhere;
-    node->cma = world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
+    node->cma =
+        world.and_cma || world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
     node->may_stage = world.may_stage;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();

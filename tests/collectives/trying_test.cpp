@@ -114,7 +114,7 @@ TEST(Trying, CallsAreCountedUnderTheAlgorithmThatRan) {
   world.settings.explain = "1";
   run_ranks(world, [&](int rank, Collectives& collectives) {
     std::map<std::string, std::uint64_t> ran;
-    for (int call = 0; call < 60; ++call) {
+    for (int call = 0; call < 120; ++call) {
       ++ran[broadcast(rank, 2, collectives, call, count)];
       collectives.take_last_record()->count("window", 1, 1);
     }

@@ -14,7 +14,7 @@ namespace {
 /// Calls one after the other on one rank, which sees each decision as late as it may.
 struct Program {
   explicit Program(std::vector<std::uint64_t> times, bool noisy = false)
-      : ticks(std::move(times)), choice(static_cast<int>(ticks.size()), noisy, 1) {}
+      : ticks(std::move(times)), choice(static_cast<int>(ticks.size()), noisy) {}
 
   std::vector<std::uint64_t> ticks;
   OnlineChoice choice;
@@ -25,7 +25,6 @@ struct Program {
   std::map<int, int> ran;
   int decisions = 0;
 
-  int count() const { return static_cast<int>(ticks.size()); }
   /// `others`: operations of other collectives before each.
   void run(int calls, int others = 0) {
     ran.clear();
@@ -37,7 +36,7 @@ struct Program {
         ++decisions;
       }
       const Decision now = decision_at(words, sequence);
-      const int candidate = now.candidate_of(sequence, count());
+      const int candidate = now.candidate_of(sequence);
       ++ran[candidate];
       const std::uint64_t took = ticks[static_cast<std::size_t>(candidate)];
       spent += took;
@@ -51,17 +50,51 @@ TEST(OnlineChoice, TheFastestIsKept) {
     std::vector<std::uint64_t> ticks(4, 1300);
     ticks[static_cast<std::size_t>(fastest)] = 1000;
     Program program(ticks);
-    program.run(200);
+    program.run(250);
     EXPECT_EQ(program.choice.decision().candidate, fastest);
     program.run(1000);
     EXPECT_GT(program.ran[fastest], 950) << fastest;
   }
 }
 
+TEST(OnlineChoice, WhileNothingIsKnownTheModelsChoiceIsTakenMostOfTheTime) {
+  Program program({1000, 1050, 1050, 1050});
+  program.run(33);
+  EXPECT_EQ(program.ran[0], 33);
+  program.run(100);
+  EXPECT_GT(program.ran[0], 65);
+  EXPECT_GT(program.ran[1], 2);
+}
+
+TEST(OnlineChoice, WhatIsClearlySlowerIsTakenAFewTimesOnly) {
+  Program program({1000, 3000, 3000, 3000});
+  program.run(250);
+  EXPECT_LT(program.ran[1] + program.ran[2] + program.ran[3], 25);
+  EXPECT_EQ(program.choice.decision().phase, Decision::Phase::settled);
+}
+
+TEST(OnlineChoice, AnotherThatWasNeverAsFastIsNotTaken) {
+  OnlineChoice choice(2, false);
+  ASSERT_TRUE(choice.begins(1));
+  // The model's choice was disturbed more often than not.
+  for (const std::uint64_t ticks : {1000, 1000, 2000, 900, 2000, 2000}) choice.took(40, 0, ticks);
+  for (int call = 0; call < 5; ++call) choice.took(40, 1, 1100);
+  const auto decided = choice.begins(100);
+  ASSERT_TRUE(decided);
+  EXPECT_EQ(decided->phase, Decision::Phase::settled);
+  EXPECT_EQ(decided->candidate, 0);
+}
+
+TEST(OnlineChoice, ASingleCandidateIsNeverTimed) {
+  Program program({1000});
+  program.run(1000);
+  EXPECT_EQ(program.decisions, 0);
+}
+
 TEST(OnlineChoice, ItEndsSoonAlsoWhereSeveralCollectivesAreCalledByTurns) {
   for (int others = 0; others < 9; ++others) {
     Program program({1200, 1100, 1000, 1300});
-    program.run(120, others);
+    program.run(160, others);
     EXPECT_EQ(program.choice.decision().phase, Decision::Phase::settled) << others;
     EXPECT_EQ(program.choice.decision().candidate, 2) << others;
   }
@@ -96,8 +129,8 @@ TEST(OnlineChoice, WhatBecomesFasterLaterIsFound) {
 }
 
 TEST(OnlineChoice, AFirstCallThatTouchesMemoryDecidesNothing) {
-  OnlineChoice choice(2, false, 1);
-  std::uint64_t sequence = 1;
+  OnlineChoice choice(2, false);
+  std::uint64_t sequence = choice.begins(1)->from;
   std::optional<Decision> decided;
   std::map<int, int> calls;
   for (; !decided; ++sequence) {
@@ -110,10 +143,10 @@ TEST(OnlineChoice, AFirstCallThatTouchesMemoryDecidesNothing) {
 }
 
 TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
-  OnlineChoice choice(2, false, 1);
-  for (std::uint64_t sequence = 1; sequence < 30; ++sequence) choice.took(sequence, 0, sequence == 1 ? 5 : 1000);
-  choice.took(30, 1, 10);
-  choice.took(31, 1, 10);
+  OnlineChoice choice(2, false);
+  ASSERT_TRUE(choice.begins(1));
+  for (std::uint64_t sequence = 40; sequence < 70; ++sequence) choice.took(sequence, 0, sequence == 40 ? 5 : 1000);
+  for (std::uint64_t sequence = 70; sequence < 74; ++sequence) choice.took(sequence, 1, 10);
   for (int i = 0; i < 16; ++i) choice.contradicted();
   const auto decided = choice.begins(200);
   ASSERT_TRUE(decided);
@@ -192,7 +225,7 @@ class Crowd {
     }
   }
   void choose(std::size_t number, std::uint64_t sequence) {
-    const int candidate = decision_at(ranks_[number].seen, sequence).candidate_of(sequence, 4);
+    const int candidate = decision_at(ranks_[number].seen, sequence).candidate_of(sequence);
     const auto [place, is_first] = taken_.emplace(sequence, candidate);
     if (!is_first) {
       ASSERT_EQ(place->second, candidate) << "operation " << sequence << " rank " << number;
@@ -201,7 +234,7 @@ class Crowd {
 
   std::minstd_rand numbers_;
   std::vector<Rank> ranks_;
-  OnlineChoice choice_{4, false, 1};
+  OnlineChoice choice_{4, false};
   std::vector<Store> stores_;
   std::map<std::size_t, std::size_t> seen_;
   std::map<std::uint64_t, int> taken_;

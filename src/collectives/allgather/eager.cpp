@@ -18,85 +18,109 @@ namespace tutti {
 
 namespace {
 
-/// What the ranks send: equal blocks, or one of each rank's own size, packed.
-std::size_t sent_bytes(const Communicator& communicator, const AllgatherArguments& arguments) {
-  const Blocks& receive = arguments.receive;
-  if (receive.is_regular()) return receive.bytes;
-  return std::min(arguments.bytes, receive.size(static_cast<std::size_t>(communicator.rank())));
-}
+/// This rank's own block and where it belongs.
+struct Own {
+  Own(const OperationView& operation, const AllgatherArguments& arguments)
+      : destination(arguments.receive.at(static_cast<std::size_t>(operation.communicator().rank()))),
+        source(arguments.send ? arguments.send : destination) {}
+  void copy(std::size_t bytes) const {
+    if (source != destination) reduction::copy(destination, source, bytes);
+  }
+  std::byte* destination;
+  const std::byte* source;
+};
 
-class Exchange {
+/// Allgather.
+class EqualBlocks {
  public:
-  Exchange(Operation& operation, const AllgatherArguments& arguments)
-      : operation_(operation),
-        arguments_(arguments),
-        equal_(arguments.receive.is_regular()),
-        rank_(operation.communicator().rank()),
-        copy_(0, 0) {}
-  static std::size_t payload(const Communicator& communicator, const AllgatherArguments& arguments) {
-    return sent_bytes(communicator, arguments);
+  EqualBlocks(const OperationView& operation, const AllgatherArguments& arguments)
+      : operation_(operation), arguments_(arguments), rank_(operation.communicator().next_rank()), copy_(0, 0) {
+    open();
+  }
+  static std::size_t payload(const Communicator&, const AllgatherArguments& arguments) {
+    return arguments.receive.bytes;
   }
 
   void send() {
-    std::byte* const own = receive().at(static_cast<std::size_t>(rank_));
-    const std::byte* const source = arguments_.send ? arguments_.send : own;
-    const std::size_t bytes = sent_bytes(operation_.communicator(), arguments_);
-    if (equal_) {
-      eager::send(operation_, source, bytes);
-    } else {
-      PackedBlocks packed(operation_);
-      const PackedBlocks::Form form{eager::fits_inline(bytes) ? PackedBlocks::Place::post : PackedBlocks::Place::area,
-                                    PackedBlocks::Sizes::same, bytes};
-      packed.write(form, 0, source, bytes);
-      packed.send(form, 1);
-    }
-    if (source != own) reduction::copy(own, source, bytes);
+    const Own own(operation_, arguments_);
+    eager::send(operation_, own.source, arguments_.receive.bytes);
+    own.copy(arguments_.receive.bytes);
   }
   bool next(eager::Wanted& wanted) {
-    while (!copy_.next(wanted)) {
-      if (!to_next_rank()) return false;
-      if (equal_) {
-        copy_ = {rank_, receive().bytes};
-        destination_ = receive().at(static_cast<std::size_t>(rank_));
-        continue;
-      }
-      wanted = {rank_};
-      return true;
+    while (rank_ != operation_.communicator().rank()) {
+      if (copy_.next(wanted)) return true;
+      if (++rank_ == operation_.communicator().size()) rank_ = 0;
+      open();
     }
+    return false;
+  }
+  void take(const eager::Wanted&) { destination_ = copy_.take(operation_, destination_); }
+  void end() {
+    if (arguments_.receive.bytes > 0) operation_.seen_all();
+  }
+
+ private:
+  void open() {
+    copy_ = {rank_, arguments_.receive.bytes};
+    destination_ = arguments_.receive.base + static_cast<std::size_t>(rank_) * arguments_.receive.stride;
+  }
+
+  OperationView operation_;
+  const AllgatherArguments& arguments_;
+  int rank_;  ///< whose block is being taken
+  eager::CopyOut copy_;
+  std::byte* destination_ = nullptr;
+};
+
+/// Allgatherv.
+class PackedExchange {
+ public:
+  PackedExchange(const OperationView& operation, const AllgatherArguments& arguments)
+      : operation_(operation), arguments_(arguments), rank_(operation.communicator().rank()) {}
+  static std::size_t payload(const Communicator& communicator, const AllgatherArguments& arguments) {
+    return std::min(arguments.bytes, arguments.receive.size(static_cast<std::size_t>(communicator.rank())));
+  }
+
+  void send() {
+    const Own own(operation_, arguments_);
+    const std::size_t bytes = payload(operation_.communicator(), arguments_);
+    PackedBlocks packed(operation_);
+    const PackedBlocks::Form form{eager::fits_inline(bytes) ? PackedBlocks::Place::post : PackedBlocks::Place::area,
+                                  PackedBlocks::Sizes::same, bytes};
+    packed.write(form, 0, own.source, bytes);
+    packed.send(form, 1);
+    own.copy(bytes);
+  }
+  /// The next rank that has a block for this one.
+  bool next(eager::Wanted& wanted) {
+    const Communicator& communicator = operation_.communicator();
+    while (true) {
+      if (++rank_ == communicator.size()) rank_ = 0;
+      if (rank_ == communicator.rank()) return false;
+      if (arguments_.receive.size(static_cast<std::size_t>(rank_)) != 0) break;
+      all_seen_ = false;
+    }
+    wanted = {rank_};
     return true;
   }
   void take(const eager::Wanted&) {
     const auto i = static_cast<std::size_t>(rank_);
-    if (equal_)
-      destination_ = copy_.take(operation_, destination_);
-    else
-      PackedBlocks(operation_).open(rank_, 0, receive().at(i), receive().size(i));
+    PackedBlocks(operation_).open(rank_, 0, arguments_.receive.at(i), arguments_.receive.size(i));
   }
   void end() {
     if (all_seen_) operation_.seen_all();
   }
 
  private:
-  const Blocks& receive() const { return arguments_.receive; }
-  /// That has a block for this one.
-  bool to_next_rank() {
-    const Communicator& communicator = operation_.communicator();
-    do {
-      if (++rank_ == communicator.size()) rank_ = 0;
-      if (rank_ == communicator.rank()) return false;
-      if (receive().size(static_cast<std::size_t>(rank_)) != 0) return true;
-      all_seen_ = false;
-    } while (true);
-  }
-
-  Operation& operation_;
+  OperationView operation_;
   const AllgatherArguments& arguments_;
-  bool equal_;
   int rank_;  ///< whose block is being taken
-  eager::CopyOut copy_;
-  std::byte* destination_ = nullptr;
   bool all_seen_ = true;
 };
+
+bool is_regular(const AllgatherArguments& arguments) {
+  return arguments.receive.is_regular();
+}
 
 }  // namespace
 
@@ -118,6 +142,6 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, AllgatherArguments>()};
+    eager::forms_of_two<EqualBlocks, PackedExchange, is_regular, AllgatherArguments>()};
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const AllreduceArguments& arguments)
+  Exchange(const OperationView& operation, const AllreduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         contributions_(operation, operation.communicator().size(), arguments.send, arguments.bytes()) {}
@@ -30,7 +30,7 @@ class Exchange {
   }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   const AllreduceArguments& arguments_;
   eager::Contributions contributions_;
 };

@@ -30,7 +30,7 @@ std::byte* pack(std::byte* destination, const Blocks& blocks, int first, int las
 /// Blocks in the order of the ranks, this one's left out.
 class Exchange {
  public:
-  Exchange(Operation& operation, const AlltoallArguments& arguments)
+  Exchange(const OperationView& operation, const AlltoallArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         self_(operation.communicator().rank()),
@@ -66,7 +66,7 @@ class Exchange {
   void end() { operation_.seen_all(); }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   const AlltoallArguments& arguments_;
   int self_;
   int rank_;  ///< whose block is taken next

@@ -13,7 +13,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const BarrierArguments&)
+  Exchange(const OperationView& operation, const BarrierArguments&)
       : operation_(operation), rank_(operation.communicator().next_rank()) {}
   static std::size_t payload(const Communicator&, const BarrierArguments&) { return 0; }
 
@@ -27,7 +27,7 @@ class Exchange {
   void end() { operation_.seen_all(); }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   int rank_;  ///< whose flag is awaited next
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const BcastArguments& arguments)
+  Exchange(const OperationView& operation, const BcastArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         destination_(arguments.buffer),
@@ -32,7 +32,7 @@ class Exchange {
 
  private:
   bool is_root() const { return operation_.communicator().rank() == arguments_.root; }
-  Operation& operation_;
+  OperationView operation_;
   const BcastArguments& arguments_;
   std::byte* destination_;
   eager::CopyOut copy_;

@@ -4,7 +4,7 @@
 // An algorithm of this kind is a description, a class Exchange that says what is sent, whose posts are awaited, and what
 // is then taken:
 //
-//   Exchange(Operation&, const Arguments&)
+//   Exchange(const OperationView&, const Arguments&)    it keeps a copy
 //   static std::size_t payload(const Communicator&, const Arguments&)   bytes that this rank sends at most
 //   void send()                  sends, without waiting for anybody
 //   bool next(Wanted&)           what is awaited next; false if there is nothing more
@@ -39,7 +39,7 @@ inline std::uint64_t in_flight(std::size_t bytes) {
 
 /// Sends `bytes` (1 .. slot_bytes) of this rank to whoever reads its slot, grain by grain so that copying in overlaps
 /// with copying out. The flag's progress is grains + 1, so that it also tells arrival (0) from data.
-inline void send(Operation& operation, const void* source, std::size_t bytes) {
+inline void send(const OperationView& operation, const void* source, std::size_t bytes) {
   Post& post = operation.own().post;
   if (fits_inline(bytes)) {
     if (bytes > first_line_bytes) sync::prefetch_to_write(post.payload + first_line_bytes);
@@ -72,7 +72,7 @@ inline Wanted wanted(int rank, std::size_t bytes, std::size_t end) {
 }
 
 /// Where the payload of a rank begins.
-inline const std::byte* payload_of(const Operation& operation, int rank, std::size_t bytes) {
+inline const std::byte* payload_of(const OperationView& operation, int rank, std::size_t bytes) {
   return fits_inline(bytes) ? operation.slot(rank).post.payload : operation.data(rank);
 }
 
@@ -91,7 +91,7 @@ class CopyOut {
     return true;
   }
   /// To where the part that is wanted belongs; returns where the next one does.
-  std::byte* take(const Operation& operation, std::byte* destination) {
+  std::byte* take(const OperationView& operation, std::byte* destination) {
     const std::byte* const source = payload_of(operation, rank_, bytes_) + at_;
     const std::size_t part = next_ - at_;
     if (fits_inline(bytes_))
@@ -109,7 +109,7 @@ class CopyOut {
 };
 
 /// Whether it has come.
-inline auto poll(const Operation& operation, const Wanted& wanted) {
+inline auto poll(const OperationView& operation, const Wanted& wanted) {
   return [&post = operation.slot(wanted.rank).post, two_lines = wanted.two_lines,
           target = operation.stamp(wanted.progress)] {
     if (two_lines) __builtin_prefetch(post.payload + first_line_bytes);
@@ -117,13 +117,29 @@ inline auto poll(const Operation& operation, const Wanted& wanted) {
   };
 }
 
+/// What has not come after a while, in a function of its own: few calls get here.
+template <class Poll>
+[[gnu::noinline]] void wait_long(OperationView view, int rank, Poll poll) {
+  Operation(view).wait_until(rank, poll);
+}
+
+/// Waits until it has come. It is given copies: see OperationView.
+inline void wait(const OperationView& operation, const Wanted& wanted) {
+  const auto has_come = poll(operation, wanted);
+  if (!has_come() && !sync::poll_for_a_while(*operation.communicator().node().waiter, has_come)) [[unlikely]]
+    wait_long(operation, wanted.rank, has_come);
+  if (!operation.agrees(wanted.rank)) [[unlikely]]
+    wait_long(operation, wanted.rank, has_come);
+}
+
+/// All of it is one function: an exchange that is handed on would have to be written to memory.
 template <class Exchange, class Arguments>
-void straight(Channel& channel, Call& call, const Arguments& arguments) {
-  Operation operation(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
+[[gnu::flatten]] void straight(Channel& channel, Call& call, const Arguments& arguments) {
+  const OperationView operation =
+      Operation::begun(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
   Exchange exchange(operation, arguments);
   exchange.send();
-  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
-    operation.wait_until(wanted.rank, poll(operation, wanted));
+  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted)) wait(operation, wanted);
   exchange.end();
   operation.complete();
 }
@@ -143,6 +159,23 @@ constexpr selection::Forms<Arguments> forms() {
   return {body<Exchange, Arguments>, straight<Exchange, Arguments>,
           [](const Communicator& communicator, const Arguments& arguments) {
             return in_flight(Exchange::payload(communicator, arguments));
+          }};
+}
+
+/// The same of two descriptions: is_first(arguments) says which one a call takes.
+template <class First, class Second, auto is_first, class Arguments>
+constexpr selection::Forms<Arguments> forms_of_two() {
+  return {[](Operation& operation, const Arguments& arguments) {
+            return is_first(arguments) ? body<First, Arguments>(operation, arguments)
+                                       : body<Second, Arguments>(operation, arguments);
+          },
+          [](Channel& channel, Call& call, const Arguments& arguments) {
+            is_first(arguments) ? straight<First, Arguments>(channel, call, arguments)
+                                : straight<Second, Arguments>(channel, call, arguments);
+          },
+          [](const Communicator& communicator, const Arguments& arguments) {
+            return in_flight(is_first(arguments) ? First::payload(communicator, arguments)
+                                                 : Second::payload(communicator, arguments));
           }};
 }
 

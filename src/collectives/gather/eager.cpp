@@ -17,7 +17,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const GatherArguments& arguments)
+  Exchange(const OperationView& operation, const GatherArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -47,7 +47,7 @@ class Exchange {
   }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   const GatherArguments& arguments_;
   bool is_root_;
   int rank_;  ///< whose block is being taken

@@ -14,7 +14,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const ReduceArguments& arguments)
+  Exchange(const OperationView& operation, const ReduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -33,7 +33,7 @@ class Exchange {
   }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   const ReduceArguments& arguments_;
   bool is_root_;
   eager::Contributions contributions_;

@@ -15,7 +15,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const ReduceScatterArguments& arguments)
+  Exchange(const OperationView& operation, const ReduceScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         mine_(topology::owned_range(arguments.counts, operation.communicator().rank())),
@@ -42,7 +42,7 @@ class Exchange {
     return overlaps ? eager::payload_of(operation_, operation_.communicator().rank(), arguments_.bytes()) : send;
   }
 
-  Operation& operation_;
+  OperationView operation_;
   const ReduceScatterArguments& arguments_;
   topology::Range mine_;
   eager::Contributions contributions_;

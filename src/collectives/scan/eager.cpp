@@ -16,7 +16,7 @@ namespace {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const ScanArguments& arguments)
+  Exchange(const OperationView& operation, const ScanArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         count_(operation.communicator().rank() + (arguments.exclusive ? 0 : 1)),
@@ -34,7 +34,7 @@ class Exchange {
   }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   const ScanArguments& arguments_;
   int count_;
   eager::Contributions contributions_;

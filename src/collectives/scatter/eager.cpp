@@ -29,7 +29,7 @@ struct Layout {
 /// Copies what it is given behind what it got before, and publishes whole grains.
 class Sender {
  public:
-  Sender(Operation& operation, std::size_t total)
+  Sender(const OperationView& operation, std::size_t total)
       : operation_(operation),
         post_(operation.own().post),
         data_(eager::fits_inline(total) ? post_.payload : operation.own_data()),
@@ -56,7 +56,7 @@ class Sender {
   }
 
  private:
-  Operation& operation_;
+  const OperationView& operation_;
   Post& post_;
   std::byte* data_;
   std::size_t total_;
@@ -65,7 +65,7 @@ class Sender {
 
 class Exchange {
  public:
-  Exchange(Operation& operation, const ScatterArguments& arguments)
+  Exchange(const OperationView& operation, const ScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         layout_(arguments, operation.communicator().size()),
@@ -99,7 +99,7 @@ class Exchange {
   bool is_root() const { return operation_.communicator().rank() == arguments_.root; }
   std::size_t begin() const { return layout_.offset(operation_.communicator().rank()); }
 
-  Operation& operation_;
+  OperationView operation_;
   const ScatterArguments& arguments_;
   Layout layout_;
   std::byte* destination_;

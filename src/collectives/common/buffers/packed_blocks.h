@@ -65,7 +65,7 @@ class PackedBlocks {
     bool even() const { return shortest >= longest; }
   };
 
-  explicit PackedBlocks(Operation& operation) : operation_(operation) {}
+  explicit PackedBlocks(const OperationView& operation) : operation_(operation) {}
 
   /// The block of `rank` among those of a sender that has one for every other rank.
   static std::size_t index_of(int rank, int sender) {
@@ -168,7 +168,7 @@ class PackedBlocks {
     return packed + sizeof size;
   }
 
-  Operation& operation_;
+  OperationView operation_;
 };
 
 }  // namespace tutti

@@ -10,10 +10,10 @@ namespace tutti::eager {
 class Contributions {
  public:
   /// own: this rank's, for which nobody waits. Each has sent `bytes`, of which those from `begin` to `end` are combined.
-  Contributions(Operation& operation, int count, const std::byte* own, std::size_t bytes, std::size_t begin,
+  Contributions(const OperationView& operation, int count, const std::byte* own, std::size_t bytes, std::size_t begin,
                 std::size_t end)
       : operation_(operation), count_(count), own_(own), bytes_(bytes), begin_(begin), end_(end) {}
-  Contributions(Operation& operation, int count, const std::byte* own, std::size_t bytes)
+  Contributions(const OperationView& operation, int count, const std::byte* own, std::size_t bytes)
       : Contributions(operation, count, own, bytes, 0, bytes) {}
 
   bool next(Wanted& wanted) {
@@ -29,7 +29,7 @@ class Contributions {
   }
 
  private:
-  Operation& operation_;
+  OperationView operation_;
   int count_;
   const std::byte* own_;
   std::size_t bytes_, begin_, end_;
