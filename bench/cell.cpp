@@ -125,7 +125,9 @@ class Cell {
     return {runner.pools->send.at(call_), runner.pools->receive.at(call_), root_, salt};
   }
   void prepare(const Runner& runner);
-  void perform(const Runner& runner) { collective_.perform(functions_of(runner.side), call_of(runner)); }
+  void perform(const Runner& runner) {
+    collective_.perform(functions_of(runner.side, bench_.options.form), call_of(runner));
+  }
   void time_call(Runner& runner, Samples* samples);
   void time_calls_in_a_row(Runner& runner, Samples* samples);
   void time_between_barriers(Runner& runner, Samples* samples);

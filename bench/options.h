@@ -13,6 +13,9 @@ enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 /// How a call is timed; see cell.cpp.
 enum class Timing { kCalls, kBetweenBarriers };
 
+/// How a collective is called: nonblocking, and waited for at once.
+enum class Form { kBlocking, kNonblocking };
+
 struct Options {
   std::vector<std::string> collectives;
   std::size_t minimum_bytes = 4;
@@ -26,6 +29,7 @@ struct Options {
   bool host_private_memory = false;
   double skew_us = 0;
   Timing timing = Timing::kCalls;
+  Form form = Form::kBlocking;
   double seconds_per_cell = 0.3;
   std::size_t minimum_repeats = 20;
   bool floor = false;

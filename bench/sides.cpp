@@ -9,13 +9,37 @@
 
 namespace tutti::bench {
 
-const Functions& functions_of(Side side) {
-#define TUTTI_BENCH_ADDRESS(name) &PMPI_##name,
+namespace {
+
+/// A collective that is started and waited for, with the arguments of the blocking one.
+template <auto start, auto wait, class Blocking>
+struct Waited;
+
+template <auto start, auto wait, class... Arguments>
+struct Waited<start, wait, int (*)(Arguments...)> {
+  static int call(Arguments... arguments) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = start(arguments..., &request);
+    return code == MPI_SUCCESS ? wait(&request, MPI_STATUS_IGNORE) : code;
+  }
+};
+
+}  // namespace
+
+const Functions& functions_of(Side side, Form form) {
+#define TUTTI_BENCH_ADDRESS(name, started) &PMPI_##name,
   static const Functions host{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
-#define TUTTI_BENCH_ADDRESS(name) &MPI_##name,
+#define TUTTI_BENCH_ADDRESS(name, started) &MPI_##name,
   static const Functions tutti{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
+#define TUTTI_BENCH_ADDRESS(name, started) &Waited<&PMPI_##started, &PMPI_Wait, decltype(&MPI_##name)>::call,
+  static const Functions host_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
+#define TUTTI_BENCH_ADDRESS(name, started) &Waited<&MPI_##started, &MPI_Wait, decltype(&MPI_##name)>::call,
+  static const Functions tutti_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
+  if (form == Form::kNonblocking) return side == Side::kHost ? host_waited : tutti_waited;
   return side == Side::kHost ? host : tutti;
 }
 

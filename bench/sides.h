@@ -9,25 +9,32 @@
 #include <utility>
 #include <vector>
 
+#include "options.h"
+
 namespace tutti::bench {
 
 enum class Side { kHost, kTutti };
 
+// Their names in both forms.
 // clang-format off
 #define TUTTI_BENCH_FUNCTIONS(X)                                                                                  \
-  X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Scan) X(Exscan) X(Scatter) X(Scatterv) X(Gather) X(Gatherv)        \
-  X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Reduce_scatter) X(Reduce_scatter_block)      \
-  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+  X(Barrier, Ibarrier) X(Bcast, Ibcast) X(Reduce, Ireduce) X(Allreduce, Iallreduce) X(Scan, Iscan)                \
+  X(Exscan, Iexscan) X(Scatter, Iscatter) X(Scatterv, Iscatterv) X(Gather, Igather) X(Gatherv, Igatherv)          \
+  X(Allgather, Iallgather) X(Allgatherv, Iallgatherv) X(Alltoall, Ialltoall) X(Alltoallv, Ialltoallv)             \
+  X(Alltoallw, Ialltoallw) X(Reduce_scatter, Ireduce_scatter) X(Reduce_scatter_block, Ireduce_scatter_block)      \
+  X(Neighbor_allgather, Ineighbor_allgather) X(Neighbor_allgatherv, Ineighbor_allgatherv)                         \
+  X(Neighbor_alltoall, Ineighbor_alltoall) X(Neighbor_alltoallv, Ineighbor_alltoallv)                             \
+  X(Neighbor_alltoallw, Ineighbor_alltoallw)
 // clang-format on
 
 /// The collectives of one side, under their names in MPI.
 struct Functions {
-#define TUTTI_BENCH_MEMBER(name) decltype(&MPI_##name) name;
+#define TUTTI_BENCH_MEMBER(name, started) decltype(&MPI_##name) name;
   TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_MEMBER)
 #undef TUTTI_BENCH_MEMBER
 };
 
-const Functions& functions_of(Side side);
+const Functions& functions_of(Side side, Form form);
 
 /// True if the library stands in front of the host, i.e. MPI_ functions are Tutti's.
 bool tutti_is_loaded();

@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 26>& table() {
-  static const std::array<Row, 26> rows{{
+const std::array<Row, 27>& table() {
+  static const std::array<Row, 27> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -92,6 +92,11 @@ const std::array<Row, 26>& table() {
       {{"TIMEOUT", "seconds", "0",
         "After this long in one collective, or at start-up, report who waits for whom; 0: never."},
        &Settings::timeout},
+      {{"PROGRESS", "auto|thread", "auto",
+        "What makes nonblocking collectives go on while a rank computes, or waits in a call that neither Tutti nor "
+        "they "
+        "are driven by: auto: a thread, where needed, after a millisecond; thread: that at once."},
+       &Settings::progress},
       {{"TRY", "bool", "1",
         "Where several algorithms are predicted to be about as fast, try them in blocking calls and keep the fastest."},
        &Settings::try_choices},
@@ -180,7 +185,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 26> out;
+    std::array<SettingDescription, 27> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

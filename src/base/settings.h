@@ -37,6 +37,7 @@ struct Settings {
   std::size_t cache = 0;
   std::size_t spin = 2000;
   double timeout = 0;
+  std::string progress = "auto";
   bool try_choices = true;
   std::string explain = "0";
 

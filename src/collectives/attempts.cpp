@@ -28,7 +28,6 @@ int Attempts::next() {
       selection::decision_at({published.decision[0].get(), published.decision[1].get()}, sequence_);
   timed_ = decision.is_timed();
   candidate_ = decision.candidate_of(sequence_);
-  is_look_ = candidate_ != decision.candidate;
   if (choice_ && timed_)
     *std::min_element(open_.begin(), open_.end(),
                       [](const Call& a, const Call& b) { return a.sequence < b.sequence; }) = {sequence_, candidate_};

@@ -3,12 +3,10 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include "base/ticks.h"
 #include "engine/communicator.h"
-#include "engine/staging_trial.h"
 #include "selection/online_choice.h"
 
 namespace tutti {
@@ -24,14 +22,8 @@ class Attempts {
   int current() const { return candidate_; }
   /// Whether that call is timed.
   bool is_timed() const { return timed_; }
-  /// Whether it looks at another candidate than the one that is usually taken.
-  bool is_look() const { return is_look_; }
   /// When this rank came to the call and left it.
   void took(std::uint64_t begin, std::uint64_t end);
-
-  /// What this rank has learned about lending copies: from calls that are no looks, so that two who learn do not disturb
-  /// each other. Null: it has had no reason to.
-  std::unique_ptr<Ways> staging = nullptr;
 
  private:
   struct Call {
@@ -48,7 +40,7 @@ class Attempts {
   int number_;
   std::uint64_t sequence_ = 0;  ///< of the call
   int candidate_ = 0;
-  bool timed_ = false, is_look_ = false;
+  bool timed_ = false;
   std::optional<selection::OnlineChoice> choice_ = {};  ///< on rank 0
   bool second_ = false;                                 ///< which word is next
   std::array<Call, TriedLine::records> open_{};         ///< calls that were not looked at; sequence 0: none

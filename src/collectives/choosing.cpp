@@ -1,6 +1,5 @@
 // Which algorithms there are, and how a choice is made when a call is the first of its kind.
-#include <bit>
-#include <optional>
+#include <algorithm>
 #include <string_view>
 #include <type_traits>
 
@@ -151,6 +150,7 @@ std::unique_ptr<Collectives::Tried<Arguments>> Collectives::tried_of(
         selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
     made.attempts = &tried->attempts;
     made.cached = each.cached;
+    made.lending = each.lending;
   }
   return tried;
 }
@@ -167,6 +167,7 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   constexpr bool reduces = requires(const Arguments& arguments) {
     arguments.combiner;
   };
+  constexpr bool is_cut = reduces || std::is_same_v<Arguments, BcastArguments>;
   const auto algorithms = algorithms_of<Arguments>();
   const auto mapped = selection::candidates_beside(chosen, choices.collective, algorithms, shape, knowledge(),
                                                    {.past_caches = past_caches, .reduce = reduces});
@@ -174,7 +175,8 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   std::vector<selection::Candidate<Arguments>> unmapped;
   if (may_be_unmapped(shape))
     unmapped = selection::candidates_where_unmapped(chosen, choices.collective, algorithms, shape,
-                                                    communicator_.node().may_stage, knowledge(), {.reduce = reduces});
+                                                    may_lend(is_cut ? std::min(held, 2 * segment_) : held),
+                                                    knowledge(), {.reduce = reduces});
   const bool differ = !unmapped.empty() && !(unmapped.size() == 1 && unmapped[0].is_like(mapped[0]));
   if (mapped.size() < 2 && !differ) return false;
   choices.tried.resize(size_classes);

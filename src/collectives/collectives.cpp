@@ -1,6 +1,7 @@
 #include "collectives/collectives.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -319,6 +320,7 @@ class PendingCallOf final : public PendingCall {
     return true;
   }
 
+  int waits_for() const override { return operation_ ? operation_->waits_for() : -1; }
   bool truncated() const override { return call_ && call_->truncated; }
 
  private:
@@ -405,33 +407,44 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = part_of(arguments, cut, index);
     std::optional<StagingTrial> trial;
-    // A copy is to be no longer than one of what is cut into segments.
     const std::size_t held = request.held / cut.operations();
-    if (node.cma && node.may_stage && !request.small && held > small_ && held <= 2 * segment_)
-      trial.emplace(chosen.attempts ? &chosen.attempts->staging : &chosen.staging);
+    if (node.cma && !request.small && held > small_ && may_lend(held))
+      chosen.lending ? trial.emplace(*chosen.lending) : trial.emplace(&chosen.staging);
     call.staging_trial = trial ? &*trial : nullptr;
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
-    if (trial && !(chosen.attempts && chosen.attempts->is_look())) trial->ends();
+    if (trial) trial->ends();
   }
   timed.ends();
 }
 
-template <class Arguments>
-std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
+template <class Arguments, class Make>
+PendingCall* Collectives::prepare_by(const Arguments& given, const Make& make) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
-  return std::make_unique<PendingCallOf<Arguments>>(communicator_, choices.collective, chosen.identity,
-                                                    announced<Arguments>(key.bytes), *chosen.algorithm, arguments,
-                                                    cut_of(chosen, arguments, request));
+  return make(communicator_, choices.collective, chosen.identity, announced<Arguments>(key.bytes), *chosen.algorithm,
+              arguments, cut_of(chosen, arguments, request));
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                            \
-  template bool Collectives::call(const Kind##Arguments& given); \
-  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given);
+template <class Arguments>
+std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
+  return std::unique_ptr<PendingCall>(
+      prepare_by(given, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
+}
+
+template <class Arguments>
+PendingCall* Collectives::prepare_in(const Arguments& given, Allocate allocate, void* of) {
+  using Made = PendingCallOf<Arguments>;
+  return prepare_by(given, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); });
+}
+
+#define TUTTI_INSTANTIATE(Kind, name)                                                       \
+  template bool Collectives::call(const Kind##Arguments& given);                            \
+  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given); \
+  template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 

@@ -89,10 +89,18 @@ class Collectives {
 #undef TUTTI_METHOD
 #undef TUTTI_NO_METHOD
 
+  /// The same for arguments of any kind.
+  template <class Arguments>
+  bool call(const Arguments& arguments);
+
   /// The same call as a pending one, which has yet to be started. What the arguments point to outlives it.
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
+  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
+  using Allocate = void* (*)(void* of, std::size_t bytes);
+  template <class Arguments>
+  PendingCall* prepare_in(const Arguments& arguments, Allocate allocate, void* of);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -116,6 +124,7 @@ class Collectives {
     CallRecord* record = nullptr;
     Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
     bool cached = false;           ///< stores into other ranks' memory through the caches
+    std::optional<Lending> lending = {};  ///< none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -123,7 +132,7 @@ class Collectives {
     const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
-    /// What this rank has learned about lending copies, where nothing is tried; null: it has had no reason to.
+    /// What this rank has learned about lending copies; null: it has had no reason to.
     mutable std::unique_ptr<Ways> staging = nullptr;
   };
   /// A choice by trying.
@@ -166,8 +175,9 @@ class Collectives {
   Request request_of_reduction(const Arguments& arguments) const;
   Request request_of_blocks(std::size_t bytes, std::size_t held) const;
 
-  template <class Arguments>
-  bool call(const Arguments& arguments);
+  /// make(...): makes a pending call of what it is given.
+  template <class Arguments, class Make>
+  PendingCall* prepare_by(const Arguments& arguments, const Make& make);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
@@ -200,6 +210,8 @@ class Collectives {
                                              int number);
   /// Whether buffers of such calls may be ones that peers do not map.
   bool may_be_unmapped(const selection::Shape& shape) const;
+  /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
+  bool may_lend(std::size_t held) const { return communicator_.node().may_stage && held <= 2 * segment_; }
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);

@@ -13,6 +13,8 @@ class PendingCall {
   /// Throws Disagreement when ranks turn out to be in different calls: then it is over, and the communicator closed for
   /// pending ones.
   virtual bool progress() = 0;
+  /// Which rank of the communicator it waits for, as far as is known; -1 if it is not.
+  virtual int waits_for() const = 0;
   /// Once it is over: bytes were left out that a peer sent, for want of room.
   virtual bool truncated() const = 0;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/arrangement.h"
@@ -46,11 +47,14 @@ class Communicator final {
   }
   memory::Region arena_region(const std::byte* in_own_arena) const;
 
-  /// An operation begins, and one ends: counted with xpmem only (Node::operations).
+  /// An operation begins, and one ends: counted with xpmem only (Node::operations). Pending ones may do so in another
+  /// thread than blocking ones.
   void begins_one() {
+    const std::lock_guard lock(running_mutex_);
     if (running_++ == 0) running_since_.store(node_.operations->now(), std::memory_order_relaxed);
   }
   void ends_one() {
+    const std::lock_guard lock(running_mutex_);
     if (--running_ == 0) running_since_.store(0, std::memory_order_release);
   }
 
@@ -94,6 +98,7 @@ class Communicator final {
   std::vector<const memory::Peer*> peers_;
   std::size_t slot_bytes_;
   Channel blocking_, pending_;
+  std::mutex running_mutex_;
   int running_ = 0;  ///< operations
   memory::OperationClock::Since running_since_{0};
   bool has_parted_ = false;

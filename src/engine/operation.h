@@ -198,6 +198,8 @@ class Operation : public OperationView, public sync::Party {
  protected:
   /// Resumes every parked role that has what it waits for; true if there was one.
   bool resume_parked();
+  /// Whom a parked role waits for; -1 if none is parked.
+  int peer_of_parked() const { return parked_ ? parked_->peer : -1; }
   /// Nobody resumes what is parked any more.
   void forget_parked() { parked_ = nullptr; }
   /// Ends it before it has begun.
@@ -252,6 +254,8 @@ class PendingOperation final : private OwnWorkspace, public Operation {
   /// is complete then.
   /// Throws what the body has thrown.
   bool progress();
+  /// A rank that it waits for, as far as is known; -1 if it is not.
+  int waits_for() const { return peer_of_parked(); }
 
  private:
   /// After so many times that it was asked to go on and could not, it looks whether it ever will.

@@ -1,6 +1,6 @@
 // Whether a rank lends what its peers reach only through the kernel as it is, or a copy that they can map, and if that is
 // made through the caches or past them: learned by doing all three. Each rank decides for its own memory alone: how that
-// is reached travels with it.
+// is reached travels with it. Where algorithms are tried, a way of lending is part of a candidate instead.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,13 @@
 #include "memory/stream.h"
 
 namespace tutti {
+
+/// How a rank lends what its peers reach only through the kernel.
+enum class Lending {
+  by_kernel,           ///< as it is
+  copied,              ///< a copy that they can map
+  copied_past_caches,  ///< the same, made past the caches
+};
 
 /// Which of a few ways of doing the same is the fastest one. One call takes several times as long as another without a
 /// reason to be seen, also because peers try as well: so some calls on end, a run, take the same way.
@@ -104,29 +111,33 @@ class Ways {
 class StagingTrial {
  public:
   /// ways: made when the first call has such memory; null: the call lends no copies.
-  explicit StagingTrial(std::unique_ptr<Ways>* ways) : ways_(ways) {}
+  explicit StagingTrial(std::unique_ptr<Ways>* ways) : ways_(ways), lending_(Lending::by_kernel) {}
+  /// It is known how.
+  explicit StagingTrial(Lending lending) : lending_(lending) {}
 
   /// Whether this call lends copies; asked when it meets such memory.
   bool lends_copies() {
-    if (!ways_) return false;
-    if (way_ == none) {
+    if (ways_ && !met_) {
       if (!*ways_) *ways_ = std::make_unique<Ways>();
-      way_ = (*ways_)->next();
+      lending_ = static_cast<Lending>((*ways_)->next());
       begin_ = ticks();
     }
-    return way_ != by_kernel;
+    met_ = true;
+    return lending_ != Lending::by_kernel;
   }
   /// How to make them.
-  memory::Store store() const { return way_ == past_caches ? memory::Store::streaming : memory::Store::cached; }
+  memory::Store store() const {
+    return lending_ == Lending::copied_past_caches ? memory::Store::streaming : memory::Store::cached;
+  }
   /// The call has ended.
   void ends() const {
-    if (way_ != none) (*ways_)->took(ticks() - begin_);
+    if (ways_ && met_) (*ways_)->took(ticks() - begin_);
   }
 
  private:
-  static constexpr int none = -1, by_kernel = 0, past_caches = 2;
-  std::unique_ptr<Ways>* ways_;
-  int way_ = none;
+  std::unique_ptr<Ways>* ways_ = nullptr;
+  Lending lending_;
+  bool met_ = false;
   std::uint64_t begin_ = 0;
 };
 

@@ -9,6 +9,9 @@
 
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
+#include "mpi/requests/host_hook.h"
+#include "mpi/requests/progress_thread.h"
+#include "mpi/requests/requests.h"
 #include "mpi/start/xpmem_setup.h"
 #include "mpi/wait/end_job.h"
 #include "mpi/wait/peer_watch.h"
@@ -69,8 +72,8 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
   if (!BeingFreed::is(communicator)) gone = {communicator, true};
   explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
-  if (state->is_ours()) leave_behind(*state);
-  delete state;
+  state->freed.store(true, std::memory_order_relaxed);
+  release(*state);
   return MPI_SUCCESS;
 }
 
@@ -315,6 +318,16 @@ Communicator* core_of_found(MPI_Comm communicator) {
 
 }  // namespace
 
+void hold(CommunicatorState& state) {
+  state.holders.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(CommunicatorState& state) {
+  if (state.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (state.is_ours()) leave_behind(state);
+  delete &state;
+}
+
 Job* job() {
   return the_job;
 }
@@ -331,6 +344,10 @@ void start() {
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
+  int threads = MPI_THREAD_MULTIPLE;
+  host.Query_thread(&threads);
+  requests.set_up(threads == MPI_THREAD_MULTIPLE);
+  set_up_progress_thread(the_job->node.settings.progress == "thread");
   collectives_of(MPI_COMM_WORLD);
 }
 
@@ -367,6 +384,12 @@ bool BeingFreed::is(MPI_Comm communicator) {
 void stop() {
   explain::finish();
   if (!the_job) return;
+  requests.finish_all();
+  end_progress_thread();
+  unhook_host([] {
+    int complete = 0;
+    host.Request_get_status(the_job->host_turn, &complete, MPI_STATUS_IGNORE);
+  });
   PeerWatch::leave();
   end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
@@ -385,6 +408,44 @@ Collectives* collectives_of(MPI_Comm communicator) {
 
 const CommunicatorState* known_state(MPI_Comm communicator) {
   return the_job && communicator != MPI_COMM_NULL ? state_of(communicator, false) : nullptr;
+}
+
+CommunicatorState* state_to_start_on(MPI_Comm communicator) {
+  if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
+  CommunicatorState* const state = state_of(communicator, false);
+  if (!state || state->revoked) return nullptr;
+  if (state->layout) [[unlikely]]
+    set_out(*state);
+  if (the_job->node.exposures) [[unlikely]]
+    memory::unmapping::watch_stack_of_this_thread();
+  return state->collectives ? state : nullptr;
+}
+
+const Neighborhood* neighborhood_without_asking(MPI_Comm communicator, CommunicatorState& state) {
+  if (state.neighborhood) return state.neighborhood.get();
+  int topology = MPI_UNDEFINED;
+  host.Topo_test(communicator, &topology);
+  return topology == MPI_DIST_GRAPH ? nullptr : &neighborhood_of(communicator);
+}
+
+int made_graph(int code, const MPI_Comm* communicator, MPI_Comm parent) {
+  made(code, communicator, parent);
+  if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
+  CommunicatorState* const state = state_of(*communicator, false);
+  if (!state || !state->layout) return code;
+  const auto size = static_cast<int>(state->layout->node_ranks.size());
+  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->layout->rank, size));
+  return code;
+}
+
+int made_duplicate(int code, const MPI_Comm* communicator, MPI_Comm parent) {
+  made(code, communicator, parent);
+  if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
+  CommunicatorState* const state = state_of(*communicator, false);
+  const CommunicatorState* const model = state_of_parent(parent);
+  if (state && state->is_ours() && !state->neighborhood && model && model->neighborhood)
+    state->neighborhood = std::make_unique<Neighborhood>(*model->neighborhood);
+  return code;
 }
 
 const Neighborhood& neighborhood_of(MPI_Comm communicator) {

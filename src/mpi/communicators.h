@@ -2,12 +2,14 @@
 // used lately.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "collectives/collectives.h"
 #include "mpi/arguments/neighborhood.h"
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
+#include "mpi/requests/request_list.h"
 #include "mpi/start/node_setup.h"
 
 namespace tutti::mpi {
@@ -21,6 +23,9 @@ struct CommunicatorState {
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool revoked = false;                        ///< by the program, as the host is to tell it
   Refusal refusal = Refusal::arguments;
+  RequestList calls;               ///< nonblocking ones that are under way (mpi/requests/)
+  std::atomic<int> holders{1};     ///< the communicator, and each request of such a call
+  std::atomic<bool> freed{false};  ///< the communicator is no more
 
   bool is_ours() const { return layout || collectives; }
   /// As far as is known.
@@ -64,9 +69,22 @@ Collectives* collectives_of(MPI_Comm communicator);
 
 /// The state of `communicator` if it has been built; null otherwise.
 const CommunicatorState* known_state(MPI_Comm communicator);
+/// The same with what collectives need, for calls that may not wait for the other ranks to build it; null also if the host
+/// is to be called.
+CommunicatorState* state_to_start_on(MPI_Comm communicator);
+
+/// Keeps a state, and lets it go, which deletes it if it was kept by nobody else.
+void hold(CommunicatorState& state);
+void release(CommunicatorState& state);
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);
+/// The same without waiting for other ranks: null where they would have to be asked.
+const Neighborhood* neighborhood_without_asking(MPI_Comm communicator, CommunicatorState& state);
+/// A distributed graph was just made, or any communicator was duplicated, on all its ranks: looks the neighbours up, or takes
+/// them from the parent. Returns the code of the call that made it.
+int made_graph(int code, const MPI_Comm* communicator, MPI_Comm parent);
+int made_duplicate(int code, const MPI_Comm* communicator, MPI_Comm parent);
 
 /// To be called before the host does a collective of the communicator that ours had looked at, and after it has ended
 /// that with an error: ranks of which one has had more such calls than the others are not in step. Nothing if ours has no

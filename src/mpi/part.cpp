@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "mpi/functions/starts.h"
 #include "mpi/host.h"
 #include "preload/functions.h"
 
@@ -43,6 +44,30 @@ struct Watched<member, int(Arguments...)> {
   }
 };
 
+/// The same for what is started, which is known by pointers.
+template <auto member, class Signature>
+struct WatchedStart;
+
+template <auto member, class... Arguments>
+struct WatchedStart<member, int(Arguments...)> {
+  static inline int (*ours)(Arguments...) = nullptr;
+
+  static int by_first_name(Arguments... arguments) {
+    const WatchedCall call((next.*member).call(), WatchedCall::Name::first);
+    return ours(arguments...);
+  }
+  static int by_second_name(Arguments... arguments) {
+    const auto& function = next.*member;
+    if (WatchedCall* const call = WatchedCall::current();
+        call && call->is_with_tool() && call->is_of(function.call())) {
+      call->set_with_tool(false);
+      return function.host(arguments...);
+    }
+    const WatchedCall call(function.call(), WatchedCall::Name::second);
+    return ours(arguments...);
+  }
+};
+
 template <class Signature>
 void* address_of(Signature* function) {
   return reinterpret_cast<void*>(function);
@@ -60,6 +85,28 @@ void* second_name() {
   return (next.*member).watched() ? address_of(&Both::template by_second_name<ours>) : address_of(ours);
 }
 
+template <auto member, class Signature>
+void* first_name(Signature* ours) {
+  using Both = WatchedStart<member, Signature>;
+  Both::ours = ours;
+  return (next.*member).watched() ? address_of(&Both::by_first_name) : address_of(ours);
+}
+
+template <auto member, class Signature>
+void* second_name(Signature* ours) {
+  using Both = WatchedStart<member, Signature>;
+  return (next.*member).watched() ? address_of(&Both::by_second_name) : address_of(ours);
+}
+
+Starts all_starts() {
+  Starts starts{};
+  add_starts_of_messages(starts);
+  add_starts_of_scans(starts);
+  add_starts_of_blocks(starts);
+  add_starts_of_neighbors(starts);
+  return starts;
+}
+
 }  // namespace
 
 }  // namespace tutti::mpi
@@ -67,21 +114,28 @@ void* second_name() {
 extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutti_part() {
   using namespace tutti::mpi;
   resolve();
+  static const Starts starts = all_starts();
   static const tutti::preload::Function functions[] = {
 #define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name, &::MPI_##name>()},
-      TUTTI_INTERPOSED(TUTTI_FUNCTION)
+      TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(starts.name)},
+          TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name, &::MPIX_##name>()},
-          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name, &::MPI_##name>()},
-              TUTTI_INTERPOSED(TUTTI_FUNCTION)
+                  TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(starts.name)},
+                      TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name, &::MPIX_##name>()},
-                  TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+                          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},
-                      TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
+                              TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
   };
   return {functions, static_cast<int>(sizeof functions / sizeof *functions)};

@@ -9,7 +9,9 @@
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
-  X(Comm_free) X(Comm_disconnect)
+  X(Comm_free) X(Comm_disconnect)                                                                                 \
+  X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status)        \
+  X(Request_free) X(Type_free) X(Op_free)
 
 // Those of blocks (mpi/functions/blocks.cpp, mpi/functions/neighbors.cpp).
 #define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
@@ -19,14 +21,31 @@
 // Those that hosts have since MPI 4: from sessions, and with MPI_Count.
 #define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
   X(Comm_create_from_group) X(Comm_idup_with_info)                                                                \
+  X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)                                  \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
   X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \
   X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                    \
   X(Neighbor_alltoall_c) X(Neighbor_alltoallv_c) X(Neighbor_alltoallw_c)
 
+// Nonblocking collectives (mpi/functions/starts.h), and those that hosts have since MPI 4.
+#define TUTTI_INTERPOSED_OLD_STARTS(X)                                                                            \
+  X(Ibarrier) X(Ibcast) X(Ireduce) X(Iallreduce) X(Ireduce_scatter) X(Ireduce_scatter_block) X(Iscan) X(Iexscan)  \
+  X(Iscatter) X(Iscatterv) X(Igather) X(Igatherv) X(Iallgather) X(Iallgatherv)                                    \
+  X(Ialltoall) X(Ialltoallv) X(Ialltoallw) X(Ineighbor_allgather) X(Ineighbor_allgatherv)                         \
+  X(Ineighbor_alltoall) X(Ineighbor_alltoallv) X(Ineighbor_alltoallw)
+#define TUTTI_INTERPOSED_NEWER_STARTS(X)                                                                          \
+  X(Ibcast_c) X(Ireduce_c) X(Iallreduce_c) X(Ireduce_scatter_c) X(Ireduce_scatter_block_c) X(Iscan_c)             \
+  X(Iexscan_c) X(Iscatter_c) X(Iscatterv_c) X(Igather_c) X(Igatherv_c) X(Iallgather_c) X(Iallgatherv_c)           \
+  X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c)               \
+  X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c)
+#define TUTTI_INTERPOSED_STARTS(X) TUTTI_INTERPOSED_OLD_STARTS(X) TUTTI_INTERPOSED_NEWER_STARTS(X)
+
+// All others whose names begin with MPI_.
+#define TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
+
 // All whose names begin with MPI_, and their second names, by which bindings of other languages and profilers call
 // them, with PMPI_. Which of them a host has is seen at run time.
-#define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
+#define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_STARTS(X)
 
 // Those whose names begin with MPIX_ and PMPIX_.
 #define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)

@@ -76,14 +76,7 @@ struct Algorithm {
 
   bool eligible(const Shape& shape) const { return requirement.holds(shape); }
   /// What a call takes by the model.
-  double seconds(const Shape& shape, const Model& model) const {
-    const double as_it_is = cost(shape).seconds(shape, model);
-    if (shape.reach != Reach::kernel || !shape.or_lent) return as_it_is;
-    Shape lent = shape;
-    lent.reach = Reach::staged;
-    lent.kernel_beyond_slot = false;
-    return std::min(as_it_is, cost(lent).seconds(lent, model));
-  }
+  double seconds(const Shape& shape, const Model& model) const { return cost(shape).seconds(shape, model); }
 };
 
 /// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed

@@ -3,15 +3,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
+#include "engine/staging_trial.h"
 #include "selection/algorithm.h"
 #include "selection/online_choice.h"
 
 namespace tutti::selection {
 
-/// By so much the model may be wrong: what it says takes longer is not tried. It knows less of memory that is not mapped.
-inline constexpr double tried_within = 1.5, tried_within_unmapped = 2;
+/// By so much the model may be wrong: what it says takes longer is not tried.
+inline constexpr double tried_within = 1.5;
+/// Most candidates for buffers of one kind that are handed to peers in one way.
+inline constexpr std::size_t most_of_a_kind = 4;
+static_assert(most_of_a_kind <= OnlineChoice::most);
 
 /// One algorithm with its parameter; `cached`: it stores into other ranks' memory through the caches where it would go
 /// past them otherwise.
@@ -21,9 +26,11 @@ struct Candidate {
   int parameter;
   double seconds;
   bool cached = false;
+  std::optional<Lending> lending = {};  ///< where peers do not map the buffers; none: each rank finds out for its own
 
   bool is_like(const Candidate& other) const {
-    return algorithm == other.algorithm && parameter == other.parameter && cached == other.cached;
+    return algorithm == other.algorithm && parameter == other.parameter && cached == other.cached &&
+           lending == other.lending;
   }
 };
 
@@ -48,20 +55,18 @@ bool has_same_bits(const Algorithm<Arguments>* one, const Algorithm<Arguments>* 
   return one->traits.in_rank_order && other->traits.in_rank_order;
 }
 
-/// `chosen` first; then what else may be tried of what the user allows, at most OnlineChoice::most in all, the cheapest
-/// ones by the model. None where there is no choice of ours, or one that the user has not asked for: one line has named
+/// `chosen` first; then what else may be tried of what the user allows, the cheapest ones by the model. None where there is no choice of ours, or one that the user has not asked for: one line has named
 /// it then.
 template <class Arguments>
 std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& chosen, std::string_view collective,
                                                     std::span<const Algorithm<Arguments>* const> algorithms,
                                                     const Shape& shape, const Knowledge& knowledge, TriedCalls calls) {
   if (!chosen.algorithm || chosen.reason == Reason::refused) return {};
-  const double within = shape.or_lent ? tried_within_unmapped : tried_within;
   std::vector<Candidate<Arguments>> found;
   for_each_eligible(collective, algorithms, shape, knowledge, true,
                     [&](const Algorithm<Arguments>* algorithm, int parameter, double seconds) {
                       const bool same = algorithm == chosen.algorithm && parameter == chosen.parameter;
-                      if (same || seconds > within * chosen.seconds) return;
+                      if (same || seconds > tried_within * chosen.seconds) return;
                       if (!has_same_bits(algorithm, chosen.algorithm, shape, calls)) return;
                       found.push_back({algorithm, parameter, seconds});
                     });
@@ -74,7 +79,7 @@ std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& cho
     out.push_back(each);
     out.back().cached = true;
   }
-  if (out.size() > OnlineChoice::most) out.resize(OnlineChoice::most);
+  if (out.size() > most_of_a_kind) out.resize(most_of_a_kind);
   return out;
 }
 

@@ -93,7 +93,7 @@ struct Shape {
   bool exclusive = false;  ///< of Scan: Exscan, where rank 0 has no result
   Reach reach = Reach::mapped;
   bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
-  bool or_lent = false;             ///< where reach is `kernel`: or a copy of the owner, whichever is faster
+  bool past_caches = false;         ///< where reach is `staged`: what is copied for others goes past the caches
   int parameter = 0;                ///< k or j of the algorithm that is looked at; 0 if it has none
 
   /// How `exposed` bytes of one rank are reached together, where an algorithm exposes more than `bytes`.
@@ -307,9 +307,7 @@ struct Cost {
     price.turn = model.turn + std::min(1.0, held / model.private_cache) * std::max(0.0, model.busy_turn - model.turn);
     const double apart = model.byte_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself.
-    // Who finds out how to lend copies makes them past the caches where that is faster.
-    const double slot = shape.or_lent ? std::min(model.slot_byte, model.stream_byte) : model.slot_byte;
-    price.slot = std::max(apart * byte(slot), price.own);
+    price.slot = std::max(apart * byte(shape.past_caches ? model.stream_byte : model.slot_byte), price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);

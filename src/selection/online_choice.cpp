@@ -9,8 +9,8 @@ namespace tutti::selection {
 namespace {
 
 // From the low end: phase, candidate, others, from.
-constexpr int candidate_at = 2, others_at = 4, from_at = 8;
-static_assert(OnlineChoice::most <= 4);
+constexpr int candidate_at = 2, others_at = 5, from_at = 13;
+static_assert(OnlineChoice::most <= 8);
 
 /// One of so many operations looks at another candidate.
 constexpr std::uint64_t look_every = 8, look_every_at_first = 4;
@@ -38,8 +38,8 @@ std::uint64_t Decision::word() const {
 Decision Decision::of(std::uint64_t word) {
   Decision decision;
   decision.phase = static_cast<Phase>(word & 3);
-  decision.candidate = static_cast<int>(word >> candidate_at & 3);
-  decision.others = static_cast<unsigned>(word >> others_at & 15);
+  decision.candidate = static_cast<int>(word >> candidate_at & 7);
+  decision.others = static_cast<unsigned>(word >> others_at & 255);
   decision.from = word >> from_at;
   return decision;
 }

@@ -51,7 +51,7 @@ std::uint64_t scrambled(std::uint64_t number);
 /// What rank 0 knows of one choice. It has no clock, and tells nobody.
 class OnlineChoice {
  public:
-  static constexpr std::size_t most = 4;
+  static constexpr std::size_t most = 8;
 
   /// candidates: how many there are, of which the first is what the model says. noisy: times scatter much, since ranks
   /// share cores.

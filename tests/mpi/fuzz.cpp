@@ -1,22 +1,27 @@
 // The differential fuzzer: random collectives on random communicators, each checked against the host's own result.
 //
 //     fuzz [--seconds S | --rounds R] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...]
-//          [--choices PERCENT] [--summary 1] [--trace 1]
+//          [--choices PERCENT] [--nonblocking PERCENT] [--summary 1] [--trace 1]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
 // prints each collective before it runs, for failures that end the program.
 //
+// In some rounds (--nonblocking, 50) most collectives are started only. Each rank completes them, together with messages, in
+// ways of its own, some of them while it calls others.
+//
 // In some rounds (--choices, 50) the library is asked for algorithms and mechanisms, drawn among those that it says it
 // has; --choices 0 leaves all to its own choice, with the same collectives. --summary 1 prints at the end what ran.
 #include "fuzz.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <sstream>
 
+#include "completing.h"
 #include "fuzz_choices.h"
 
 using namespace tutti::tests;
@@ -29,7 +34,8 @@ struct Arguments {
   std::uint64_t seed = 0;
   std::uint64_t first = 0;
   std::size_t maximum_bytes = 4 << 20;
-  unsigned choices = 50;  ///< per cent of the rounds
+  unsigned choices = 50;      ///< per cent of the rounds
+  unsigned nonblocking = 50;  ///< the same
   bool summary = false;
   bool trace = false;
   char only[512] = "";  ///< names of collectives with commas between them; empty: all
@@ -42,6 +48,8 @@ Arguments parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--seconds") == 0) arguments.seconds = std::atof(argv[i + 1]);
     if (std::strcmp(argv[i], "--rounds") == 0) arguments.rounds = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--choices") == 0) arguments.choices = static_cast<unsigned>(std::atoi(argv[i + 1]));
+    if (std::strcmp(argv[i], "--nonblocking") == 0)
+      arguments.nonblocking = static_cast<unsigned>(std::atoi(argv[i + 1]));
     if (std::strcmp(argv[i], "--summary") == 0) arguments.summary = std::atoi(argv[i + 1]) != 0;
     if (std::strcmp(argv[i], "--seed") == 0) arguments.seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--first") == 0) arguments.first = std::strtoull(argv[i + 1], nullptr, 10);
@@ -77,6 +85,36 @@ std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
   return kinds;
 }
 
+/// A message to the next rank and one from the one before, which are under way while collectives are.
+class Messages {
+ public:
+  Messages(const Context& context, std::size_t count)
+      : from_((context.rank() + context.size() - 1) % context.size()),
+        sent_(count, context.rank()),
+        received_(count, -1) {
+    MPI_Irecv(received_.data(), static_cast<int>(count), MPI_INT, from_, 7, MPI_COMM_WORLD, &requests_[0]);
+    MPI_Isend(sent_.data(), static_cast<int>(count), MPI_INT, (context.rank() + 1) % context.size(), 7, MPI_COMM_WORLD,
+              &requests_[1]);
+  }
+  MPI_Request& request(std::size_t i) { return requests_[i]; }
+  bool are_right() const {
+    return std::all_of(received_.begin(), received_.end(), [this](int value) { return value == from_; });
+  }
+
+ private:
+  int from_;
+  std::vector<int> sent_, received_;
+  MPI_Request requests_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
+
+/// Completes what has been started, in any way.
+void complete_all(const std::vector<MPI_Request*>& all, std::mt19937_64& local) {
+  std::vector<MPI_Request> requests;
+  for (const MPI_Request* each : all) requests.push_back(*each);
+  complete(requests, kWays[local() % std::size(kWays)], local);
+  for (std::size_t i = 0; i < all.size(); ++i) *all[i] = requests[i];
+}
+
 class Fuzzer {
  public:
   Fuzzer(Context& context, const Arguments& arguments)
@@ -109,6 +147,8 @@ void Fuzzer::report(std::uint64_t round, const DrawnCommunicator& communicator, 
   if (!problem.empty() && ++failures_ > 3) return;
   std::string more = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
   if (arguments_.choices != Arguments().choices) more += " --choices " + std::to_string(arguments_.choices);
+  if (arguments_.nonblocking != Arguments().nonblocking)
+    more += " --nonblocking " + std::to_string(arguments_.nonblocking);
   const std::string by = choices_.words().empty() ? "" : ", asked for by " + choices_.words();
   std::fprintf(stderr, "rank %d: %s on %s%s: %s; to repeat: -n %d ... --seed %llu --first %llu%s\n", context_.rank(),
                operation.describe().c_str(), communicator.description().c_str(), by.c_str(), problem.c_str(),
@@ -130,19 +170,38 @@ void Fuzzer::run_round(std::uint64_t round) {
     communicator = std::make_unique<DrawnCommunicator>(common, local, topology);
   else
     communicator = std::make_unique<DrawnCommunicator>();
-  const std::size_t burst = 1 + (common() % 2 == 0 ? common() % 12 : 0);
-  const std::size_t maximum = burst > 2 ? arguments_.maximum_bytes / 16 : arguments_.maximum_bytes;
+  std::mt19937_64 form = generator(arguments_.seed, round, 1'000'005);
+  const bool nonblocking = form() % 100 < arguments_.nonblocking;
+  const bool many = nonblocking && form() % 16 == 0;
+  const std::size_t burst = 1 + (many ? 40 + form() % 100 : common() % 2 == 0 ? common() % 12 : 0);
+  const std::size_t maximum = many        ? arguments_.maximum_bytes / 1024
+                              : burst > 2 ? arguments_.maximum_bytes / 16
+                                          : arguments_.maximum_bytes;
   ++rounds_;
   const FuzzPlace place{context_, tables_, *communicator, local, burst == 1};
   std::vector<std::unique_ptr<FuzzOperation>> operations;
   for (std::size_t i = 0; i < burst && communicator->get() != MPI_COMM_NULL; ++i)
-    operations.push_back(make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum)));
+    operations.push_back(
+        make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum, nonblocking)));
   if (tutti_is_there() && choice() % 100 < arguments_.choices) choices_.ask(communicator->get(), operations, choice());
+  std::vector<MPI_Request*> started;
+  std::unique_ptr<Messages> messages;
+  if (nonblocking && form() % 3 == 0) {
+    messages = std::make_unique<Messages>(context_, 1 + form() % 30'000);
+    for (std::size_t i = 0; i < 2; ++i) started.push_back(&messages->request(i));
+  }
   for (auto& operation : operations) {
     if (arguments_.trace) report(round, *communicator, *operation, "");
     operation->run();
     choices_.count(*operation);
+    started.push_back(&operation->request());
+    if (local() % 8 == 0) complete_all({started[local() % started.size()]}, local);
   }
+  complete_all(started, local);
+  if (messages && !messages->are_right() && ++failures_ <= 3)
+    std::fprintf(stderr, "rank %d: a message beside collectives is wrong; to repeat: --seed %llu --first %llu\n",
+                 context_.rank(), static_cast<unsigned long long>(arguments_.seed),
+                 static_cast<unsigned long long>(round));
   for (auto& operation : operations) operation->run_reference();
   for (auto& operation : operations) {
     const std::string problem = operation->check();

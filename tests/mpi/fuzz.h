@@ -9,15 +9,19 @@
 #include <vector>
 
 #include "fuzz_communicators.h"
+#include "fuzz_starts.h"
 #include "layouts.h"
 #include "support.h"
 #include "types.h"
 
-// Calls a collective of the host (PMPI_) or the one that the program sees (MPI_). Expects a variable `host`.
-#define TUTTI_FUZZ_CALL(name, ...) \
-  if (host)                        \
-    PMPI_##name(__VA_ARGS__);      \
-  else                             \
+// In a FuzzOperation: calls a collective of the host (PMPI_) or the one that the program sees (MPI_), or starts that.
+// Expects a variable `host`.
+#define TUTTI_FUZZ_CALL(name, ...)                   \
+  if (host)                                          \
+    PMPI_##name(__VA_ARGS__);                        \
+  else if (draw_.nonblocking)                        \
+    TUTTI_FUZZ_START_##name(__VA_ARGS__, &request_); \
+  else                                               \
     MPI_##name(__VA_ARGS__)
 
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
@@ -80,6 +84,7 @@ struct Draw {
   unsigned root = 0;      ///< modulo the communicator's size
   bool in_place = false;
   bool mixed_layouts = false;
+  bool nonblocking = false;   ///< it is started only
   bool large_counts = false;  ///< the _c form, where this MPI has it
   bool ask_host = false;      ///< the host does the same and must agree, though the result is known without it
   unsigned late_us = 0;       ///< how late a rank may come
@@ -105,9 +110,9 @@ class FuzzTables {
   MPI_Datatype matrix_type = MPI_DATATYPE_NULL;
 };
 
-/// kinds: to choose from.
+/// kinds: to choose from. nonblocking: whether some are to be.
 Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, std::mt19937_64& common,
-                    std::size_t maximum_bytes);
+                    std::size_t maximum_bytes, bool nonblocking);
 
 /// Where this rank is, what it shares, and its own numbers: they decide where buffers are, layouts, and lateness.
 struct FuzzPlace {
@@ -128,6 +133,8 @@ class FuzzOperation {
 
   /// Calls MPI_, perhaps late.
   void run();
+  /// Of what has been started: to be completed before it is checked.
+  MPI_Request& request() { return request_; }
   /// Calls PMPI_ on data of the same value, where the result is not known otherwise or the host was to be asked.
   virtual void run_reference() {}
   /// Says what was wrong; empty if nothing.
@@ -150,6 +157,7 @@ class FuzzOperation {
   int root_ = 0;
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
   std::size_t element_bytes_ = 1;
+  mutable MPI_Request request_ = MPI_REQUEST_NULL;
 
  private:
   std::uint64_t lateness_ = 0;

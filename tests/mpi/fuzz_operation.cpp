@@ -54,7 +54,10 @@ class FuzzBarrier final : public FuzzOperation {
   using FuzzOperation::FuzzOperation;
 
  protected:
-  void call_mpi() override { MPI_Barrier(communicator_); }
+  void call_mpi() override {
+    constexpr bool host = false;
+    TUTTI_FUZZ_CALL(Barrier, communicator_);
+  }
 };
 
 /// The whole message is one layout, as irregular as a datatype can be.
@@ -67,10 +70,14 @@ class FuzzBcast final : public FuzzOperation {
 
  protected:
   void call_mpi() override {
+    constexpr bool host = false;
 #if TUTTI_FUZZ_LARGE_COUNTS
-    if (draw_.large_counts) return void(MPI_Bcast_c(buffer_, layout_->count(), layout_->type(), root_, communicator_));
+    if (draw_.large_counts) {
+      TUTTI_FUZZ_CALL(Bcast_c, buffer_, layout_->count(), layout_->type(), root_, communicator_);
+      return;
+    }
 #endif
-    MPI_Bcast(buffer_, layout_->count(), layout_->type(), root_, communicator_);
+    TUTTI_FUZZ_CALL(Bcast, buffer_, layout_->count(), layout_->type(), root_, communicator_);
   }
   std::string describe_places() const override {
     return std::string(", in ") + name_of(place_);
@@ -128,7 +135,7 @@ FuzzTables::~FuzzTables() {
 }
 
 Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, std::mt19937_64& common,
-                    std::size_t maximum_bytes) {
+                    std::size_t maximum_bytes, bool nonblocking) {
   Draw draw;
   draw.kind = kinds[common() % kinds.size()];
   draw.type = static_cast<int>(common() % tables.types.size());
@@ -148,6 +155,7 @@ Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, st
   draw.in_place = common() % 3 == 0;
   draw.mixed_layouts = common() % 2 == 0;
   if (draw.mixed_layouts) draw.unit = 1 + common() % 12;
+  draw.nonblocking = nonblocking && draw.kind != Kind::kReduceLocal && common() % 4 != 0;
   draw.large_counts = common() % 4 == 0;
   draw.ask_host = common() % 4 == 0;
   draw.late_us = common() % 4 == 0 ? static_cast<unsigned>(common() % 1000) : 0;
@@ -190,7 +198,8 @@ std::string FuzzOperation::describe() const {
                                                   : "a sum of doubles that is rounded");
   }
   char text[512];
-  std::snprintf(text, sizeof text, "%s%s of %zu elements of %zu bytes (%s), root %d of %d%s%s", name_of(draw_.kind),
+  std::snprintf(text, sizeof text, "%s%s%s of %zu elements of %zu bytes (%s), root %d of %d%s%s",
+                draw_.nonblocking ? "nonblocking " : "", name_of(draw_.kind),
                 draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_, what.c_str(), root_, size_,
                 draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "");
   return text + describe_places();

@@ -55,8 +55,9 @@ class FuzzReduction final : public FuzzOperation {
     return scatters() ? static_cast<std::size_t>(counts_[static_cast<std::size_t>(rank_)]) : count_;
   }
 
-  std::size_t count_ = 0;    ///< elements of the send buffer
-  std::vector<int> counts_;  ///< of each rank's part of the result, where it is scattered
+  std::size_t count_ = 0;                ///< elements of the send buffer
+  std::vector<int> counts_;              ///< of each rank's part of the result, where it is scattered
+  std::vector<MPI_Count> large_counts_;  ///< the same
   Place send_place_ = Place::kHeapSmall;
   Place receive_place_ = Place::kHeapSmall;
   std::unique_ptr<Memory> send_memory_;
@@ -71,6 +72,7 @@ FuzzReduction::FuzzReduction(const FuzzPlace& place, const Draw& draw)
     : FuzzOperation(place, draw), count_(draw.count) {
   std::mt19937_64& local = place.local;
   if (scatters()) draw_counts();
+  large_counts_.assign(counts_.begin(), counts_.end());
   const std::size_t data_bytes = count_ * element_bytes_;
   const std::size_t shift = 16 * (local() % 5);
   const std::size_t bytes = kGuardBytes + shift + data_bytes + kGuardBytes;
@@ -105,7 +107,6 @@ void FuzzReduction::call(bool host, const void* send, void* receive) const {
   const MPI_Op op = operation_of(tables_, draw_);
 #if TUTTI_FUZZ_LARGE_COUNTS
   if (draw_.large_counts) {
-    const std::vector<MPI_Count> counts(counts_.begin(), counts_.end());
     switch (draw_.kind) {
       case Kind::kReduce:
         TUTTI_FUZZ_CALL(Reduce_c, send, receive, count, type_, op, root_, communicator_);
@@ -114,7 +115,7 @@ void FuzzReduction::call(bool host, const void* send, void* receive) const {
         TUTTI_FUZZ_CALL(Allreduce_c, send, receive, count, type_, op, communicator_);
         break;
       case Kind::kReduceScatter:
-        TUTTI_FUZZ_CALL(Reduce_scatter_c, send, receive, counts.data(), type_, op, communicator_);
+        TUTTI_FUZZ_CALL(Reduce_scatter_c, send, receive, large_counts_.data(), type_, op, communicator_);
         break;
       case Kind::kReduceScatterBlock:
         TUTTI_FUZZ_CALL(Reduce_scatter_block_c, send, receive, count, type_, op, communicator_);

@@ -23,7 +23,7 @@ class FuzzRoundedSum final : public FuzzOperation {
 
  private:
   std::size_t bytes() const { return draw_.count * sizeof(double); }
-  void sum(double* result) const;
+  void sum(double* result, bool starts) const;
 
   Place send_place_ = Place::kHeapSmall;
   Place receive_place_ = Place::kHeapSmall;
@@ -54,20 +54,23 @@ FuzzRoundedSum::FuzzRoundedSum(const FuzzPlace& place, const Draw& draw) : FuzzO
   for (std::size_t i = 0; i < draw.count; ++i) send_[i] = addend(draw.data_seed, rank_, i);
 }
 
-void FuzzRoundedSum::sum(double* result) const {
+void FuzzRoundedSum::sum(double* result, bool starts) const {
   if (draw_.in_place && bytes() > 0) std::memcpy(result, send_, bytes());
   const void* const send = draw_.in_place ? MPI_IN_PLACE : send_;
   const int count = static_cast<int>(draw_.count);
+  if (starts) return void(MPI_Iallreduce(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_, &request_));
 #if TUTTI_FUZZ_LARGE_COUNTS
   if (draw_.large_counts) return void(MPI_Allreduce_c(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_));
 #endif
   MPI_Allreduce(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_);
 }
 
+/// Twice in one form: another may add in another order.
 void FuzzRoundedSum::call_mpi() {
-  sum(receive_);
+  sum(receive_, draw_.nonblocking);
+  MPI_Wait(&request_, MPI_STATUS_IGNORE);
   first_.assign(receive_, receive_ + draw_.count);
-  sum(receive_);
+  sum(receive_, draw_.nonblocking);
 }
 
 void FuzzRoundedSum::run_reference() {

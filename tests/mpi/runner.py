@@ -31,6 +31,9 @@ BRIEF = [
     "waiting_in_a_collective_serves_others",
     "outstanding_nonblocking_collectives_go_on",
     "a_root_may_run_ahead",
+    "requests_are_completed_in_every_way",
+    "ranks_that_wait_elsewhere_let_others_go_on",
+    "what_calls_use_may_be_freed_before_their_end",
     "scans_with_user_operations_keep_rank_order",
     "scans_give_the_same_bits_in_every_call",
     "scans_of_derived_types",
@@ -146,6 +149,7 @@ class Runner:
         unusual = sum(times for part, times in UNUSUAL_FUZZ.items() if part in self.parts)
         runs += unusual * len(UNUSUAL_RANKS) * UNUSUAL_SHARE
         runs += len(UNUSUAL_RANKS) + UNUSUAL_SHARE if "choices" in self.parts else 0
+        runs += UNUSUAL_SHARE if "progress" in self.parts else 0
         runs += UNUSUAL_SHARE if "faults" in self.parts else 0  # without process_vm_writev
         return self.arguments.fuzz_seconds / max(runs, 1)
 

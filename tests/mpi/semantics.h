@@ -53,6 +53,17 @@ void outstanding_nonblocking_collectives_go_on(Context& context);
 void a_root_may_run_ahead(Context& context);
 void accesses_that_a_barrier_follows_are_seen_to_be_complete(Context& context);
 
+// semantics_nonblocking.cpp
+void requests_are_completed_in_every_way(Context& context);
+void a_thousand_calls_are_under_way(Context& context);
+void ranks_that_wait_elsewhere_let_others_go_on(Context& context);
+void operators_of_the_program_go_on_while_ranks_wait(Context& context);
+void what_calls_use_may_be_freed_before_their_end(Context& context);
+void ranks_may_compute_between_start_and_wait(Context& context);
+void statuses_of_nonblocking_calls(Context& context);
+void too_little_room_is_told_at_the_end(Context& context);
+void calls_whose_requests_are_freed_come_to_their_end(Context& context);
+
 // semantics_scans.cpp
 void scans_match_the_host(Context& context);
 void scans_in_place_and_of_nothing(Context& context);

@@ -4,9 +4,11 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <thread>
 #include <vector>
 
+#include "completing.h"
 #include "support.h"
 
 using namespace tutti::tests;
@@ -116,6 +118,56 @@ void a_thread_receives_while_others_are_in_collectives(Context& context) {
   MPI_Comm_free(&communicator);
 }
 
+/// Nonblocking ones of a communicator, and one blocking one beside them.
+void start_and_complete(MPI_Comm communicator, int thread, int rounds, Finding& finding) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  std::mt19937_64 random(static_cast<std::uint64_t>(rank * 10 + thread));
+  for (int round = 0; round < rounds; ++round) {
+    const int count = 1 + (round * 53 + thread * 701) % 9000;
+    const int root = (round + thread) % size;
+    std::vector<int> sums(static_cast<std::size_t>(count), rank + thread);
+    std::vector<int> cast(sums.size(), rank == root ? round : -1);
+    std::vector<MPI_Request> requests(3);
+    MPI_Iallreduce(MPI_IN_PLACE, sums.data(), count, MPI_INT, MPI_SUM, communicator, &requests[0]);
+    MPI_Ibcast(cast.data(), count, MPI_INT, root, communicator, &requests[1]);
+    MPI_Barrier(communicator);
+    MPI_Ibarrier(communicator, &requests[2]);
+    complete(requests, kWays[static_cast<std::size_t>(round + thread) % std::size(kWays)], random);
+    finding.wrong += sums.back() != size * (size - 1) / 2 + size * thread;
+    finding.wrong += cast.front() != round || cast.back() != round;
+  }
+}
+
+void threads_have_calls_under_way(Context& context) {
+  std::vector<MPI_Comm> communicators(kThreads);
+  for (auto& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  std::vector<Finding> findings(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back(start_and_complete, communicators[static_cast<std::size_t>(thread)], thread,
+                         context.crowded() ? 8 : 60, std::ref(findings[static_cast<std::size_t>(thread)]));
+  for (auto& thread : threads) thread.join();
+  for (const Finding& finding : findings) context.expect(finding.wrong == 0, "%ld wrong results", finding.wrong);
+  for (auto& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
+void a_thread_completes_what_another_has_started(Context& context) {
+  for (int round = 0; round < (context.crowded() ? 5 : 40); ++round) {
+    const int count = round % 2 ? 50'000 : 3;
+    std::vector<int> sums(static_cast<std::size_t>(count), context.rank() + round);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Iallreduce(MPI_IN_PLACE, sums.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    std::thread other([&] { MPI_Wait(&request, MPI_STATUS_IGNORE); });
+    other.join();
+    const int expected = context.size() * (context.size() - 1) / 2 + context.size() * round;
+    context.expect(request == MPI_REQUEST_NULL && sums.front() == expected && sums.back() == expected, "round %d",
+                   round);
+  }
+}
+
 #ifndef OPEN_MPI  // which by itself does not come to the end of this
 int communicate_and_copy(MPI_Comm old, int, void*, void* from, void* to, int* is_copied) {
   MPI_Barrier(old);
@@ -183,6 +235,8 @@ int main(int argc, char** argv) {
            {"threads_free_communicators_whose_attributes_communicate",
             &threads_free_communicators_whose_attributes_communicate},
 #endif
+           {"threads_have_calls_under_way", &threads_have_calls_under_way},
+           {"a_thread_completes_what_another_has_started", &a_thread_completes_what_another_has_started},
            {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
            {"a_thread_receives_while_others_are_in_collectives", &a_thread_receives_while_others_are_in_collectives}},
           argc, argv);

@@ -62,44 +62,47 @@ TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
   EXPECT_EQ(tried("bcast:rare", {}), "");
 }
 
-/// The same for memory that peers do not map.
-std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2) {
+using Algorithms = std::span<const Algorithm<Nothing>* const>;
+
+/// The same for memory that peers do not map: "quick quick+ quick*", by the kernel, a copy, a copy past the caches.
+std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2, bool may_lend = true,
+                           Algorithms algorithms = all) {
   const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
   Shape shape;
   shape.ranks = ranks;
   shape.bytes = 1 << 20;
   const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
-  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
+  const auto chosen = choose<Nothing>("bcast", algorithms, shape, knowledge);
   std::string words;
-  for (const auto& each : candidates_where_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls))
-    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
+  for (const auto& each :
+       candidates_where_unmapped<Nothing>(chosen, "bcast", algorithms, shape, may_lend, knowledge, calls)) {
+    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "!" : "");
+    words += each.lending == Lending::copied ? "+" : each.lending == Lending::copied_past_caches ? "*" : "";
+  }
   return words;
 }
 
 TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {
-  EXPECT_EQ(tried_unmapped("", {}), "quick near far");
-  EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes");
-  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far") << "writes would be chosen else";
+  EXPECT_EQ(tried_unmapped("", {}), "quick quick+ quick* near near+ near*";
+  EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes writes+ writes*");
+  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far far+ far*") << "writes would be chosen else";
+}
+
+TEST(Candidates, AWayOfLendingIsPartOfACandidate) {
+  EXPECT_EQ(tried_unmapped("", {}, 2, false), "quick near") << "no copies";
+  const Algorithm<Nothing> copies{
+      "copies",
+      {},
+      requires_nothing,
+      [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 150.0 : shape.past_caches ? 80 : 60}; },
+      nullptr};
+  const std::array<const Algorithm<Nothing>*, 2> both{&quick, &copies};
+  EXPECT_EQ(tried_unmapped("", {}, 2, true, both), "copies+ copies* quick quick* copies");
 }
 
 TEST(Candidates, ReductionsGetTheSameBitsInEitherMemory) {
-  EXPECT_EQ(tried_unmapped("", {.reduce = true}, 3), "quick");
-  EXPECT_EQ(tried_unmapped("bcast:^quick,^writes", {.reduce = true}, 3), "near");
-}
-
-TEST(Candidates, WhereTheOwnerMayLendACopyTheCheaperWayCounts) {
-  const Algorithm<Nothing> each{
-      "each",
-      {},
-      requires_nothing,
-      [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 9.0 : 4.0}; },
-      nullptr};
-  const Model model;
-  Shape shape;
-  shape.reach = Reach::kernel;
-  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 9 * model.hop);
-  shape.or_lent = true;
-  EXPECT_DOUBLE_EQ(each.seconds(shape, model), 4 * model.hop);
+  EXPECT_EQ(tried_unmapped("", {.reduce = true}, 3), "quick quick+ quick*");
+  EXPECT_EQ(tried_unmapped("bcast:^quick,^writes", {.reduce = true}, 3), "near near+ near*");
 }
 
 TEST(Candidates, ReductionsOfMoreThanTwoRanksKeepTheirOrder) {

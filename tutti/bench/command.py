@@ -73,6 +73,9 @@ def bench(
         "--timing",
         help="calls, or between-barriers: calls alone also where ranks share a core.",
     ),
+    form: str = typer.Option(
+        "blocking", "--form", help="blocking, or nonblocking: started and waited for at once."
+    ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     algorithms: str = typer.Option(
         "",
@@ -142,6 +145,8 @@ def bench(
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if timing not in ("calls", "between-barriers"):
         raise UserError(f"--timing {timing}: expected calls or between-barriers")
+    if form not in ("blocking", "nonblocking"):
+        raise UserError(f"--form {form}: expected blocking or nonblocking")
     if timing != "calls" and skew > 0:
         raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
@@ -179,6 +184,7 @@ def bench(
         unchanged=unchanged,
         skew_us=skew,
         timing=timing,
+        form=form,
         seconds=seconds,
         repeats=repeats,
         floor=floor,

@@ -56,6 +56,8 @@ class BenchOptions:
     mechanisms: List[str] = field(default_factory=list)
     #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
     timing: str = "calls"
+    #: blocking, or nonblocking: started, and waited for at once.
+    form: str = "blocking"
     #: Count only what is measured while a flag takes about so long; 0: everything.
     state_flag_us: float = 0.0
 
@@ -71,6 +73,7 @@ class BenchOptions:
         words += ["--unchanged"] if self.unchanged else []
         words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
         words += ["--timing", self.timing] if self.timing != "calls" else []
+        words += ["--form", self.form] if self.form != "blocking" else []
         words += ["--state-flag-us", f"{self.state_flag_us:g}"] if self.state_flag_us > 0 else []
         words += ["--in-place"] if self.in_place else []
         words += ["--floor"] if self.floor else []
@@ -300,6 +303,7 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "unchanged": options.unchanged,
             "skew_us": options.skew_us,
             "timing": options.timing,
+            "form": options.form,
             "seconds_per_cell": options.seconds,
             "repeats": options.repeats,
             "host_wait": options.host_wait,

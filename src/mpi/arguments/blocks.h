@@ -22,11 +22,15 @@ class UserBlocks {
   /// `copy`: blocks to send are copied into private memory whatever their type.
   enum class Role { send, receive, copy };
 
+  /// Whether private memory is one that the thread keeps for its calls, one after the other, or is this call's own, of
+  /// which there may be many at once.
+  enum class Memory { lent, own };
+
   /// count: of blocks.
-  UserBlocks(Role role, std::size_t count, MPI_Comm communicator)
-      : role_(role), count_(count), communicator_(communicator) {}
+  UserBlocks(Role role, std::size_t count, MPI_Comm communicator, Memory memory = Memory::lent)
+      : role_(role), has_own_memory_(memory == Memory::own), count_(count), communicator_(communicator) {}
   ~UserBlocks() {
-    if (scratch_) (*scratch_)->give_back();
+    if (loan_) scratch_->give_back();
   }
   UserBlocks(const UserBlocks&) = delete;
   UserBlocks& operator=(const UserBlocks&) = delete;
@@ -59,6 +63,12 @@ class UserBlocks {
   const Blocks& core() const { return blocks_; }
   std::size_t bytes(std::size_t i) const { return blocks_.size(i); }
 
+  /// use(type): for each type that pack() and unpack() need.
+  template <class Use>
+  void for_each_type(Use&& use) const {
+    for (std::size_t i = 0; scratch_ && i < scratch_->packed.size(); ++i) use(scratch_->packed[i].type);
+  }
+
   /// These return the host's error code.
   int pack() { return scratch_ ? pack_all() : MPI_SUCCESS; }
   int pack(std::size_t i);
@@ -86,8 +96,15 @@ class UserBlocks {
   };
   /// Regular blocks of a contiguous type, which most calls have, need none.
   Scratch& scratch() {
-    if (!scratch_) scratch_.emplace();
-    return **scratch_;
+    if (!scratch_) make_scratch();
+    return *scratch_;
+  }
+  void make_scratch() {
+    if (has_own_memory_)
+      own_ = std::make_unique<Scratch>();
+    else
+      loan_.emplace();
+    scratch_ = has_own_memory_ ? own_.get() : &**loan_;
   }
   bool copies() const { return role_ == Role::copy; }
 
@@ -117,7 +134,10 @@ class UserBlocks {
   void place_packed();
 
   Role role_;
-  std::optional<Loan<Scratch>> scratch_;
+  bool has_own_memory_;
+  Scratch* scratch_ = nullptr;
+  std::optional<Loan<Scratch>> loan_;
+  std::unique_ptr<Scratch> own_;
   std::size_t count_;
   MPI_Comm communicator_;
   const std::vector<int>* neighbors_ = nullptr;
@@ -233,9 +253,5 @@ struct TypedBlocks {
 
   bool describe(UserBlocks& blocks) const { return blocks.describe(buffer, elements, displacements, types); }
 };
-
-/// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
-/// was sent to it. Returns the call's code, which was `code` before.
-int finish(bool too_little_room, MPI_Comm communicator, int code);
 
 }  // namespace tutti::mpi

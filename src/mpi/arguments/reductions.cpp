@@ -9,6 +9,7 @@
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/report/explain.h"
+#include "mpi/requests/form.h"
 #include "reduction/fold.h"
 #include "reduction/members.h"
 
@@ -18,14 +19,14 @@ namespace {
 
 /// A user's operator on contiguous elements, or on elements that are packed between ranks.
 struct UserOperator {
-  MPI_Op operation;
-  MPI_Datatype datatype;
-  MPI_Comm communicator;
-  TypeInfo info;
+  MPI_Op operation{};
+  MPI_Datatype datatype{};
+  MPI_Comm communicator{};
+  TypeInfo info{};
   MPI_Aint extent = 0;
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
-  std::vector<std::byte> left, right;
+  std::vector<std::byte> left{}, right{};
 
   std::size_t layout_bytes(std::size_t elements) const {
     const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
@@ -149,116 +150,167 @@ const Predefined* predefined(const ReductionCall& call) {
   return found;
 }
 
-/// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
-/// result comes to private memory, and its members from there to where they belong.
-template <class Run>
-[[gnu::noinline]] bool with_gaps(const ReductionCall& call, const std::byte* send, std::size_t received,
-                                 const Predefined& known, const Run& run) {
-  const std::size_t bytes = received * known.combiner.element_bytes;
-  alignas(std::max_align_t) std::byte few[1024];
-  const std::unique_ptr<std::byte[]> many(bytes > sizeof few ? new std::byte[bytes] : nullptr);
-  std::byte* const result = many ? many.get() : few;
-  if (!run(send, result, known.combiner)) return false;
-  if (received > 0) reduction::copy_members(known.type, call.receive, result, received);
-  return true;
+/// Private memory for results, on the stack for few.
+class Room {
+ public:
+  explicit Room(std::size_t bytes) : many_(bytes > sizeof few_ ? new std::byte[bytes] : nullptr) {}
+  std::byte* data() { return many_ ? many_.get() : few_; }
+
+ private:
+  alignas(std::max_align_t) std::byte few_[1024];
+  std::unique_ptr<std::byte[]> many_;
+};
+
+/// A call as the core can do it: make(send, receive, combiner) gives its arguments. received: elements of the result that
+/// this rank gets; `receive` may be anything if there are none, unless it holds the contribution.
+template <class Form, class Make>
+struct Reduction {
+  Form& form;
+  Collectives& collectives;
+  ReductionCall& call;
+  const void* shown;
+  std::size_t received;
+  Make make;
+
+  template <class After>
+  bool run(const std::byte* send, std::byte* receive, const Combiner& combiner, int code, const After& after) const {
+    return form.run(call.communicator, collectives, make(send, receive, combiner), Shown{shown, call.bytes()}, code,
+                    false, after);
+  }
+
+  /// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
+  /// result comes to private memory, and its members from there to where they belong.
+  [[gnu::noinline]] bool with_gaps(const std::byte* send, const Predefined& known) const {
+    auto&& result = form.template keep<Room>(received * known.combiner.element_bytes);
+    return run(send, result.data(), known.combiner, MPI_SUCCESS,
+               [from = result.data(), to = call.receive, count = received, type = known.type](int code) {
+                 if (count > 0) reduction::copy_members(type, to, from, count);
+                 return code;
+               });
+  }
+
+  bool carry_out() const {
+    const bool in_place = call.send == MPI_IN_PLACE;
+    // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
+    const bool lacks_buffer = (!in_place && !call.send) || ((in_place || received > 0) && !call.receive);
+    const void* const send = in_place ? call.receive : call.send;
+    if (const Predefined* known = predefined(call)) [[likely]] {
+      if (lacks_buffer) return false;
+      call.element_bytes = known->combiner.element_bytes;
+      if (known->has_gaps) [[unlikely]]
+        return with_gaps(static_cast<const std::byte*>(send), *known);
+      return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner,
+                 MPI_SUCCESS, [](int code) { return code; });
+    }
+    return with_operator_of_program(send, lacks_buffer);
+  }
+
+  [[gnu::noinline]] bool with_operator_of_program(const void* send, bool lacks_buffer) const {
+    const OperatorInfo operation = operator_info(call.operation);
+    if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
+    auto&& user = form.template keep<UserOperator>();
+    const TypeInfo* const known_type = type_info(call.datatype, user.info);
+    if (!known_type) return refuse(Refusal::datatype);
+    user.info = *known_type;
+    const TypeInfo& info = user.info;
+    if (info.bytes == 0) return refuse(Refusal::nothing);
+    if ((info.predefined || info.contiguous) && lacks_buffer) return false;
+    // There is no kernel: for this operator, or, as with Fortran's types of 16 bytes, for none.
+    if (operation.kind == OperatorKind::predefined)
+      return refuse(info.kernel_type ? Refusal::operation : Refusal::datatype);
+
+    int commutes = 0;
+    MPI_Aint lower = 0;
+    if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;
+    if (!form.runs_operator(call.operation)) return false;
+    if (!info.predefined) form.keep_type(call.datatype);
+    user.operation = call.operation;
+    user.datatype = call.datatype;
+    user.communicator = form.lasting(call.communicator);
+    host.Type_get_extent(call.datatype, &lower, &user.extent);
+    host.Type_get_true_extent(call.datatype, &user.true_lower, &user.true_extent);
+    auto&& combiner = form.template keep<Combiner>();
+    combiner.commutative = commutes != 0;
+    combiner.element_bytes = call.element_bytes = info.bytes;
+    combiner.context = &user;
+    combiner.function = info.contiguous ? combine_contiguous : combine_packed;
+    if (info.contiguous)
+      return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, MPI_SUCCESS,
+                 [](int code) { return code; });
+
+    auto&& packed = form.template keep<std::unique_ptr<std::byte[]>>(new std::byte[call.count * info.bytes]);
+    const int code = pack(send, call.count, call.datatype, info, packed.get(), call.communicator);
+    return run(packed.get(), packed.get(), combiner, code,
+               [from = packed.get(), to = call.receive, count = received, &user](int before) {
+                 if (count == 0) return before;
+                 return unpack(from, to, count, user.datatype, user.info, user.communicator);
+               });
+  }
+};
+
+template <class Form, class Make>
+bool carry_out(Form& form, Collectives& collectives, ReductionCall& call, const void* shown, std::size_t received,
+               Make make) {
+  return Reduction<Form, Make>{form, collectives, call, shown, received, make}.carry_out();
 }
 
-/// The call as the core can do it. received: elements of the result that this rank gets; `receive` may be anything if
-/// there are none, unless it holds the contribution.
-template <class Run>
-bool with_core_arguments(ReductionCall& call, std::size_t received, const Run& run, int& code) {
-  const bool in_place = call.send == MPI_IN_PLACE;
-  // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
-  const auto lacks_buffer = [&] { return (!in_place && !call.send) || ((in_place || received > 0) && !call.receive); };
-  const void* const send = in_place ? call.receive : call.send;
-  code = MPI_SUCCESS;
-  if (const Predefined* known = predefined(call)) [[likely]] {
-    if (lacks_buffer()) return false;
-    call.element_bytes = known->combiner.element_bytes;
-    if (known->has_gaps) [[unlikely]]
-      return with_gaps(call, static_cast<const std::byte*>(send), received, *known, run);
-    return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner);
-  }
-  const OperatorInfo operation = operator_info(call.operation);
-  if (operation.kind == OperatorKind::unknown) return refuse(Refusal::operation);
-  UserOperator user{call.operation, call.datatype, call.communicator, {}, 0, 0, 0, {}, {}};
-  const TypeInfo* const known_type = type_info(call.datatype, user.info);
-  if (!known_type) return refuse(Refusal::datatype);
-  user.info = *known_type;
-  const TypeInfo& info = user.info;
-  if (info.bytes == 0) return refuse(Refusal::nothing);
-  if ((info.predefined || info.contiguous) && lacks_buffer()) return false;
-  // There is no kernel: for this operator, or, as with Fortran's types of 16 bytes, for none.
-  if (operation.kind == OperatorKind::predefined)
-    return refuse(info.kernel_type ? Refusal::operation : Refusal::datatype);
-
-  Combiner combiner;
-  int commutes = 0;
-  MPI_Aint lower = 0;
-  if (host.Op_commutative(call.operation, &commutes) != MPI_SUCCESS) return false;
-  host.Type_get_extent(call.datatype, &lower, &user.extent);
-  host.Type_get_true_extent(call.datatype, &user.true_lower, &user.true_extent);
-  combiner.commutative = commutes != 0;
-  combiner.element_bytes = call.element_bytes = info.bytes;
-  combiner.context = &user;
-  combiner.function = info.contiguous ? combine_contiguous : combine_packed;
-  if (info.contiguous) return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner);
-
-  const std::unique_ptr<std::byte[]> packed(new std::byte[call.count * info.bytes]);
-  code = pack(send, call.count, call.datatype, info, packed.get(), call.communicator);
-  if (!run(packed.get(), packed.get(), combiner)) return false;
-  if (received > 0) code = unpack(packed.get(), call.receive, received, call.datatype, info, call.communicator);
-  return true;
+const void* contribution(const ReductionCall& call) {
+  return call.send == MPI_IN_PLACE ? call.receive : call.send;
 }
 
 }  // namespace
 
-bool reduce(Collectives& collectives, ReductionCall& call, int root, int& code) {
+template <class Form>
+bool reduce(Collectives& collectives, ReductionCall& call, int root, Form& form) {
   const Communicator& communicator = collectives.communicator();
   if (root < 0 || root >= communicator.size()) return false;
   const bool is_root = communicator.rank() == root;
   if (!is_root && call.send == MPI_IN_PLACE) return false;
   if (is_root && is_aliased(call)) return false;
-  return with_core_arguments(
-      call, is_root ? call.count : 0,
-      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return carried_out(collectives.reduce({send, is_root ? receive : nullptr, call.count, &combiner, root}));
-      },
-      code);
+  return carry_out(form, collectives, call, contribution(call), is_root ? call.count : 0,
+                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+                     return ReduceArguments{send, is_root ? receive : nullptr, count, &combiner, root};
+                   });
 }
 
-bool allreduce(Collectives& collectives, ReductionCall& call, int& code) {
+template <class Form>
+bool allreduce(Collectives& collectives, ReductionCall& call, Form& form) {
   if (is_aliased(call)) return false;
-  return with_core_arguments(
-      call, call.count,
-      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return carried_out(collectives.allreduce({send, receive, call.count, &combiner}));
-      },
-      code);
+  return carry_out(form, collectives, call, call.receive, call.count,
+                   [count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+                     return AllreduceArguments{send, receive, count, &combiner};
+                   });
 }
 
-bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, int& code) {
+template <class Form>
+bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, Form& form) {
   const std::size_t received = counts[collectives.communicator().rank()];
   if (received > 0 && host_objects(call)) return false;
-  return with_core_arguments(
-      call, received,
-      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return carried_out(collectives.reduce_scatter({send, receive, counts, call.count, &combiner}));
-      },
-      code);
+  return carry_out(form, collectives, call, contribution(call), received,
+                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+                     return ReduceScatterArguments{send, receive, counts, count, &combiner};
+                   });
 }
 
-bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, int& code) {
+template <class Form>
+bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& form) {
   // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
   if (host_objects(call)) return false;
   const bool receives = !exclusive || collectives.communicator().rank() > 0;
-  return with_core_arguments(
-      call, receives ? call.count : 0,
-      [&](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-        return carried_out(collectives.scan({send, receive, call.count, &combiner, exclusive}));
-      },
-      code);
+  return carry_out(form, collectives, call, contribution(call), receives ? call.count : 0,
+                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
+                     return ScanArguments{send, receive, count, &combiner, exclusive};
+                   });
 }
+
+#define TUTTI_INSTANTIATE(Form)                                                          \
+  template bool reduce(Collectives&, ReductionCall&, int, Form&);                        \
+  template bool allreduce(Collectives&, ReductionCall&, Form&);                          \
+  template bool reduce_scatter(Collectives&, ReductionCall&, const std::size_t*, Form&); \
+  template bool scan(Collectives&, ReductionCall&, bool, Form&);
+TUTTI_INSTANTIATE(Blocking)
+TUTTI_INSTANTIATE(Nonblocking)
+#undef TUTTI_INSTANTIATE
 
 bool reduce_local(const ReductionCall& call) {
   if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;

@@ -18,12 +18,17 @@ struct ReductionCall {
   std::size_t bytes() const { return count * element_bytes; }
 };
 
-/// Each returns false if the call is the host's (also to report errors in its arguments); else `code` is the result.
-bool reduce(Collectives& collectives, ReductionCall& call, int root, int& code);
-bool allreduce(Collectives& collectives, ReductionCall& call, int& code);
-/// counts: the elements of each rank, not negative; their sum is call.count.
-bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, int& code);
-bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, int& code);
+/// In a form (mpi/requests/form.h), Blocking or Nonblocking. Each returns false if the call is the host's (also to report
+/// errors in its arguments).
+template <class Form>
+bool reduce(Collectives& collectives, ReductionCall& call, int root, Form& form);
+template <class Form>
+bool allreduce(Collectives& collectives, ReductionCall& call, Form& form);
+/// counts: the elements of each rank, not negative; their sum is call.count. They last as long as the call.
+template <class Form>
+bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, Form& form);
+template <class Form>
+bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& form);
 /// receive = send op receive, by our kernel; false if there is none for it.
 bool reduce_local(const ReductionCall& call);
 

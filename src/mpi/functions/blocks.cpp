@@ -2,8 +2,9 @@
 
 #include "mpi/arguments/blocks.h"
 
-#include "mpi/communicators.h"
 #include "mpi/functions/interpose.h"
+#include "mpi/functions/starts.h"
+#include "mpi/requests/form.h"
 
 namespace tutti::mpi {
 
@@ -29,10 +30,26 @@ bool host_objects(const UserBlocks& send, std::size_t sent, const UserBlocks& re
 #endif
 }
 
-template <class List, class Count>
-bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatype type, int root, MPI_Comm comm,
-                    int& code) {
-  Collectives* collectives = collectives_of(comm);
+/// To be held by auto&&.
+template <class Form>
+decltype(auto) blocks(Form& form, Role role, std::size_t count, MPI_Comm comm) {
+  return form.template keep<UserBlocks>(role, count, form.lasting(comm),
+                                        Form::is_pending ? UserBlocks::Memory::own : UserBlocks::Memory::lent);
+}
+
+/// Carries the call out, or starts it; what has come is then unpacked.
+template <class Form, class Arguments>
+bool received(Form& form, MPI_Comm comm, Collectives& collectives, const Arguments& arguments, const Shown& shown,
+              UserBlocks& receive, int code, bool too_long) {
+  receive.for_each_type([&](MPI_Datatype type) { form.keep_type(type); });
+  return form.run(comm, collectives, arguments, shown, code, too_long,
+                  [&receive](int before) { return receive.unpack(before); });
+}
+
+template <class Form, class List, class Count>
+bool scatter_blocks(Form& form, const List& list, void* receive, Count elements, MPI_Datatype type, int root,
+                    MPI_Comm comm) {
+  Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
   Communicator& core = collectives->communicator();
   if (root < 0 || root >= core.size()) return false;
@@ -41,8 +58,8 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
-  UserBlocks send(Role::send, static_cast<std::size_t>(core.size()), comm);
-  UserBlocks own(Role::receive, 1, comm);
+  auto&& send = blocks(form, Role::send, static_cast<std::size_t>(core.size()), comm);
+  auto&& own = blocks(form, Role::receive, 1, comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(send))) return false;
   if (!in_place && !own.describe(receive, elements, type)) return false;
   if (is_root && !in_place && host_objects(send, own_index, own, 0)) return false;
@@ -54,22 +71,19 @@ bool scatter_blocks(const List& list, void* receive, Count elements, MPI_Datatyp
   arguments.bytes = is_root ? send.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) send.leave_out(own_index);
-  code = send.pack();
+  const int code = send.pack();
   if (is_root) arguments.send = send.core();
   arguments.receive = in_place ? nullptr : own.core().base;
   arguments.root = root;
   arguments.regular = List::regular;
-  if (!carried_out(collectives->scatter(arguments))) return false;
-  remember(*collectives, is_root ? arguments.send.base : arguments.receive, arguments.bytes);
-  code = own.unpack(code);
-  code = finish(collectives->truncated() || too_long, comm, code);
-  return true;
+  const Shown shown{is_root ? arguments.send.base : arguments.receive, arguments.bytes};
+  return received(form, comm, *collectives, arguments, shown, own, code, too_long);
 }
 
-template <class List, class Count>
-bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const List& list, int root, MPI_Comm comm,
-                   int& code) {
-  Collectives* collectives = collectives_of(comm);
+template <class Form, class List, class Count>
+bool gather_blocks(Form& form, const void* send, Count elements, MPI_Datatype type, const List& list, int root,
+                   MPI_Comm comm) {
+  Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
   Communicator& core = collectives->communicator();
   if (root < 0 || root >= core.size()) return false;
@@ -78,8 +92,8 @@ bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const Li
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
-  UserBlocks own(Role::send, 1, comm);
-  UserBlocks receive(Role::receive, static_cast<std::size_t>(core.size()), comm);
+  auto&& own = blocks(form, Role::send, 1, comm);
+  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(core.size()), comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(receive))) return false;
   if (!in_place && !own.describe(send, elements, type)) return false;
   if (is_root && !in_place && host_objects(own, 0, receive, own_index)) return false;
@@ -90,28 +104,26 @@ bool gather_blocks(const void* send, Count elements, MPI_Datatype type, const Li
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) receive.leave_out(own_index);
-  code = own.pack();
+  const int code = own.pack();
   arguments.send = in_place ? nullptr : own.core().base;
   if (is_root) arguments.receive = receive.core();
   arguments.root = root;
   arguments.regular = List::regular;
-  if (!carried_out(collectives->gather(arguments))) return false;
-  remember(*collectives, in_place ? arguments.receive.base : arguments.send, arguments.bytes);
-  code = receive.unpack(code);
-  code = finish(collectives->truncated() || too_long, comm, code);
-  return true;
+  const Shown shown{in_place ? arguments.receive.base : arguments.send, arguments.bytes};
+  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
 }
 
-template <class List, class Count>
-bool allgather_blocks(const void* send, Count elements, MPI_Datatype type, const List& list, MPI_Comm comm, int& code) {
-  Collectives* collectives = collectives_of(comm);
+template <class Form, class List, class Count>
+bool allgather_blocks(Form& form, const void* send, Count elements, MPI_Datatype type, const List& list,
+                      MPI_Comm comm) {
+  Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
   Communicator& core = collectives->communicator();
   const bool in_place = send == MPI_IN_PLACE;
   const auto own_index = static_cast<std::size_t>(core.rank());
 
-  UserBlocks own(Role::send, 1, comm);
-  UserBlocks receive(Role::receive, static_cast<std::size_t>(core.size()), comm);
+  auto&& own = blocks(form, Role::send, 1, comm);
+  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(core.size()), comm);
   if (!list.describe(receive)) return false;
   if (!in_place && (!own.describe(send, elements, type) || host_objects(own, 0, receive, own_index))) return false;
   const bool too_long = !in_place && own.bytes(0) > receive.bytes(own_index);
@@ -120,31 +132,28 @@ bool allgather_blocks(const void* send, Count elements, MPI_Datatype type, const
   AllgatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
-  code = own.pack();
+  int code = own.pack();
   if (in_place) {
     code = receive.pack(own_index);
     receive.leave_out(own_index);
   }
   arguments.send = in_place ? nullptr : own.core().base;
   arguments.receive = receive.core();
-  if (!carried_out(collectives->allgather(arguments))) return false;
-  remember(*collectives, in_place ? arguments.receive.at(own_index) : arguments.send, arguments.bytes);
-  code = receive.unpack(code);
-  code = finish(collectives->truncated() || too_long, comm, code);
-  return true;
+  const Shown shown{in_place ? arguments.receive.at(own_index) : arguments.send, arguments.bytes};
+  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
 }
 
-template <class List>
-bool alltoall_blocks(const List& send_list, const List& list, MPI_Comm comm, int& code) {
-  Collectives* collectives = collectives_of(comm);
+template <class Form, class List>
+bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Comm comm) {
+  Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
   Communicator& core = collectives->communicator();
   const auto ranks = static_cast<std::size_t>(core.size());
   const auto own_index = static_cast<std::size_t>(core.rank());
   const bool in_place = send_list.buffer == MPI_IN_PLACE;
 
-  UserBlocks send(in_place ? Role::copy : Role::send, ranks, comm);
-  UserBlocks receive(Role::receive, ranks, comm);
+  auto&& send = blocks(form, in_place ? Role::copy : Role::send, ranks, comm);
+  auto&& receive = blocks(form, Role::receive, ranks, comm);
   if (!(in_place ? list : send_list).describe(send) || !list.describe(receive)) return false;
   if (host_objects(send, own_index, receive, own_index)) return false;
   const bool too_long = send.bytes(own_index) > receive.bytes(own_index);
@@ -152,84 +161,101 @@ bool alltoall_blocks(const List& send_list, const List& list, MPI_Comm comm, int
   if (too_long && !List::regular) send.cut(own_index, receive.bytes(own_index));
   if (List::regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
 
-  code = send.pack();
+  const int code = send.pack();
   AlltoallArguments arguments;
   arguments.send = send.core();
   arguments.receive = receive.core();
   arguments.regular = List::regular;
-  if (!carried_out(collectives->alltoall(arguments))) return false;
-  remember(*collectives, arguments.send.base, send.bytes(own_index));
-  code = receive.unpack(code);
-  code = finish(collectives->truncated() || too_long, comm, code);
-  return true;
+  const Shown shown{arguments.send.base, send.bytes(own_index)};
+  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
 }
 
 // The same with the arguments of MPI's functions.
 
-template <class Count>
+template <class Form, class Count>
 bool scatter(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-             MPI_Datatype receive_type, int root, MPI_Comm comm, int& code) {
-  return scatter_blocks(EqualBlocks<Count>{send, sent, send_type}, receive, received, receive_type, root, comm, code);
+             MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
+  return scatter_blocks(form, EqualBlocks<Count>{send, sent, send_type}, receive, received, receive_type, root, comm);
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool scatterv(const void* send, const Count* sent, const Displacement* displacements, MPI_Datatype send_type,
-              void* receive, Count received, MPI_Datatype receive_type, int root, MPI_Comm comm, int& code) {
-  return scatter_blocks(VaryingBlocks<Count, Displacement>{send, sent, displacements, send_type}, receive, received,
-                        receive_type, root, comm, code);
+              void* receive, Count received, MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
+  return scatter_blocks(form, VaryingBlocks<Count, Displacement>{send, sent, displacements, send_type}, receive,
+                        received, receive_type, root, comm);
 }
 
-template <class Count>
+template <class Form, class Count>
 bool gather(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-            MPI_Datatype receive_type, int root, MPI_Comm comm, int& code) {
-  return gather_blocks(send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, root, comm, code);
+            MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
+  return gather_blocks(form, send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, root, comm);
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool gatherv(const void* send, Count sent, MPI_Datatype send_type, void* receive, const Count* received,
-             const Displacement* displacements, MPI_Datatype receive_type, int root, MPI_Comm comm, int& code) {
-  return gather_blocks(send, sent, send_type,
-                       VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, root, comm,
-                       code);
+             const Displacement* displacements, MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
+  return gather_blocks(form, send, sent, send_type,
+                       VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, root, comm);
 }
 
-template <class Count>
+template <class Form, class Count>
 bool allgather(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-               MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return allgather_blocks(send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, comm, code);
+               MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return allgather_blocks(form, send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, comm);
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool allgatherv(const void* send, Count sent, MPI_Datatype send_type, void* receive, const Count* received,
-                const Displacement* displacements, MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return allgather_blocks(send, sent, send_type,
-                          VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, comm,
-                          code);
+                const Displacement* displacements, MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return allgather_blocks(form, send, sent, send_type,
+                          VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, comm);
 }
 
-template <class Count>
+template <class Form, class Count>
 bool alltoall(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-              MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return alltoall_blocks(EqualBlocks<Count>{send, sent, send_type}, {receive, received, receive_type}, comm, code);
+              MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return alltoall_blocks(form, EqualBlocks<Count>{send, sent, send_type}, {receive, received, receive_type}, comm);
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool alltoallv(const void* send, const Count* sent, const Displacement* send_displacements, MPI_Datatype send_type,
                void* receive, const Count* received, const Displacement* receive_displacements,
-               MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return alltoall_blocks(VaryingBlocks<Count, Displacement>{send, sent, send_displacements, send_type},
-                         {receive, received, receive_displacements, receive_type}, comm, code);
+               MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return alltoall_blocks(form, VaryingBlocks<Count, Displacement>{send, sent, send_displacements, send_type},
+                         {receive, received, receive_displacements, receive_type}, comm);
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool alltoallw(const void* send, const Count* sent, const Displacement* send_displacements,
                const MPI_Datatype* send_types, void* receive, const Count* received,
-               const Displacement* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm, int& code) {
-  return alltoall_blocks(TypedBlocks<Count, Displacement>{send, sent, send_displacements, send_types},
-                         {receive, received, receive_displacements, receive_types}, comm, code);
+               const Displacement* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
+               Form& form) {
+  return alltoall_blocks(form, TypedBlocks<Count, Displacement>{send, sent, send_displacements, send_types},
+                         {receive, received, receive_displacements, receive_types}, comm);
 }
 
 }  // namespace
+
+void add_starts_of_blocks(Starts& starts) {
+  TUTTI_START(Iscatter, scatter<Nonblocking, int>);
+  TUTTI_START(Iscatterv, scatterv<Nonblocking, int, int>);
+  TUTTI_START(Igather, gather<Nonblocking, int>);
+  TUTTI_START(Igatherv, gatherv<Nonblocking, int, int>);
+  TUTTI_START(Iallgather, allgather<Nonblocking, int>);
+  TUTTI_START(Iallgatherv, allgatherv<Nonblocking, int, int>);
+  TUTTI_START(Ialltoall, alltoall<Nonblocking, int>);
+  TUTTI_START(Ialltoallv, alltoallv<Nonblocking, int, int>);
+  TUTTI_START(Ialltoallw, alltoallw<Nonblocking, int, int>);
+  TUTTI_START(Iscatter_c, scatter<Nonblocking, MPI_Count>);
+  TUTTI_START(Iscatterv_c, scatterv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Igather_c, gather<Nonblocking, MPI_Count>);
+  TUTTI_START(Igatherv_c, gatherv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Iallgather_c, allgather<Nonblocking, MPI_Count>);
+  TUTTI_START(Iallgatherv_c, allgatherv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Ialltoall_c, alltoall<Nonblocking, MPI_Count>);
+  TUTTI_START(Ialltoallv_c, alltoallv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Ialltoallw_c, alltoallw<Nonblocking, MPI_Count, MPI_Aint>);
+}
 
 }  // namespace tutti::mpi
 
@@ -238,116 +264,116 @@ using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                              MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatter<int>, next.Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                      comm);
+  return mpi::ours_or(mpi::scatter<mpi::Blocking, int>, next.Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                      recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype,
                               void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatterv<int, int>, next.Scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::scatterv<mpi::Blocking, int, int>, next.Scatterv, sendbuf, sendcounts, displs, sendtype,
+                      recvbuf, recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                             MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::gather<int>, next.Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                      comm);
+  return mpi::ours_or(mpi::gather<mpi::Blocking, int>, next.Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                      recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                              const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
                              MPI_Comm comm) {
-  return mpi::ours_or(mpi::gatherv<int, int>, next.Gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::gatherv<mpi::Blocking, int, int>, next.Gatherv, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcounts, displs, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                                MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgather<int>, next.Allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      comm);
+  return mpi::ours_or(mpi::allgather<mpi::Blocking, int>, next.Allgather, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                 const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgatherv<int, int>, next.Allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts,
-                      displs, recvtype, comm);
+  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, int, int>, next.Allgatherv, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
                               MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoall<int>, next.Alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      comm);
+  return mpi::ours_or(mpi::alltoall<mpi::Blocking, int>, next.Alltoall, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                                void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallv<int, int>, next.Alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
-                      recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, int, int>, next.Alltoallv, sendbuf, sendcounts, sdispls, sendtype,
+                      recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[],
                                const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                                const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallw<int, int>, next.Alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf,
-                      recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, int, int>, next.Alltoallw, sendbuf, sendcounts, sdispls, sendtypes,
+                      recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatter<MPI_Count>, next.Scatter_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, root, comm);
+  return mpi::ours_or(mpi::scatter<mpi::Blocking, MPI_Count>, next.Scatter_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[],
                                 MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                                 int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::scatterv<MPI_Count, MPI_Aint>, next.Scatterv_c, sendbuf, sendcounts, displs, sendtype,
-                      recvbuf, recvcount, recvtype, root, comm);
+  return mpi::ours_or(mpi::scatterv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Scatterv_c, sendbuf, sendcounts, displs,
+                      sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                               MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::gather<MPI_Count>, next.Gather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                      root, comm);
+  return mpi::ours_or(mpi::gather<mpi::Blocking, MPI_Count>, next.Gather_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::gatherv<MPI_Count, MPI_Aint>, next.Gatherv_c, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcounts, displs, recvtype, root, comm);
+  return mpi::ours_or(mpi::gatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Gatherv_c, sendbuf, sendcount, sendtype,
+                      recvbuf, recvcounts, displs, recvtype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                  MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgather<MPI_Count>, next.Allgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, comm);
+  return mpi::ours_or(mpi::allgather<mpi::Blocking, MPI_Count>, next.Allgather_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                   const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype,
                                   MPI_Comm comm) {
-  return mpi::ours_or(mpi::allgatherv<MPI_Count, MPI_Aint>, next.Allgatherv_c, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Allgatherv_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                 MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoall<MPI_Count>, next.Alltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount,
-                      recvtype, comm);
+  return mpi::ours_or(mpi::alltoall<mpi::Blocking, MPI_Count>, next.Alltoall_c, sendbuf, sendcount, sendtype, recvbuf,
+                      recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                  MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                                  const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallv<MPI_Count, MPI_Aint>, next.Alltoallv_c, sendbuf, sendcounts, sdispls, sendtype,
-                      recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallv_c, sendbuf, sendcounts,
+                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                  const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
                                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::alltoallw<MPI_Count, MPI_Aint>, next.Alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes,
-                      recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Alltoallw_c, sendbuf, sendcounts,
+                      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }

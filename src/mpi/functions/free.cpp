@@ -23,6 +23,9 @@ TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
   return free_by(next.Comm_free, comm);
 }
 
+/// It returns when what is under way on the communicator has ended.
 TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
+  if (requests.under_way() && comm)
+    if (const CommunicatorState* const state = known_state(*comm)) requests.wait_for_all_of(*state);
   return free_by(next.Comm_disconnect, comm);
 }

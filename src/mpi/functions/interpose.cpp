@@ -8,83 +8,96 @@
 #include "mpi/arguments/reductions.h"
 #include "mpi/communicators.h"
 #include "mpi/functions/alloc_mem.h"
+#include "mpi/functions/starts.h"
 #include "mpi/host.h"
+#include "mpi/requests/form.h"
 #include "mpi/wait/peer_watch.h"
 
 namespace tutti::mpi {
 
 namespace {
 
+using Bytes = std::unique_ptr<std::byte[]>;
+
 /// bcast() of elements that have gaps, through private memory. Apart, so that the others need no stack for it.
-[[gnu::noinline]] bool bcast_packed(Collectives& collectives, void* buffer, std::size_t count, MPI_Datatype datatype,
-                                    const TypeInfo& info, int root, MPI_Comm communicator, int& code) {
+template <class Form>
+[[gnu::noinline]] bool bcast_packed(Form& form, Collectives& collectives, void* buffer, std::size_t count,
+                                    MPI_Datatype datatype, const TypeInfo& info, int root, MPI_Comm communicator) {
   const std::size_t bytes = count * info.bytes;
-  const std::unique_ptr<std::byte[]> packed(new std::byte[bytes]);
+  auto&& packed = form.template keep<Bytes>(new std::byte[bytes]);
   const bool is_root = collectives.communicator().rank() == root;
-  if (is_root) code = pack(buffer, count, datatype, info, packed.get(), communicator);
-  if (!carried_out(collectives.bcast({packed.get(), bytes, root}))) return false;
-  remember(collectives, packed.get(), bytes);
-  if (!is_root) code = unpack(packed.get(), buffer, count, datatype, info, communicator);
-  return true;
+  const int code =
+      is_root ? pack(buffer, count, datatype, info, packed.get(), communicator) : static_cast<int>(MPI_SUCCESS);
+  if (!is_root) form.keep_type(datatype);
+  return form.run(communicator, collectives, BcastArguments{packed.get(), bytes, root}, Shown{packed.get(), bytes},
+                  code, false, [=, from = packed.get(), on = form.lasting(communicator)](int before) {
+                    return is_root ? before : unpack(from, buffer, count, datatype, info, on);
+                  });
 }
 
 /// Bcast by the core. False: the call is the host's.
-bool bcast(void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator, int& code) {
-  Collectives* collectives = collectives_of(communicator);
+template <class Form>
+bool bcast(Form& form, void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator) {
+  Collectives* collectives = form.collectives(communicator);
   if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
   TypeInfo room;
   const TypeInfo* info = type_info(datatype, room);
   if (!info) return refuse(Refusal::datatype);
   if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
-  code = MPI_SUCCESS;
   if (!info->contiguous) [[unlikely]]
-    return bcast_packed(*collectives, buffer, count, datatype, *info, root, communicator, code);
+    return bcast_packed(form, *collectives, buffer, count, datatype, *info, root, communicator);
   if (!buffer) return false;
   const std::size_t bytes = count * info->bytes;
-  if (!carried_out(collectives->bcast({static_cast<std::byte*>(buffer) + info->offset, bytes, root}))) return false;
-  remember(*collectives, buffer, bytes);
-  return true;
+  return form.run(communicator, *collectives,
+                  BcastArguments{static_cast<std::byte*>(buffer) + info->offset, bytes, root}, Shown{buffer, bytes},
+                  MPI_SUCCESS, false, [](int code) { return code; });
 }
 
 // The same for int and MPI_Count: false if the call is the host's.
 
-template <class Count>
-bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, int& code) {
+template <class Form, class Count>
+bool bcast_ours(void* buffer, Count count, MPI_Datatype datatype, int root, MPI_Comm comm, Form& form) {
   // Nothing may also be elements of an empty type on other ranks: the communicator's state is built on all alike.
-  if (count < 0) return refuse_count(count, comm);
-  return bcast(buffer, static_cast<std::size_t>(count), datatype, root, comm, code);
+  if (count < 0) return form.refuse_count(count, comm);
+  return bcast(form, buffer, static_cast<std::size_t>(count), datatype, root, comm);
 }
 
-template <class Count>
+template <class Form, class Count>
 bool reduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                 MPI_Comm comm, int& code) {
-  if (count <= 0) return refuse_count(count, comm);
-  Collectives* collectives = collectives_of(comm);
+                 MPI_Comm comm, Form& form) {
+  if (count <= 0) return form.refuse_count(count, comm);
+  Collectives* collectives = form.collectives(comm);
   ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (!collectives || !reduce(*collectives, call, root, code)) return false;
-  remember(*collectives, send == MPI_IN_PLACE ? receive : send, call.bytes());
-  return true;
+  return collectives && reduce(*collectives, call, root, form);
 }
 
-template <class Count>
+template <class Form, class Count>
 bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                    int& code) {
-  if (count <= 0) return refuse_count(count, comm);
-  Collectives* collectives = collectives_of(comm);
+                    Form& form) {
+  if (count <= 0) return form.refuse_count(count, comm);
+  Collectives* collectives = form.collectives(comm);
   ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, op, comm};
-  if (!collectives || !allreduce(*collectives, call, code)) return false;
-  remember(*collectives, receive, call.bytes());
-  return true;
+  return collectives && allreduce(*collectives, call, form);
 }
 
-bool barrier_ours(MPI_Comm comm, int&) {
-  Collectives* collectives = collectives_of(comm);
-  if (!collectives || !carried_out(collectives->barrier({}))) return false;
-  remember(*collectives, nullptr, 0);
-  return true;
+template <class Form>
+bool barrier_ours(MPI_Comm comm, Form& form) {
+  Collectives* collectives = form.collectives(comm);
+  return collectives && form.run(comm, *collectives, BarrierArguments{}, Shown{nullptr, 0}, MPI_SUCCESS, false,
+                                 [](int code) { return code; });
 }
 
 }  // namespace
+
+void add_starts_of_messages(Starts& starts) {
+  TUTTI_START(Ibarrier, barrier_ours<Nonblocking>);
+  TUTTI_START(Ibcast, bcast_ours<Nonblocking, int>);
+  TUTTI_START(Ireduce, reduce_ours<Nonblocking, int>);
+  TUTTI_START(Iallreduce, allreduce_ours<Nonblocking, int>);
+  TUTTI_START(Ibcast_c, bcast_ours<Nonblocking, MPI_Count>);
+  TUTTI_START(Ireduce_c, reduce_ours<Nonblocking, MPI_Count>);
+  TUTTI_START(Iallreduce_c, allreduce_ours<Nonblocking, MPI_Count>);
+}
 
 }  // namespace tutti::mpi
 
@@ -139,7 +152,7 @@ TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
 }
 
 TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_dup(comm, newcomm), newcomm, comm);
+  return mpi::made_duplicate(next.Comm_dup(comm, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
@@ -147,7 +160,7 @@ TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* re
 }
 
 TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_dup_with_info(comm, info, newcomm), newcomm, comm);
+  return mpi::made_duplicate(next.Comm_dup_with_info(comm, info, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
@@ -184,17 +197,17 @@ TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], 
 TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
                                        const int destinations[], const int weights[], MPI_Info info, int reorder,
                                        MPI_Comm* newcomm) {
-  return mpi::made(next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm),
-                   newcomm, comm);
+  return mpi::made_graph(
+      next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm), newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
                                                 const int sourceweights[], int outdegree, const int destinations[],
                                                 const int destweights[], MPI_Info info, int reorder,
                                                 MPI_Comm* newcomm) {
-  return mpi::made(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
-                                                   destweights, info, reorder, newcomm),
-                   newcomm, comm);
+  return mpi::made_graph(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree,
+                                                         destinations, destweights, info, reorder, newcomm),
+                         newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {
@@ -202,21 +215,23 @@ TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm)
 }
 
 TUTTI_EXPORT int MPI_Barrier(MPI_Comm comm) {
-  return mpi::ours_or(mpi::barrier_ours, next.Barrier, comm);
+  return mpi::ours_or(mpi::barrier_ours<mpi::Blocking>, next.Barrier, comm);
 }
 
 TUTTI_EXPORT int MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::bcast_ours<int>, next.Bcast, buffer, count, datatype, root, comm);
+  return mpi::ours_or(mpi::bcast_ours<mpi::Blocking, int>, next.Bcast, buffer, count, datatype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root,
                             MPI_Comm comm) {
-  return mpi::ours_or(mpi::reduce_ours<int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, int>, next.Reduce, sendbuf, recvbuf, count, datatype, op, root,
+                      comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                MPI_Comm comm) {
-  return mpi::ours_or(mpi::allreduce_ours<int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, int>, next.Allreduce, sendbuf, recvbuf, count, datatype, op,
+                      comm);
 }
 
 TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
@@ -229,15 +244,17 @@ TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MP
 }
 
 TUTTI_EXPORT int MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::bcast_ours<MPI_Count>, next.Bcast_c, buffer, count, datatype, root, comm);
+  return mpi::ours_or(mpi::bcast_ours<mpi::Blocking, MPI_Count>, next.Bcast_c, buffer, count, datatype, root, comm);
 }
 
 TUTTI_EXPORT int MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                               int root, MPI_Comm comm) {
-  return mpi::ours_or(mpi::reduce_ours<MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op, root, comm);
+  return mpi::ours_or(mpi::reduce_ours<mpi::Blocking, MPI_Count>, next.Reduce_c, sendbuf, recvbuf, count, datatype, op,
+                      root, comm);
 }
 
 TUTTI_EXPORT int MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                  MPI_Comm comm) {
-  return mpi::ours_or(mpi::allreduce_ours<MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
+  return mpi::ours_or(mpi::allreduce_ours<mpi::Blocking, MPI_Count>, next.Allreduce_c, sendbuf, recvbuf, count,
+                      datatype, op, comm);
 }

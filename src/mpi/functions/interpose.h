@@ -11,6 +11,8 @@
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 #include "mpi/report/last_call.h"
+#include "mpi/requests/form.h"
+#include "mpi/requests/requests.h"
 #include "mpi/wait/end_job.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
@@ -34,14 +36,6 @@ bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   }
 }
 
-/// No elements, or a negative number of them, which may be a mistake of this rank alone: the communicator's state is
-/// built, as on the others.
-template <class Count>
-bool refuse_count(Count count, MPI_Comm communicator) {
-  collectives_of(communicator);
-  return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
-}
-
 /// The call by the host. It is no operation of ours, whether the host carries it out or refuses it; that there was one
 /// is remembered.
 template <class Forward, class... Arguments>
@@ -57,14 +51,26 @@ int by_host(MPI_Comm communicator, Forward& forward, Arguments... arguments) {
   return code;
 }
 
-/// `ours` returns false if the call is the host's, else sets the code, its last argument; it takes the same arguments
-/// as the host's function, of which the last is the communicator.
+/// The same of what is started only: it is no operation among the blocking ones.
+template <class Forward, class... Arguments>
+int started_by_host(Forward& forward, Arguments... arguments) {
+  const Refusal why = std::exchange(refusal, Refusal::arguments);
+  const int code = forward(arguments...);
+  remember_host();
+  refusal = why;
+  return code;
+}
+
+/// `ours` describes the call (mpi/requests/form.h), and returns false if it is the host's. It takes the same arguments as
+/// the host's function, of which the last is the communicator, and the form.
 template <class Ours, class Forward, class... Arguments>
 int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   const MPI_Comm communicator = std::get<sizeof...(arguments) - 1>(std::tie(arguments...));
   const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
+  requests.drive();
   int code = MPI_SUCCESS;
-  const bool done = guarded(communicator, code, [&] { return ours(arguments..., code); });
+  Blocking form(code);
+  const bool done = guarded(communicator, code, [&] { return ours(arguments..., form); });
   if (!done) code = by_host(communicator, forward, arguments...);
   if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "mpi/arguments/blocks.h"
-#include "mpi/communicators.h"
 #include "mpi/functions/interpose.h"
+#include "mpi/functions/starts.h"
+#include "mpi/requests/form.h"
 
 namespace tutti::mpi {
 
@@ -16,13 +17,14 @@ using Role = UserBlocks::Role;
 ///
 /// Who has no neighbours cannot know whether the others have something to send, so that calls with blocks of no bytes
 /// take part like all others.
+template <class Form>
 class Exchange {
  public:
-  Exchange(MPI_Comm communicator, int& code) : communicator_(communicator), code_(code) {
-    collectives_ = collectives_of(communicator);
+  Exchange(Form& form, MPI_Comm communicator) : form_(form), communicator_(communicator) {
+    collectives_ = form.collectives(communicator);
     if (!collectives_) return;
-    neighborhood_ = &neighborhood_of(communicator);
-    if (neighborhood_->exists) return;
+    neighborhood_ = form.neighborhood(communicator);
+    if (neighborhood_ && neighborhood_->exists) return;
     collectives_ = nullptr;
     refuse(Refusal::topology);
   }
@@ -30,13 +32,13 @@ class Exchange {
   template <class List>
   bool alltoall(const List& send_list, const List& receive_list) {
     if (!collectives_ || send_list.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
-    UserBlocks send(Role::send, neighborhood_->destinations.size(), communicator_);
-    UserBlocks receive(Role::receive, neighborhood_->sources.size(), communicator_);
+    auto&& send = blocks(Role::send, neighborhood_->destinations.size());
+    auto&& receive = blocks(Role::receive, neighborhood_->sources.size());
     send.belong_to(neighborhood_->destinations);
     receive.belong_to(neighborhood_->sources);
     if (!send_list.describe(send) || !receive_list.describe(receive)) return false;
-    code_ = send.pack();
-    return run(send.core(), receive, List::regular);
+    const int code = send.pack();
+    return run(send.core(), receive, List::regular, code);
   }
 
   template <class Count, class List>
@@ -44,18 +46,23 @@ class Exchange {
     if (!collectives_ || own_block.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
     const auto& destinations = neighborhood_->destinations;
     const bool sends = std::any_of(destinations.begin(), destinations.end(), [](int rank) { return rank >= 0; });
-    UserBlocks send(Role::send, sends ? 1 : 0, communicator_);
-    UserBlocks receive(Role::receive, neighborhood_->sources.size(), communicator_);
+    auto&& send = blocks(Role::send, sends ? 1 : 0);
+    auto&& receive = blocks(Role::receive, neighborhood_->sources.size());
     receive.belong_to(neighborhood_->sources);
     if (!own_block.describe(send) || !receive_list.describe(receive)) return false;
-    code_ = send.pack();
+    const int code = send.pack();
     Blocks same = send.core();
     same.stride = 0;
-    return run(same, receive, List::regular);
+    return run(same, receive, List::regular, code);
   }
 
  private:
-  bool run(const Blocks& send, UserBlocks& receive, bool regular) {
+  decltype(auto) blocks(Role role, std::size_t count) {
+    return form_.template keep<UserBlocks>(role, count, form_.lasting(communicator_),
+                                           Form::is_pending ? UserBlocks::Memory::own : UserBlocks::Memory::lent);
+  }
+
+  bool run(const Blocks& send, UserBlocks& receive, bool regular, int code) {
     NeighborArguments arguments;
     arguments.sources = neighborhood_->sources.data();
     arguments.source_blocks = neighborhood_->source_blocks.data();
@@ -67,61 +74,73 @@ class Exchange {
     arguments.receive = receive.core();
     arguments.regular = regular;
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
-    if (!carried_out(collectives_->neighbor(arguments))) return false;
-    remember(*collectives_, send.base, send.is_regular() ? send.bytes : 0);
-    code_ = finish(collectives_->truncated(), communicator_, receive.unpack(code_));
-    return true;
+    receive.for_each_type([&](MPI_Datatype type) { form_.keep_type(type); });
+    return form_.run(communicator_, *collectives_, arguments, Shown{send.base, send.is_regular() ? send.bytes : 0},
+                     code, false, [&receive](int before) { return receive.unpack(before); });
   }
 
+  Form& form_;
   MPI_Comm communicator_;
-  int& code_;
   Collectives* collectives_ = nullptr;
   const Neighborhood* neighborhood_ = nullptr;
 };
 
-template <class Count>
+template <class Form, class Count>
 bool neighbor_allgather(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-                        MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return Exchange(comm, code)
+                        MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return Exchange(form, comm)
       .allgather(EqualBlocks<Count>{send, sent, send_type}, EqualBlocks<Count>{receive, received, receive_type});
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool neighbor_allgatherv(const void* send, Count sent, MPI_Datatype send_type, void* receive, const Count* received,
-                         const Displacement* displacements, MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return Exchange(comm, code)
+                         const Displacement* displacements, MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return Exchange(form, comm)
       .allgather(EqualBlocks<Count>{send, sent, send_type},
                  VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type});
 }
 
-template <class Count>
+template <class Form, class Count>
 bool neighbor_alltoall(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
-                       MPI_Datatype receive_type, MPI_Comm comm, int& code) {
-  return Exchange(comm, code)
+                       MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
+  return Exchange(form, comm)
       .alltoall(EqualBlocks<Count>{send, sent, send_type}, EqualBlocks<Count>{receive, received, receive_type});
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool neighbor_alltoallv(const void* send, const Count* sent, const Displacement* send_displacements,
                         MPI_Datatype send_type, void* receive, const Count* received,
                         const Displacement* receive_displacements, MPI_Datatype receive_type, MPI_Comm comm,
-                        int& code) {
-  return Exchange(comm, code)
+                        Form& form) {
+  return Exchange(form, comm)
       .alltoall(VaryingBlocks<Count, Displacement>{send, sent, send_displacements, send_type},
                 VaryingBlocks<Count, Displacement>{receive, received, receive_displacements, receive_type});
 }
 
-template <class Count, class Displacement>
+template <class Form, class Count, class Displacement>
 bool neighbor_alltoallw(const void* send, const Count* sent, const Displacement* send_displacements,
                         const MPI_Datatype* send_types, void* receive, const Count* received,
                         const Displacement* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
-                        int& code) {
-  return Exchange(comm, code)
+                        Form& form) {
+  return Exchange(form, comm)
       .alltoall(TypedBlocks<Count, Displacement>{send, sent, send_displacements, send_types},
                 TypedBlocks<Count, Displacement>{receive, received, receive_displacements, receive_types});
 }
 
 }  // namespace
+
+void add_starts_of_neighbors(Starts& starts) {
+  TUTTI_START(Ineighbor_allgather, neighbor_allgather<Nonblocking, int>);
+  TUTTI_START(Ineighbor_allgatherv, neighbor_allgatherv<Nonblocking, int, int>);
+  TUTTI_START(Ineighbor_alltoall, neighbor_alltoall<Nonblocking, int>);
+  TUTTI_START(Ineighbor_alltoallv, neighbor_alltoallv<Nonblocking, int, int>);
+  TUTTI_START(Ineighbor_alltoallw, neighbor_alltoallw<Nonblocking, int, MPI_Aint>);
+  TUTTI_START(Ineighbor_allgather_c, neighbor_allgather<Nonblocking, MPI_Count>);
+  TUTTI_START(Ineighbor_allgatherv_c, neighbor_allgatherv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Ineighbor_alltoall_c, neighbor_alltoall<Nonblocking, MPI_Count>);
+  TUTTI_START(Ineighbor_alltoallv_c, neighbor_alltoallv<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Ineighbor_alltoallw_c, neighbor_alltoallw<Nonblocking, MPI_Count, MPI_Aint>);
+}
 
 }  // namespace tutti::mpi
 
@@ -130,66 +149,66 @@ using tutti::mpi::next;
 
 TUTTI_EXPORT int MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgather<int>, next.Neighbor_allgather, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, int>, next.Neighbor_allgather, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                          const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                                          MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgatherv<int, int>, next.Neighbor_allgatherv, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, int, int>, next.Neighbor_allgatherv, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoall<int>, next.Neighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf,
-                      recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, int>, next.Neighbor_alltoall, sendbuf, sendcount, sendtype,
+                      recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
                                         MPI_Datatype sendtype, void* recvbuf, const int recvcounts[],
                                         const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallv<int, int>, next.Neighbor_alltoallv, sendbuf, sendcounts, sdispls,
-                      sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, int, int>, next.Neighbor_alltoallv, sendbuf, sendcounts,
+                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[],
                                         const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[],
                                         const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallw<int, MPI_Aint>, next.Neighbor_alltoallw, sendbuf, sendcounts, sdispls,
-                      sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, int, MPI_Aint>, next.Neighbor_alltoallw, sendbuf,
+                      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                           void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgather<MPI_Count>, next.Neighbor_allgather_c, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgather<mpi::Blocking, MPI_Count>, next.Neighbor_allgather_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                            void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[],
                                            MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_allgatherv<MPI_Count, MPI_Aint>, next.Neighbor_allgatherv_c, sendbuf, sendcount,
-                      sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_allgatherv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_allgatherv_c, sendbuf,
+                      sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                          MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoall<MPI_Count>, next.Neighbor_alltoall_c, sendbuf, sendcount, sendtype,
-                      recvbuf, recvcount, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoall<mpi::Blocking, MPI_Count>, next.Neighbor_alltoall_c, sendbuf, sendcount,
+                      sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                           MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                                           const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallv<MPI_Count, MPI_Aint>, next.Neighbor_alltoallv_c, sendbuf, sendcounts,
-                      sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallv<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallv_c, sendbuf,
+                      sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
 }
 
 TUTTI_EXPORT int MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
                                           const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[],
                                           const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  return mpi::ours_or(mpi::neighbor_alltoallw<MPI_Count, MPI_Aint>, next.Neighbor_alltoallw_c, sendbuf, sendcounts,
-                      sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  return mpi::ours_or(mpi::neighbor_alltoallw<mpi::Blocking, MPI_Count, MPI_Aint>, next.Neighbor_alltoallw_c, sendbuf,
+                      sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
 }

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "mpi/host.h"
+#include "mpi/requests/progress_thread.h"
+#include "mpi/requests/requests.h"
 #include "mpi/start/arena_header.h"
 #include "mpi/wait/peer_watch.h"
 #include "preload/other_allocators.h"
@@ -63,6 +65,8 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
   for (const memory::Peer& peer : node.peers)
     options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
   options.host_progress = [host_turn] {
+    if (is_progress_thread()) return;
+    requests.drive();
     int complete = 0;
     host.Request_get_status(host_turn, &complete, MPI_STATUS_IGNORE);
   };

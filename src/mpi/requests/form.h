@@ -1,0 +1,123 @@
+// The forms in which a program calls a collective. What a call is, in the words of MPI, is described once for all of them
+// (mpi/functions/), by templates that are given the form: it keeps what the call needs as long as it needs it, and carries
+// the call out or starts it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "mpi/communicators.h"
+#include "mpi/report/explain.h"
+#include "mpi/report/last_call.h"
+#include "mpi/requests/host_hook.h"
+#include "mpi/requests/request.h"
+
+namespace tutti::mpi {
+
+/// For reports: what this rank has sent, or received where it has sent nothing.
+struct Shown {
+  const void* buffer;
+  std::size_t bytes;
+};
+
+/// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
+/// was sent to it. Returns the call's code, which was `code` before.
+int finish(bool too_little_room, MPI_Comm communicator, int code);
+
+/// The call ends before the function returns. What it needs is on the stack.
+class Blocking {
+ public:
+  static constexpr bool is_pending = false;
+
+  /// code: of the call.
+  explicit Blocking(int& code) : code_(code) {}
+
+  static Collectives* collectives(MPI_Comm communicator) { return collectives_of(communicator); }
+  static const Neighborhood* neighborhood(MPI_Comm communicator) { return &neighborhood_of(communicator); }
+  /// No elements, or a negative number of them, which may be a mistake of this rank alone: the communicator's state is
+  /// built, as on the others.
+  template <class Count>
+  static bool refuse_count(Count count, MPI_Comm communicator) {
+    collectives_of(communicator);
+    return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
+  }
+  /// To be held by a reference (auto&&): an object of the call's, or one that lasts longer.
+  template <class Kept, class... Arguments>
+  static Kept keep(Arguments&&... arguments) {
+    return Kept(std::forward<Arguments>(arguments)...);
+  }
+  static void keep_type(MPI_Datatype) {}
+  static bool runs_operator(MPI_Op) { return true; }
+  /// A communicator that is there as long as the call.
+  static MPI_Comm lasting(MPI_Comm communicator) { return communicator; }
+
+  /// Carries the call out; false if the host is to. too_long: this rank has sent itself more than it has room for. after: what
+  /// is to be done when the core has done its part, given the code, of which it returns the final one.
+  template <class Arguments, class After>
+  bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown, int code,
+           bool too_long, After&& after) {
+    if (!carried_out(collectives.call(arguments))) return false;
+    remember(collectives, shown.buffer, shown.bytes);
+    code_ = finish(collectives.truncated() || too_long, communicator, after(code));
+    return true;
+  }
+
+ private:
+  int& code_;
+};
+
+/// The call is started, and goes on behind the program's back.
+class Nonblocking {
+ public:
+  static constexpr bool is_pending = true;
+
+  /// state: of `communicator`, with collectives.
+  Nonblocking(MPI_Comm communicator, CommunicatorState& state)
+      : state_(state), request_(std::make_unique<Request>(communicator, state)) {}
+
+  Collectives* collectives(MPI_Comm) const { return state_.collectives.get(); }
+  /// Null where the other ranks would have to be asked, who may not be there. It is the same on all of them.
+  const Neighborhood* neighborhood(MPI_Comm communicator) const {
+    return neighborhood_without_asking(communicator, state_);
+  }
+  template <class Count>
+  static bool refuse_count(Count count, MPI_Comm) {
+    return refuse(count == 0 ? Refusal::nothing : Refusal::arguments);
+  }
+
+  template <class Kept, class... Arguments>
+  Kept& keep(Arguments&&... arguments) {
+    return request_->keep<Kept>(std::forward<Arguments>(arguments)...);
+  }
+  void keep_type(MPI_Datatype datatype) { request_->handles().keep_type(datatype); }
+  /// False where nobody could run it while the rank waits in the host.
+  bool runs_operator(MPI_Op operation) {
+    if (!host_can_be_hooked()) return refuse(Refusal::operation);
+    request_->handles().keep_operator(operation);
+    request_->runs_operators();
+    return true;
+  }
+  /// The program may free its own one.
+  static MPI_Comm lasting(MPI_Comm) { return MPI_COMM_SELF; }
+
+  template <class Arguments, class After>
+  bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, int code, bool too_long,
+           After&& after) {
+    const auto allocate = [](void* request, std::size_t bytes) {
+      return static_cast<Request*>(request)->allocate(bytes);
+    };
+    PendingCall* const call = collectives.prepare_in(arguments, allocate, request_.get());
+    if (!carried_out(call != nullptr)) return false;
+    remember(collectives, shown.buffer, shown.bytes);
+    request_->set(*call, std::forward<After>(after), code, too_long);
+    return true;
+  }
+  std::unique_ptr<Request> take_request() { return std::move(request_); }
+
+ private:
+  CommunicatorState& state_;
+  std::unique_ptr<Request> request_;
+};
+
+}  // namespace tutti::mpi

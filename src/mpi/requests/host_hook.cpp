@@ -1,0 +1,110 @@
+#include "mpi/requests/host_hook.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "mpi/host.h"
+#include "mpi/requests/requests.h"
+#include "preload/part.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+template <class Function>
+Function* function_of_host(const char* name) {
+  Function* function = nullptr;
+  void* const address = preload::host_function(name);
+  std::memcpy(&function, &address, sizeof address);
+  return function;
+}
+
+#ifdef OPEN_MPI
+
+// Open MPI: functions that its progress calls each time, and what they return is how much they have done.
+
+using Callback = int();
+using Register = int(Callback*);
+
+int on_progress() {
+  const std::uint64_t before = requests.drives();
+  requests.drive();
+  return requests.drives() != before ? 1 : 0;
+}
+
+struct Hook {
+  Register* begin = function_of_host<Register>("opal_progress_register");
+  Register* end = function_of_host<Register>("opal_progress_unregister");
+
+  bool is_there() const { return begin && end; }
+  void set() const { begin(on_progress); }
+  void unset(void (*)()) const { end(on_progress); }
+};
+
+#else
+
+// MPICH 5: a function that is called until it says that it is done. Other hosts of this ABI do not have it.
+
+using Callback = int(void* thing);
+using Start = int(Callback*, void* state, int stream);
+constexpr int no_stream = 0x3c000000, goes_on = 0, is_done = 1;
+
+/// It is asked again, and not started anew for each call, while calls come one after the other.
+constexpr int idle_turns_max = 1000;
+std::atomic<bool> is_running{false}, is_to_end{false};
+std::atomic<int> idle_turns{0};
+
+int on_progress(void*) {
+  requests.drive();
+  const int idle = requests.under_way() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
+  idle_turns.store(idle, std::memory_order_relaxed);
+  if (!is_to_end && idle < idle_turns_max) return goes_on;
+  is_running = false;
+  // Who has started a call since then may have found that this was still running.
+  return !is_to_end && requests.under_way() && !is_running.exchange(true) ? goes_on : is_done;
+}
+
+struct Hook {
+  Start* start = function_of_host<Start>("PMPIX_Async_start");
+
+  bool is_there() const { return start != nullptr; }
+  void set() const {
+    if (is_running || is_running.exchange(true)) return;
+    idle_turns = 0;
+    start(on_progress, nullptr, no_stream);
+  }
+  void unset(void (*turn)()) const {
+    constexpr int turns_max = 1000;
+    is_to_end = true;
+    for (int i = 0; i < turns_max && is_running; ++i) turn();
+  }
+};
+
+#endif
+
+const Hook& hook() {
+  static const Hook found;
+  return found;
+}
+
+}  // namespace
+
+bool host_can_be_hooked() {
+  return hook().is_there();
+}
+
+void hook_host() {
+  if (!hook().is_there()) return;
+#ifdef OPEN_MPI
+  static const bool is_set = (hook().set(), true);
+  static_cast<void>(is_set);
+#else
+  hook().set();
+#endif
+}
+
+void unhook_host(void (*turn)()) {
+  if (hook().is_there()) hook().unset(turn);
+}
+
+}  // namespace tutti::mpi

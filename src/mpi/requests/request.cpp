@@ -1,0 +1,93 @@
+#include "mpi/requests/request.h"
+
+#include "engine/operation.h"
+#include "mpi/wait/end_job.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+struct Unused {
+  Unused* next;
+};
+struct UnusedList {
+  Unused* first;
+  int count;
+};
+constinit thread_local UnusedList unused{nullptr, 0};
+
+struct AtThreadExit {
+  ~AtThreadExit() {
+    while (unused.first) ::operator delete(std::exchange(unused.first, unused.first->next));
+  }
+};
+
+}  // namespace
+
+Request::Request(MPI_Comm communicator, CommunicatorState& state)
+    : communicator_(communicator), of_(state), collective_("") {
+  hold(of_);
+}
+
+Request::~Request() {
+  give_back();
+  release(of_);
+}
+
+void Request::give_back() {
+  if (call_) std::exchange(call_, nullptr)->~PendingCall();
+  while (kept_) {
+    AnyKept* const last = std::exchange(kept_, kept_->next);
+    last->~AnyKept();
+  }
+  more_.clear();
+  handles_.give_back();
+}
+
+void* Request::operator new(std::size_t bytes) {
+  if (!unused.first) return ::operator new(bytes);
+  --unused.count;
+  return std::exchange(unused.first, unused.first->next);
+}
+
+void Request::operator delete(void* memory) {
+  constexpr int most = 64;
+  if (unused.count == most) return ::operator delete(memory);
+  static thread_local const AtThreadExit at_thread_exit;
+  ++unused.count;
+  unused.first = new (memory) Unused{unused.first};
+}
+
+MPI_Comm Request::communicator_for_errors() const {
+  return of_.freed.load(std::memory_order_relaxed) ? MPI_COMM_WORLD : communicator_;
+}
+
+void Request::set_up(PendingCall& call, int code, bool too_long) {
+  call_ = &call;
+  collective_ = of_.communicator->current_collective;
+  code_ = code;
+  too_long_ = too_long;
+}
+
+bool Request::goes_on(bool may_call_host) {
+  if (runs_operators_ && !may_call_host) return false;
+  try {
+    if (call_->progress()) return true;
+    const int rank = call_->waits_for();
+    peer_.store(rank < 0 ? -1 : of_.communicator->node_rank(rank), std::memory_order_relaxed);
+    return false;
+  } catch (const Disagreement&) {
+    disagreed_ = true;
+    return true;
+  } catch (const std::exception& problem) {
+    end_job(communicator_for_errors(), problem);
+  }
+}
+
+void Request::finish() {
+  if (!disagreed_) code_ = finish_(after_, code_);
+  if (disagreed_ || too_long_ || call_->truncated()) code_ = MPI_ERR_TRUNCATE;
+  give_back();
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,124 @@
+// A nonblocking collective of ours that is under way: what belongs to it, and its handle, which is a generalized request of
+// the host (docs/decisions/nonblocking.md).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "collectives/pending_call.h"
+#include "mpi/communicators.h"
+#include "mpi/host.h"
+#include "mpi/requests/kept_handles.h"
+
+namespace tutti::mpi {
+
+class Request {
+ public:
+  /// state: of the communicator. It lives as long as this, also if the program frees that.
+  Request(MPI_Comm communicator, CommunicatorState& state);
+  ~Request();
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  /// Threads keep the memory of some for the next ones.
+  static void* operator new(std::size_t bytes);
+  static void operator delete(void* memory);
+
+  // What the call needs from its start to its end. It is given back when the call is over.
+
+  /// An object that its arguments point to.
+  template <class Kept, class... Arguments>
+  Kept& keep(Arguments&&... arguments) {
+    auto* const made = new (allocate(sizeof(KeptAs<Kept>))) KeptAs<Kept>(std::forward<Arguments>(arguments)...);
+    made->next = kept_;
+    kept_ = made;
+    return made->object;
+  }
+  /// Memory for what is destroyed by who makes it there, or needs not be.
+  void* allocate(std::size_t bytes) {
+    bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
+    if (used_ + bytes > sizeof room_) [[unlikely]]
+      return more_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+    return room_ + std::exchange(used_, used_ + bytes);
+  }
+  /// Types and operators of the program.
+  KeptHandles& handles() { return handles_; }
+  /// To go on it calls the host: only threads that may do so can drive it.
+  void runs_operators() { runs_operators_ = true; }
+
+  /// What there is to do, in memory of this, and what comes after that on a thread of the program: after(code) returns the
+  /// code of the whole call. code: what is wrong already. too_long: this rank has sent itself more than it has room for.
+  template <class After>
+  void set(PendingCall& call, After after, int code, bool too_long) {
+    set_up(call, code, too_long);
+    after_ = &keep<After>(std::move(after));
+    finish_ = [](void* kept, int before) { return (*static_cast<After*>(kept))(before); };
+  }
+
+  MPI_Comm communicator() const { return communicator_; }
+  MPI_Request handle() const { return handle_; }
+  /// Which peer is waited for: its rank in the node, -1 if that is not known.
+  int peer() const { return peer_.load(std::memory_order_relaxed); }
+  const char* collective() const { return collective_; }
+  /// The host's request has been completed.
+  bool is_complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
+  /// What the program is to be told, once it is complete.
+  int code() const { return code_; }
+  /// Where errors are to be raised.
+  MPI_Comm communicator_for_errors() const;
+
+ private:
+  friend class Requests;
+  friend class RequestList;
+
+  struct AnyKept {
+    virtual ~AnyKept() = default;
+    AnyKept* next = nullptr;
+  };
+  template <class Kept>
+  struct KeptAs final : AnyKept {
+    template <class... Arguments>
+    explicit KeptAs(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
+    Kept object;
+  };
+  enum class State { open, complete, abandoned };
+
+  void set_up(PendingCall& call, int code, bool too_long);
+  void give_back();
+  /// Does what can be done without waiting; true once the core has done its part.
+  bool goes_on(bool may_call_host);
+  /// What is left to do after that.
+  void finish();
+  /// The call and the handle hold it: who is the last one deletes it.
+  void let_go() {
+    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  MPI_Comm communicator_;
+  CommunicatorState& of_;
+  const char* collective_;
+  PendingCall* call_ = nullptr;
+  AnyKept* kept_ = nullptr;
+  KeptHandles handles_;
+  void* after_ = nullptr;
+  int (*finish_)(void*, int) = nullptr;
+  int code_ = MPI_SUCCESS;
+  bool too_long_ = false;
+  bool runs_operators_ = false;
+  bool disagreed_ = false;  ///< ranks turned out to be in different calls
+  MPI_Request handle_{};
+  std::atomic<int> peer_{-1};
+  std::atomic<State> state_{State::open};
+  std::atomic<int> holders_{2};
+  Request* next_ = nullptr;  ///< in the list in which it is
+  Request* previous_ = nullptr;
+  std::size_t used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> more_;
+  /// For the call and what it keeps: enough for one without lists.
+  alignas(std::max_align_t) std::byte room_[1280];
+};
+
+}  // namespace tutti::mpi

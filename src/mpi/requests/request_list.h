@@ -1,0 +1,22 @@
+// Requests one behind the other. They hang on each other, so that nothing is allocated.
+#pragma once
+
+namespace tutti::mpi {
+
+class Request;
+
+class RequestList {
+ public:
+  bool empty() const { return !first_; }
+  Request* first() const { return first_; }
+  void add(Request& request);
+  void remove(Request& request);
+  /// Takes all of `other`.
+  void append(RequestList& other);
+
+ private:
+  Request* first_ = nullptr;
+  Request* last_ = nullptr;
+};
+
+}  // namespace tutti::mpi

@@ -1,0 +1,217 @@
+#include "mpi/requests/requests.h"
+
+#include <sched.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "mpi/requests/host_hook.h"
+#include "mpi/requests/progress_thread.h"
+#include "mpi/requests/raised_error.h"
+
+namespace tutti::mpi {
+
+constinit thread_local RaisedError* raised_errors = nullptr;
+
+namespace {
+
+Requests& make_requests() {
+  static Requests& made = *new Requests;  // never destroyed: MPI may be called at the very end of the process
+  return made;
+}
+
+}  // namespace
+
+Requests& requests = make_requests();
+
+namespace {
+
+/// This thread is driving, and has the lock.
+constinit thread_local bool driving = false;
+
+class Driving {
+ public:
+  Driving() { driving = true; }
+  ~Driving() { driving = false; }
+  Driving(const Driving&) = delete;
+  Driving& operator=(const Driving&) = delete;
+};
+
+// What the host asks of the handles. It asks for the status whenever the program does, and once more at the end.
+
+/// Of no elements, and not cancelled.
+MPI_Status make_empty_status() {
+  MPI_Status status{};
+  host.Status_set_elements(&status, MPI_BYTE, 0);
+  host.Status_set_cancelled(&status, 0);
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  status.MPI_TAG = MPI_ANY_TAG;
+  return status;
+}
+
+int on_query(void* of, MPI_Status* status) {
+  static const MPI_Status empty = make_empty_status();
+  const auto& request = *static_cast<const Request*>(of);
+  // Whose error is asked for is not known here: it stays.
+  const int error = status->MPI_ERROR;
+  *status = empty;
+  status->MPI_ERROR = error;
+  if (request.code() != MPI_SUCCESS) [[unlikely]]
+    raised_errors = new RaisedError{request.handle(), request.code(), request.communicator_for_errors(), raised_errors};
+  return MPI_SUCCESS;
+}
+
+int on_free(void* of) {
+  requests.handle_is_gone(*static_cast<Request*>(of));
+  return MPI_SUCCESS;
+}
+
+/// Collectives cannot be cancelled.
+int on_cancel(void*, int) {
+  return MPI_ERR_REQUEST;
+}
+
+}  // namespace
+
+int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
+  Request& request = *owned;
+  const int code = host.Grequest_start(on_query, on_free, on_cancel, &request, &request.handle_);
+  if (code != MPI_SUCCESS) return code;
+  static_cast<void>(owned.release());
+  *handle = request.handle_;
+  known_.add(key_of(request.handle_), &request);
+  // Many may be started before one is waited for.
+  constexpr std::size_t starts_between_drives = 8;
+  if (handles_.fetch_add(1, std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
+  under_way_.fetch_add(1, std::memory_order_seq_cst);
+  bool over = false;
+  {
+    // An operator of the program that is being run under the lock has no business here, but must not stop us either.
+    std::unique_lock lock(mutex_, std::defer_lock);
+    std::optional<Driving> now;
+    if (!driving) {
+      lock.lock();
+      now.emplace();
+    }
+    request.call_->start();
+    over = request.goes_on(true);
+    if (!over) {
+      if (request.of_.calls.empty()) active_.push_back(&request.of_);
+      request.of_.calls.add(request);
+    }
+  }
+  if (over) {
+    finish(request);
+  } else {
+    hook_host();
+    wake_progress_thread();
+  }
+  return MPI_SUCCESS;
+}
+
+void Requests::drive_all() {
+  RequestList over;
+  {
+    if (driving) return;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    const Driving now;
+    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    pass(true, over);
+    over.append(over_);
+  }
+  finish_each(over);
+}
+
+bool Requests::drive_without_host() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return true;
+  const Driving now;
+  pass(false, over_);
+  return !active_.empty();
+}
+
+void Requests::pass(bool may_call_host, RequestList& over) {
+  // Peers may have asked for memory of this rank's that they cannot reach.
+  constexpr std::uint64_t passes_between_services = 64;
+  if (++passes_ % passes_between_services == 0) job()->node.requests->serve();
+  for (std::size_t i = active_.size(); i-- > 0;) {
+    RequestList& calls = active_[i]->calls;
+    // More than the ring has slots for cannot have begun.
+    std::uint64_t looked_at = 0;
+    for (Request* request = calls.first(); request && looked_at < ring_slots; ++looked_at) {
+      Request* const next = request->next_;
+      if (request->goes_on(may_call_host)) {
+        calls.remove(*request);
+        over.add(*request);
+      }
+      request = next;
+    }
+    if (!calls.empty()) continue;
+    active_[i] = active_.back();
+    active_.pop_back();
+  }
+}
+
+void Requests::finish_each(RequestList& over) {
+  while (Request* const request = over.first()) {
+    over.remove(*request);
+    finish(*request);
+  }
+}
+
+void Requests::finish(Request& request) {
+  request.finish();
+  const MPI_Request handle = request.handle_;
+  host.Grequest_complete(handle);
+  auto before = Request::State::open;
+  if (!request.state_.compare_exchange_strong(before, Request::State::complete, std::memory_order_acq_rel)) {
+    MPI_Request abandoned = handle;
+    host.Request_free(&abandoned);
+  }
+  under_way_.fetch_sub(1, std::memory_order_relaxed);
+  request.let_go();
+}
+
+void Requests::handle_is_gone(Request& request) {
+  known_.remove(key_of(request.handle_));
+  handles_.fetch_sub(1, std::memory_order_relaxed);
+  request.let_go();
+}
+
+bool Requests::abandon(Request& request) {
+  auto before = Request::State::open;
+  return request.state_.compare_exchange_strong(before, Request::State::abandoned, std::memory_order_acq_rel);
+}
+
+void Requests::wait_for(const Request& request) {
+  if (request.is_complete()) return;
+  drive();
+  sync::WaitReason reason{request.collective(), nullptr, 0, request.peer()};
+  sync::wait(*job()->node.waiter, reason, [&] {
+    if (request.is_complete()) return true;
+    drive();
+    reason.peer = request.peer();
+    return request.is_complete();
+  });
+}
+
+void Requests::wait_for_all_of(const CommunicatorState& state) {
+  const sync::WaitReason reason{"MPI_Comm_disconnect"};
+  sync::wait(*job()->node.waiter, reason, [&] {
+    drive();
+    const std::lock_guard lock(mutex_);
+    return state.calls.empty();
+  });
+}
+
+void Requests::finish_all() {
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (under_way() && std::chrono::steady_clock::now() < patience) {
+    drive();
+    sched_yield();
+  }
+}
+
+}  // namespace tutti::mpi

@@ -1,0 +1,70 @@
+// The nonblocking collectives of this process that are under way, and how they go on: driven by every call of the program
+// that comes by us, by the host where it can be hooked (host_hook.h), and else by a thread of ours (progress_thread.h).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "mpi/requests/handle_table.h"
+#include "mpi/requests/request.h"
+#include "mpi/requests/request_list.h"
+
+namespace tutti::mpi {
+
+/// A process has one. A lock guards what is under way. Who drives does not wait for it: another thread is driving then.
+class Requests {
+ public:
+  /// Whether the program has handles of ours: all that programs without pay for in Wait and Test.
+  bool any() const { return handles_.load(std::memory_order_relaxed) != 0; }
+  bool under_way() const { return under_way_.load(std::memory_order_seq_cst) != 0; }
+
+  /// Inside MPI_Init: whether threads of the program may call MPI at the same time.
+  void set_up(bool among_threads) { known_.share(among_threads); }
+  /// Starts what `request` has been set to and gives the program its handle. Returns a code of the host.
+  int start(std::unique_ptr<Request> request, MPI_Request* handle);
+  /// Does what can be done for all without waiting, on a thread of the program.
+  void drive() {
+    if (under_way()) drive_all();
+  }
+  /// The same on a thread that must not call the host. False if that has nothing more to do.
+  bool drive_without_host();
+  /// How often threads of the program have driven.
+  std::uint64_t drives() const { return drives_.load(std::memory_order_relaxed); }
+
+  /// Null if the handle is none of ours.
+  Request* find(MPI_Request handle) { return known_.find(key_of(handle)); }
+  void wait_for(const Request& request);
+  /// For what has been started on a communicator.
+  void wait_for_all_of(const CommunicatorState& state);
+  /// The program frees the handle of a call that is under way; the call goes on. False if it is not under way.
+  bool abandon(Request& request);
+  /// Inside MPI_Finalize: what was abandoned ends, since peers may need it.
+  void finish_all();
+
+  /// The host has freed the handle.
+  void handle_is_gone(Request& request);
+
+ private:
+  void drive_all();
+  /// Under the lock: all go on as far as they can. What is over by that comes to `over`.
+  void pass(bool may_call_host, RequestList& over);
+  void finish_each(RequestList& over);
+  void finish(Request& request);
+
+  std::mutex mutex_;
+  std::vector<CommunicatorState*> active_;  ///< those with calls under way
+  RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
+  HandleTable<Request> known_;
+  std::atomic<std::size_t> handles_{0};
+  std::atomic<std::size_t> under_way_{0};
+  std::atomic<std::uint64_t> drives_{0};
+  std::uint64_t passes_ = 0;
+};
+
+extern Requests& requests;
+
+}  // namespace tutti::mpi

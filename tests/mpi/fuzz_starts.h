@@ -1,0 +1,50 @@
+// The nonblocking functions by the names of the blocking ones: TUTTI_FUZZ_START_Bcast is MPI_Ibcast.
+#pragma once
+
+#define TUTTI_FUZZ_START_Barrier MPI_Ibarrier
+#define TUTTI_FUZZ_START_Bcast MPI_Ibcast
+#define TUTTI_FUZZ_START_Bcast_c MPI_Ibcast_c
+#define TUTTI_FUZZ_START_Reduce MPI_Ireduce
+#define TUTTI_FUZZ_START_Reduce_c MPI_Ireduce_c
+#define TUTTI_FUZZ_START_Allreduce MPI_Iallreduce
+#define TUTTI_FUZZ_START_Allreduce_c MPI_Iallreduce_c
+#define TUTTI_FUZZ_START_Reduce_scatter MPI_Ireduce_scatter
+#define TUTTI_FUZZ_START_Reduce_scatter_c MPI_Ireduce_scatter_c
+#define TUTTI_FUZZ_START_Reduce_scatter_block MPI_Ireduce_scatter_block
+#define TUTTI_FUZZ_START_Reduce_scatter_block_c MPI_Ireduce_scatter_block_c
+#define TUTTI_FUZZ_START_Scan MPI_Iscan
+#define TUTTI_FUZZ_START_Scan_c MPI_Iscan_c
+#define TUTTI_FUZZ_START_Exscan MPI_Iexscan
+#define TUTTI_FUZZ_START_Exscan_c MPI_Iexscan_c
+#define TUTTI_FUZZ_START_Scatter MPI_Iscatter
+#define TUTTI_FUZZ_START_Scatter_c MPI_Iscatter_c
+#define TUTTI_FUZZ_START_Scatterv MPI_Iscatterv
+#define TUTTI_FUZZ_START_Scatterv_c MPI_Iscatterv_c
+#define TUTTI_FUZZ_START_Gather MPI_Igather
+#define TUTTI_FUZZ_START_Gather_c MPI_Igather_c
+#define TUTTI_FUZZ_START_Gatherv MPI_Igatherv
+#define TUTTI_FUZZ_START_Gatherv_c MPI_Igatherv_c
+#define TUTTI_FUZZ_START_Allgather MPI_Iallgather
+#define TUTTI_FUZZ_START_Allgather_c MPI_Iallgather_c
+#define TUTTI_FUZZ_START_Allgatherv MPI_Iallgatherv
+#define TUTTI_FUZZ_START_Allgatherv_c MPI_Iallgatherv_c
+#define TUTTI_FUZZ_START_Alltoall MPI_Ialltoall
+#define TUTTI_FUZZ_START_Alltoall_c MPI_Ialltoall_c
+#define TUTTI_FUZZ_START_Alltoallv MPI_Ialltoallv
+#define TUTTI_FUZZ_START_Alltoallv_c MPI_Ialltoallv_c
+#define TUTTI_FUZZ_START_Alltoallw MPI_Ialltoallw
+#define TUTTI_FUZZ_START_Alltoallw_c MPI_Ialltoallw_c
+#define TUTTI_FUZZ_START_Neighbor_allgather MPI_Ineighbor_allgather
+#define TUTTI_FUZZ_START_Neighbor_allgather_c MPI_Ineighbor_allgather_c
+#define TUTTI_FUZZ_START_Neighbor_allgatherv MPI_Ineighbor_allgatherv
+#define TUTTI_FUZZ_START_Neighbor_allgatherv_c MPI_Ineighbor_allgatherv_c
+#define TUTTI_FUZZ_START_Neighbor_alltoall MPI_Ineighbor_alltoall
+#define TUTTI_FUZZ_START_Neighbor_alltoall_c MPI_Ineighbor_alltoall_c
+#define TUTTI_FUZZ_START_Neighbor_alltoallv MPI_Ineighbor_alltoallv
+#define TUTTI_FUZZ_START_Neighbor_alltoallv_c MPI_Ineighbor_alltoallv_c
+#define TUTTI_FUZZ_START_Neighbor_alltoallw MPI_Ineighbor_alltoallw
+#define TUTTI_FUZZ_START_Neighbor_alltoallw_c MPI_Ineighbor_alltoallw_c
+// These have no other form.
+#define TUTTI_FUZZ_START_Reduce_local(in, inout, count, type, op, request) MPI_Reduce_local(in, inout, count, type, op)
+#define TUTTI_FUZZ_START_Reduce_local_c(in, inout, count, type, op, request) \
+  MPI_Reduce_local_c(in, inout, count, type, op)
