@@ -28,18 +28,37 @@ const Algorithm<Nothing> rare{"rare",  {}, {"never", [](const Shape&) { return f
                               nullptr, {}};
 const std::array<const Algorithm<Nothing>*, 5> all{&near, &far, &writes, &rare, &quick};
 
-/// "quick writes writes*": with a star through the caches.
-std::string tried(const char* asked, TriedCalls calls, int ranks = 2) {
+using Algorithms = std::span<const Algorithm<Nothing>* const>;
+
+/// "quick writes writes! near+ near*": a store through the caches, lent as a copy, lent as a copy past the caches.
+/// beside(...): the candidates, given the choice, the shape and what is known.
+template <class Beside>
+std::string words_of(const char* asked, int ranks, Algorithms algorithms, Beside beside) {
   const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
   Shape shape;
   shape.ranks = ranks;
   shape.bytes = 1 << 20;
   const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
-  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
   std::string words;
-  for (const auto& each : candidates_beside<Nothing>(chosen, "bcast", all, shape, knowledge, calls))
-    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
+  for (const auto& each : beside(choose<Nothing>("bcast", algorithms, shape, knowledge), shape, knowledge)) {
+    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "!" : "");
+    words += each.lending == Lending::copied ? "+" : each.lending == Lending::copied_past_caches ? "*" : "";
+  }
   return words;
+}
+
+std::string tried(const char* asked, TriedCalls calls, int ranks = 2) {
+  return words_of(asked, ranks, all, [&](const auto& chosen, const Shape& shape, const Knowledge& knowledge) {
+    return candidates_beside<Nothing>(chosen, "bcast", all, shape, knowledge, calls);
+  });
+}
+
+/// The same for memory that peers do not map.
+std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2, bool may_lend = true,
+                           Algorithms algorithms = all) {
+  return words_of(asked, ranks, algorithms, [&](const auto& chosen, const Shape& shape, const Knowledge& knowledge) {
+    return candidates_where_unmapped<Nothing>(chosen, "bcast", algorithms, shape, may_lend, knowledge, calls);
+  });
 }
 
 TEST(Candidates, AreTheChoiceAndWhatIsAboutAsFast) {
@@ -47,8 +66,8 @@ TEST(Candidates, AreTheChoiceAndWhatIsAboutAsFast) {
 }
 
 TEST(Candidates, HowToStoreIsAParameter) {
-  EXPECT_EQ(tried("", {.past_caches = true}), "quick writes writes* near");
-  EXPECT_EQ(tried("bcast:writes", {.past_caches = true}), "writes writes*");
+  EXPECT_EQ(tried("", {.past_caches = true}), "quick writes writes! near");
+  EXPECT_EQ(tried("bcast:writes", {.past_caches = true}), "writes writes!");
 }
 
 TEST(Candidates, AreAmongWhatTheUserAllows) {
@@ -62,28 +81,8 @@ TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
   EXPECT_EQ(tried("bcast:rare", {}), "");
 }
 
-using Algorithms = std::span<const Algorithm<Nothing>* const>;
-
-/// The same for memory that peers do not map: "quick quick+ quick*", by the kernel, a copy, a copy past the caches.
-std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2, bool may_lend = true,
-                           Algorithms algorithms = all) {
-  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
-  Shape shape;
-  shape.ranks = ranks;
-  shape.bytes = 1 << 20;
-  const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
-  const auto chosen = choose<Nothing>("bcast", algorithms, shape, knowledge);
-  std::string words;
-  for (const auto& each :
-       candidates_where_unmapped<Nothing>(chosen, "bcast", algorithms, shape, may_lend, knowledge, calls)) {
-    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "!" : "");
-    words += each.lending == Lending::copied ? "+" : each.lending == Lending::copied_past_caches ? "*" : "";
-  }
-  return words;
-}
-
 TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {
-  EXPECT_EQ(tried_unmapped("", {}), "quick quick+ quick* near near+ near*";
+  EXPECT_EQ(tried_unmapped("", {}), "quick quick+ quick* near near+ near*");
   EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes writes+ writes*");
   EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far far+ far*") << "writes would be chosen else";
 }
