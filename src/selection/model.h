@@ -27,7 +27,7 @@ struct Model {
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
   double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
-  double stream_byte = 1.0 / 18e9;    ///< the same past the owner's caches
+  double stream_byte = 1.0 / 9e9;     ///< the same past the owner's caches
   double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double private_cache = 1 << 20;     ///< bytes that a core keeps for itself
