@@ -1,7 +1,7 @@
 #include "collectives/attempts.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace tutti {
 
@@ -26,8 +26,8 @@ int Attempts::next() {
   const TriedLine& published = line(0);
   const selection::Decision decision =
       selection::decision_at({published.decision[0].get(), published.decision[1].get()}, sequence_);
-  timed_ = decision.is_timed();
-  candidate_ = decision.candidate_of(sequence_);
+  const int before = std::exchange(candidate_, decision.candidate_of(sequence_));
+  timed_ = decision.is_timed() && candidate_ == before;
   if (choice_ && timed_)
     *std::min_element(open_.begin(), open_.end(),
                       [](const Call& a, const Call& b) { return a.sequence < b.sequence; }) = {sequence_, candidate_};

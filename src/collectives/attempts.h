@@ -39,7 +39,7 @@ class Attempts {
   Communicator& communicator_;
   int number_;
   std::uint64_t sequence_ = 0;  ///< of the call
-  int candidate_ = 0;
+  int candidate_ = -1;          ///< that it took
   bool timed_ = false;
   std::optional<selection::OnlineChoice> choice_ = {};  ///< on rank 0
   bool second_ = false;                                 ///< which word is next

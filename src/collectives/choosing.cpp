@@ -175,8 +175,8 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   std::vector<selection::Candidate<Arguments>> unmapped;
   if (may_be_unmapped(shape))
     unmapped = selection::candidates_where_unmapped(chosen, choices.collective, algorithms, shape,
-                                                    may_lend(is_cut ? std::min(held, 2 * segment_) : held),
-                                                    knowledge(), {.reduce = reduces});
+                                                    may_lend(is_cut ? std::min(held, 2 * segment_) : held), knowledge(),
+                                                    {.reduce = reduces});
   const bool differ = !unmapped.empty() && !(unmapped.size() == 1 && unmapped[0].is_like(mapped[0]));
   if (mapped.size() < 2 && !differ) return false;
   choices.tried.resize(size_classes);

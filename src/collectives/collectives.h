@@ -122,8 +122,8 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
-    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
-    bool cached = false;           ///< stores into other ranks' memory through the caches
+    Attempts* attempts = nullptr;         ///< what it is a candidate of; null if nothing is tried
+    bool cached = false;                  ///< stores into other ranks' memory through the caches
     std::optional<Lending> lending = {};  ///< none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
@@ -211,7 +211,9 @@ class Collectives {
   /// Whether buffers of such calls may be ones that peers do not map.
   bool may_be_unmapped(const selection::Shape& shape) const;
   /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
-  bool may_lend(std::size_t held) const { return communicator_.node().may_stage && held <= 2 * segment_; }
+  bool may_lend(std::size_t held) const {
+    return communicator_.node().may_stage && held <= 2 * segment_;
+  }
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);

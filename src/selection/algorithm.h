@@ -56,8 +56,12 @@ struct Forms {
 struct Traits {
   /// It stores into the memory of other ranks as `arguments.store` says: past their caches may be faster or slower.
   bool stores_to_peers = false;
+  /// Only where that is mapped; it reads instead where not.
+  bool only_where_mapped = false;
   /// A reduction that combines what the ranks have strictly in their order, at once: all of these give the same bits.
   bool in_rank_order = false;
+
+  bool stores_where_unmapped() const { return stores_to_peers && !only_where_mapped; }
 };
 
 /// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.

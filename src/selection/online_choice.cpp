@@ -8,11 +8,11 @@ namespace tutti::selection {
 
 namespace {
 
-// From the low end: phase, candidate, others, from.
-constexpr int candidate_at = 2, others_at = 5, from_at = 13;
+// From the low end: phase, candidate, others, run, from.
+constexpr int candidate_at = 2, others_at = 5, run_at = 13, from_at = 17;
 static_assert(OnlineChoice::most <= 8);
 
-/// One of so many operations looks at another candidate.
+/// One of so many runs looks at another candidate.
 constexpr std::uint64_t look_every = 8, look_every_at_first = 4;
 
 /// The place of the n-th bit that is set.
@@ -32,7 +32,7 @@ std::uint64_t scrambled(std::uint64_t number) {
 
 std::uint64_t Decision::word() const {
   return static_cast<std::uint64_t>(phase) | static_cast<std::uint64_t>(candidate) << candidate_at |
-         static_cast<std::uint64_t>(others) << others_at | from << from_at;
+         static_cast<std::uint64_t>(others) << others_at | static_cast<std::uint64_t>(run) << run_at | from << from_at;
 }
 
 Decision Decision::of(std::uint64_t word) {
@@ -40,15 +40,17 @@ Decision Decision::of(std::uint64_t word) {
   decision.phase = static_cast<Phase>(word & 3);
   decision.candidate = static_cast<int>(word >> candidate_at & 7);
   decision.others = static_cast<unsigned>(word >> others_at & 255);
+  decision.run = static_cast<int>(word >> run_at & 15);
   decision.from = word >> from_at;
   return decision;
 }
 
 int Decision::candidate_of(std::uint64_t sequence) const {
   if (phase == Phase::settled || others == 0) return candidate;
-  const std::uint64_t chance = scrambled(sequence), every = phase == Phase::first ? look_every_at_first : look_every;
-  if (chance % every != 0) return candidate;
-  return nth_bit(others, static_cast<int>(chance / every % static_cast<std::uint64_t>(std::popcount(others))));
+  const std::uint64_t every = phase == Phase::first ? look_every_at_first : look_every;
+  const std::uint64_t cycle = every * static_cast<std::uint64_t>(std::popcount(others)), number = sequence >> run;
+  const std::uint64_t place = (number % cycle + scrambled(number / cycle) % cycle) % cycle;
+  return place % every == 0 ? nth_bit(others, static_cast<int>(place / every)) : candidate;
 }
 
 Decision decision_at(const DecisionWords& words, std::uint64_t sequence) {
@@ -113,9 +115,15 @@ unsigned OnlineChoice::others_than(int candidate) {
 }
 
 Decision OnlineChoice::decide(Decision::Phase phase, int candidate, unsigned others, std::uint64_t sequence) {
-  decision_ = {sequence + published_after, phase, candidate, others};
+  decision_ = {sequence + published_after, phase, candidate, others, others ? run_of(sequence - first_) : 0};
   calls_ = 0;
   return decision_;
+}
+
+int OnlineChoice::run_of(std::uint64_t operations) const {
+  const std::uint64_t between = std::max<std::uint64_t>(1, calls_ - 1);
+  const std::uint64_t wanted = (run_calls * operations + between - 1) / between;
+  return wanted > 1 ? std::min(static_cast<int>(std::bit_width(wanted - 1)), longest_run) : 0;
 }
 
 Decision OnlineChoice::settle(std::uint64_t sequence) {
@@ -130,11 +138,14 @@ Decision OnlineChoice::settle(std::uint64_t sequence) {
 
 std::optional<Decision> OnlineChoice::begins(std::uint64_t sequence) {
   if (count_ < 2) return {};
-  // Until it holds, what the model says is taken.
-  if (decision_.from == 0) return decide(Decision::Phase::first, 0, (1u << count_) - 2, sequence);
   // Sooner a rank may still need the decision before this one, whose word would be taken.
-  if (sequence < decision_.from + published_after) return {};
-  ++calls_;
+  if (decision_.from != 0 && sequence < decision_.from + published_after) return {};
+  if (calls_++ == 0) first_ = sequence;
+  // Until it holds, what the model says is taken.
+  if (decision_.from == 0) {
+    if (calls_ <= spacing_calls) return {};
+    return decide(Decision::Phase::first, 0, (1u << count_) - 2, sequence);
+  }
   if (decision_.phase != Decision::Phase::settled) {
     const bool ends = has_enough() || calls_ >= patience || contradictions_ >= contradictions_most;
     return ends ? std::optional(settle(sequence)) : std::nullopt;
@@ -154,11 +165,7 @@ std::optional<Decision> OnlineChoice::begins(std::uint64_t sequence) {
 void OnlineChoice::took(std::uint64_t sequence, int candidate, std::uint64_t ticks) {
   contradictions_ = 0;
   if (decision_.phase == Decision::Phase::settled || sequence < decision_.from) return;
-  Times& times = times_[static_cast<std::size_t>(candidate)];
-  if (times.left_out)
-    times.add(std::max<std::uint64_t>(1, ticks));
-  else
-    times.left_out = true;
+  times_[static_cast<std::size_t>(candidate)].add(std::max<std::uint64_t>(1, ticks));
 }
 
 void OnlineChoice::contradicted() {

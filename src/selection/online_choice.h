@@ -31,11 +31,13 @@ struct Decision {
   Phase phase = Phase::settled;
   int candidate = 0;
   unsigned others = 0;  ///< bits of candidates
+  int run = 0;          ///< what is looked at is taken for 2^run operations
 
   /// In the form that is published; never 0 if `from` is not.
   std::uint64_t word() const;
   static Decision of(std::uint64_t word);
-  /// The candidate that an operation takes. No order and no period: programs call several collectives by turns.
+  /// The candidate that an operation takes. Each of the others has its turn in each cycle, at a place that looks like
+  /// chance: programs call several collectives by turns, and a period would fall in step with them.
   int candidate_of(std::uint64_t sequence) const;
   bool is_timed() const { return phase != Phase::settled; }
 };
@@ -59,7 +61,8 @@ class OnlineChoice {
 
   /// A call begins, whose first operation this is. What it returns, the caller publishes at once.
   std::optional<Decision> begins(std::uint64_t sequence);
-  /// A call, whose first operation this was, took so long with a candidate.
+  /// A call, whose first operation this was, took so long with a candidate. The call of this choice before it took the
+  /// same: how a candidate leaves the caches behind is part of its time, and the others' are not.
   void took(std::uint64_t sequence, int candidate, std::uint64_t ticks);
   /// The same of a call where the clocks of the ranks contradict each other.
   void contradicted();
@@ -72,6 +75,9 @@ class OnlineChoice {
   static constexpr std::uint64_t first_period = 256, longest_period = 4096;
   /// Calls after which there is a decision, whatever could be measured.
   static constexpr std::uint64_t patience = 600;
+  /// Calls of a run, of which the first is not timed; and calls that show how many operations lie between two.
+  static constexpr std::uint64_t run_calls = 4, spacing_calls = 4;
+  static constexpr int longest_run = 15;
   static constexpr int contradictions_most = 16;
   /// A candidate that took so many times as long as the best is looked at every `far_looks` times only. If it does so
   /// `far_tries` times, the others need not wait for more.
@@ -81,8 +87,7 @@ class OnlineChoice {
 
   struct Times {
     std::array<std::uint64_t, times_kept> last{};
-    int count = 0;          ///< in this phase
-    bool left_out = false;  ///< the first call of all, which may have touched its buffers for the first time
+    int count = 0;  ///< in this phase
 
     void add(std::uint64_t ticks) { last[static_cast<std::size_t>(count++ % times_kept)] = ticks; }
     int kept() const { return std::min(count, times_kept); }
@@ -96,6 +101,8 @@ class OnlineChoice {
   /// Those beside `candidate` that are worth a look, as bits.
   unsigned others_than(int candidate);
   Decision decide(Decision::Phase phase, int candidate, unsigned others, std::uint64_t sequence);
+  /// Decision::run for calls of which `calls_` came in so many operations.
+  int run_of(std::uint64_t operations) const;
   Decision settle(std::uint64_t sequence);
 
   int count_;
@@ -103,6 +110,7 @@ class OnlineChoice {
   double gain_;  ///< that another has to bring
   std::array<Times, most> times_{};
   Decision decision_;
+  std::uint64_t first_ = 0;  ///< sequence of the first call of `calls_`
   std::uint64_t calls_ = 0;  ///< since the last decision holds and may be replaced
   std::uint64_t period_ = first_period;
   double settled_time_ = 0;

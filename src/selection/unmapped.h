@@ -27,7 +27,7 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
   for (const auto* each : algorithms) {
     if (!has_same_bits(each, chosen.algorithm, shape, calls)) continue;
     alike.push_back(each);
-    if (!each->traits.stores_to_peers) reading.push_back(each);
+    if (!each->traits.stores_where_unmapped()) reading.push_back(each);
   }
   std::vector<Candidate<Arguments>> found;
   for (const Lending lending : {Lending::by_kernel, Lending::copied, Lending::copied_past_caches}) {
@@ -40,7 +40,7 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
     const bool is_asked_for = best.reason == Reason::table || read.reason == Reason::refused;
     if (!is_asked_for && read.algorithm && read.seconds <= 2 * best.seconds)
       best = read;
-    else if (best.algorithm && best.algorithm->traits.stores_to_peers)
+    else if (best.algorithm && best.algorithm->traits.stores_where_unmapped())
       tried.push_back(best.algorithm);
     for (auto& each : candidates_beside<Arguments>(best, collective, tried, shape, knowledge, calls)) {
       each.lending = lending;

@@ -93,7 +93,9 @@ TEST(Candidates, AWayOfLendingIsPartOfACandidate) {
       "copies",
       {},
       requires_nothing,
-      [](const Shape& shape) { return Cost{.hops = shape.reach == Reach::kernel ? 150.0 : shape.past_caches ? 80 : 60}; },
+      [](const Shape& shape) {
+        return Cost{.hops = shape.reach == Reach::kernel ? 150.0 : shape.past_caches ? 80 : 60};
+      },
       nullptr};
   const std::array<const Algorithm<Nothing>*, 2> both{&quick, &copies};
   EXPECT_EQ(tried_unmapped("", {}, 2, true, both), "copies+ copies* quick quick* copies");

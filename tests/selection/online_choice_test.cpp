@@ -24,6 +24,8 @@ struct Program {
   std::uint64_t spent = 0;
   std::map<int, int> ran;
   int decisions = 0;
+  int before = -1;
+  std::uint64_t after_others = 0;  ///< what a call takes more if another candidate was taken before it
 
   /// `others`: operations of other collectives before each.
   void run(int calls, int others = 0) {
@@ -38,12 +40,21 @@ struct Program {
       const Decision now = decision_at(words, sequence);
       const int candidate = now.candidate_of(sequence);
       ++ran[candidate];
-      const std::uint64_t took = ticks[static_cast<std::size_t>(candidate)];
+      const bool same = candidate == std::exchange(before, candidate);
+      const std::uint64_t took = ticks[static_cast<std::size_t>(candidate)] + (same ? 0 : after_others);
       spent += took;
-      if (now.is_timed()) choice.took(sequence, candidate, took);
+      if (now.is_timed() && same) choice.took(sequence, candidate, took);
     }
   }
 };
+
+/// Until something is tried. Returns from which operation on.
+std::uint64_t begin(OnlineChoice& choice) {
+  for (std::uint64_t sequence = 1; sequence < 20; ++sequence)
+    if (const auto decided = choice.begins(sequence)) return decided->from;
+  ADD_FAILURE() << "nothing is tried";
+  return 0;
+}
 
 TEST(OnlineChoice, TheFastestIsKept) {
   for (int fastest = 0; fastest < 4; ++fastest) {
@@ -75,7 +86,7 @@ TEST(OnlineChoice, WhatIsClearlySlowerIsTakenAFewTimesOnly) {
 
 TEST(OnlineChoice, AnotherThatWasNeverAsFastIsNotTaken) {
   OnlineChoice choice(2, false);
-  ASSERT_TRUE(choice.begins(1));
+  begin(choice);
   // The model's choice was disturbed more often than not.
   for (const std::uint64_t ticks : {1000, 1000, 2000, 900, 2000, 2000}) choice.took(40, 0, ticks);
   for (int call = 0; call < 5; ++call) choice.took(40, 1, 1100);
@@ -83,6 +94,32 @@ TEST(OnlineChoice, AnotherThatWasNeverAsFastIsNotTaken) {
   ASSERT_TRUE(decided);
   EXPECT_EQ(decided->phase, Decision::Phase::settled);
   EXPECT_EQ(decided->candidate, 0);
+}
+
+TEST(OnlineChoice, WhatACandidateTakesAfterAnotherDecidesNothing) {
+  Program program({1000, 900, 1050});
+  program.after_others = 5000;
+  program.run(250);
+  EXPECT_EQ(program.choice.decision().candidate, 1);
+}
+
+TEST(OnlineChoice, ARunIsOfSeveralCallsHoweverManyOthersThereAre) {
+  for (const std::uint64_t others : {0, 1, 6, 40}) {
+    OnlineChoice choice(3, false);
+    std::optional<Decision> decided;
+    for (std::uint64_t sequence = 1; !decided; sequence += 1 + others) decided = choice.begins(sequence);
+    const std::uint64_t operations = std::uint64_t{1} << decided->run;
+    EXPECT_GE(operations, 4 * (1 + others));
+    EXPECT_LT(operations, 8 * (1 + others));
+    std::map<int, int> taken;
+    for (std::uint64_t run = 0; run < 80; ++run) {
+      const int candidate = decided->candidate_of(run * operations);
+      ++taken[candidate];
+      for (std::uint64_t at = 1; at < operations; ++at)
+        ASSERT_EQ(decided->candidate_of(run * operations + at), candidate);
+    }
+    EXPECT_EQ(taken, (std::map<int, int>{{0, 60}, {1, 10}, {2, 10}})) << "each of them once in a cycle";
+  }
 }
 
 TEST(OnlineChoice, ASingleCandidateIsNeverTimed) {
@@ -94,7 +131,7 @@ TEST(OnlineChoice, ASingleCandidateIsNeverTimed) {
 TEST(OnlineChoice, ItEndsSoonAlsoWhereSeveralCollectivesAreCalledByTurns) {
   for (int others = 0; others < 9; ++others) {
     Program program({1200, 1100, 1000, 1300});
-    program.run(160, others);
+    program.run(200, others);
     EXPECT_EQ(program.choice.decision().phase, Decision::Phase::settled) << others;
     EXPECT_EQ(program.choice.decision().candidate, 2) << others;
   }
@@ -128,23 +165,9 @@ TEST(OnlineChoice, WhatBecomesFasterLaterIsFound) {
   EXPECT_EQ(program.choice.decision().candidate, 1);
 }
 
-TEST(OnlineChoice, AFirstCallThatTouchesMemoryDecidesNothing) {
-  OnlineChoice choice(2, false);
-  std::uint64_t sequence = choice.begins(1)->from;
-  std::optional<Decision> decided;
-  std::map<int, int> calls;
-  for (; !decided; ++sequence) {
-    const int candidate = static_cast<int>(sequence % 2);
-    const std::uint64_t usual = candidate == 1 ? 900 : 1000;
-    choice.took(sequence, candidate, calls[candidate]++ == 0 ? 100'000 * usual : usual);
-    decided = choice.begins(sequence + 1);
-  }
-  EXPECT_EQ(decided->candidate, 1);
-}
-
 TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
   OnlineChoice choice(2, false);
-  ASSERT_TRUE(choice.begins(1));
+  begin(choice);
   for (std::uint64_t sequence = 40; sequence < 70; ++sequence) choice.took(sequence, 0, sequence == 40 ? 5 : 1000);
   for (std::uint64_t sequence = 70; sequence < 74; ++sequence) choice.took(sequence, 1, 10);
   for (int i = 0; i < 16; ++i) choice.contradicted();
@@ -156,12 +179,13 @@ TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
 }
 
 TEST(OnlineChoice, AWordIsWhatWasDecided) {
-  const Decision decision{(std::uint64_t{1} << 43) + 12345, Decision::Phase::look, 2, 0b1011};
+  const Decision decision{(std::uint64_t{1} << 43) + 12345, Decision::Phase::look, 2, 0b1011, 9};
   const Decision read = Decision::of(decision.word());
   EXPECT_EQ(read.from, decision.from);
   EXPECT_EQ(read.phase, decision.phase);
   EXPECT_EQ(read.candidate, decision.candidate);
   EXPECT_EQ(read.others, decision.others);
+  EXPECT_EQ(read.run, decision.run);
 }
 
 /// Ranks that go on in any order, each as far ahead as the ring lets it. A store of rank 0 is seen by a rank at any time

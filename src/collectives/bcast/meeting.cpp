@@ -111,7 +111,9 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .common = true,
           .beside = {.remote_bytes = stored, .written_bytes = stored, .slot_bytes = staged ? bytes : 0.0}};
     },
-    // None that stores_to_peers: it does so only where their memory is mapped, and else reads.
-    body};
+    body,
+    {},
+    nullptr,
+    {.stores_to_peers = true, .only_where_mapped = true}};
 
 }  // namespace tutti
