@@ -2,8 +2,9 @@
 // slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed,
 // but the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them.
 // Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from the machine's
-// becoming faster or slower. A turn begins with a call that does not count: the one that does then finds in the caches
-// what its own side leaves there, as in a program that runs with one or the other.
+// becoming faster or slower. A turn is several calls, of which the first does not count: the others find in the caches what
+// their own side leaves there, as in a program that runs with one or the other, and what is learned from calls is learned
+// from such ones.
 //
 // Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
 // would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read
@@ -14,7 +15,7 @@
 // less from there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and
 // check lies outside.
 //
-// Where algorithms are compared, a turn is several calls, and two do not count: Tutti chooses anew in them.
+// Where algorithms are compared two do not count: Tutti chooses anew in them.
 //
 // `--state-flag-us`: a flag is timed before and after every round of turns. One that began or ended in another state of
 // the machine is forgotten, and its time does not count.
@@ -276,7 +277,7 @@ void Cell::take_turn(Runner& runner, bool counts) {
     perform(runner);
     check(runner);
   }
-  for (int i = 0; i < (compares && !in_a_row() ? kCallsOfATurn : 1); ++i) time(runner, samples);
+  for (int i = 0; i < (in_a_row() ? 1 : kCallsOfATurn); ++i) time(runner, samples);
   if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
 }
 
@@ -300,7 +301,7 @@ bool Cell::go_on(std::uint64_t spent_ns, std::size_t done) {
 void Cell::take_turns() {
   std::vector<std::size_t> order(runners_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const int rounds = bench_.options.compares() ? 1 : in_a_row() ? 2 : 10;
+  const int rounds = bench_.options.compares() ? 1 : 2;
   for (int round = 0; round < rounds; ++round, ++turn_) {
     if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));
     std::shuffle(order.begin(), order.end(), common_);
