@@ -110,7 +110,7 @@ void Operation::look(std::uint64_t) {
     leave();
   }
   // Not yet begun: this rank waits for the others to leave an earlier operation.
-  if (signature() == 0) return;
+  if (!has_begun()) return;
   for (int rank = 0; rank < communicator().size(); ++rank)
     if (channel().has_begun(rank, sequence())) check(rank);
 }
@@ -129,7 +129,7 @@ void Operation::compare(int rank) {
 void Operation::leave() {
   call().truncated = false;  // the error of this call is another
   // Only who waits to begin an operation on a channel that is closed: it has never been in it.
-  if (signature() == 0) {
+  if (!has_begun()) {
     if (communicator().node().operations) communicator().ends_one();
     stay_out();
   }

@@ -28,18 +28,25 @@ const Algorithm<Nothing> rare{"rare",  {}, {"never", [](const Shape&) { return f
                               nullptr, {}};
 const std::array<const Algorithm<Nothing>*, 5> all{&near, &far, &writes, &rare, &quick};
 
-/// "quick writes writes*": with a star through the caches.
-std::string tried(const char* asked, TriedCalls calls, int ranks = 2) {
+/// "quick writes writes*": with a star through the caches. beside(...): the candidates, given the choice, the shape and what
+/// is known.
+template <class Beside>
+std::string words_of(const char* asked, int ranks, Beside beside) {
   const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
   Shape shape;
   shape.ranks = ranks;
   shape.bytes = 1 << 20;
   const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
-  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
   std::string words;
-  for (const auto& each : candidates_beside<Nothing>(chosen, "bcast", all, shape, knowledge, calls))
+  for (const auto& each : beside(choose<Nothing>("bcast", all, shape, knowledge), shape, knowledge))
     words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
   return words;
+}
+
+std::string tried(const char* asked, TriedCalls calls, int ranks = 2) {
+  return words_of(asked, ranks, [&](const auto& chosen, const Shape& shape, const Knowledge& knowledge) {
+    return candidates_beside<Nothing>(chosen, "bcast", all, shape, knowledge, calls);
+  });
 }
 
 TEST(Candidates, AreTheChoiceAndWhatIsAboutAsFast) {
@@ -64,16 +71,9 @@ TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
 
 /// The same for memory that peers do not map.
 std::string tried_unmapped(const char* asked, TriedCalls calls, int ranks = 2) {
-  const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
-  Shape shape;
-  shape.ranks = ranks;
-  shape.bytes = 1 << 20;
-  const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
-  const auto chosen = choose<Nothing>("bcast", all, shape, knowledge);
-  std::string words;
-  for (const auto& each : candidates_where_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls))
-    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "*" : "");
-  return words;
+  return words_of(asked, ranks, [&](const auto& chosen, const Shape& shape, const Knowledge& knowledge) {
+    return candidates_where_unmapped<Nothing>(chosen, "bcast", all, shape, true, knowledge, calls);
+  });
 }
 
 TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {

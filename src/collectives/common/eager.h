@@ -117,7 +117,8 @@ inline auto poll(const OperationView& operation, const Wanted& wanted) {
   };
 }
 
-/// What has not come after a while, in a function of its own: few calls get here.
+/// For what has not come after a while, or from a rank that seems to be in another call: a function of its own, since few
+/// calls get here.
 template <class Poll>
 [[gnu::noinline]] void wait_long(OperationView view, int rank, Poll poll) {
   Operation(view).wait_until(rank, poll);
@@ -126,9 +127,8 @@ template <class Poll>
 /// Waits until it has come. It is given copies: see OperationView.
 inline void wait(const OperationView& operation, const Wanted& wanted) {
   const auto has_come = poll(operation, wanted);
-  if (!has_come() && !sync::poll_for_a_while(*operation.communicator().node().waiter, has_come)) [[unlikely]]
-    wait_long(operation, wanted.rank, has_come);
-  if (!operation.agrees(wanted.rank)) [[unlikely]]
+  const bool came = has_come() || sync::poll_for_a_while(*operation.communicator().node().waiter, has_come);
+  if (!came || !operation.agrees(wanted.rank)) [[unlikely]]
     wait_long(operation, wanted.rank, has_come);
 }
 
