@@ -17,6 +17,9 @@
 //
 // Where algorithms are compared two do not count: Tutti chooses anew in them.
 //
+// `--overlap`: all is measured once more, with a computation between start and wait that takes as long as the call alone
+// took. What the two take together beyond the computation was not overlapped; this is the formula of the OSU benchmarks.
+//
 // `--state-flag-us`: a flag is timed before and after every round of turns. One that began or ended in another state of
 // the machine is forgotten, and its time does not count.
 #include "cell.h"
@@ -106,6 +109,7 @@ struct Runner {
   Outcome outcome;
   const Pools* pools;
   Samples samples;
+  std::uint64_t computes_ticks = 0;  ///< between start and wait
 };
 
 class Cell {
@@ -127,6 +131,7 @@ class Cell {
   }
   void prepare(const Runner& runner);
   void perform(const Runner& runner) {
+    compute_meanwhile(runner.computes_ticks);
     collective_.perform(functions_of(runner.side, bench_.options.form), call_of(runner));
   }
   void time_call(Runner& runner, Samples* samples);
@@ -139,6 +144,8 @@ class Cell {
   bool between_barriers() const { return bench_.options.timing == Timing::kBetweenBarriers; }
   bool in_a_row() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0 && !between_barriers(); }
   void take_turns();
+  void take_all_turns();
+  void measure_overlap(CellResult& result);
   bool go_on(std::uint64_t spent_ns, std::size_t done);
   Median slowest(const Samples& samples) const;
   bool everybodys(bool right) const;
@@ -329,10 +336,9 @@ bool Cell::everybodys(bool right) const {
   return all != 0;
 }
 
-CellResult Cell::measure() {
-  root_ = bench_.options.root;
-  add_host();
-  add_contenders();
+/// As many as the options ask for.
+void Cell::take_all_turns() {
+  turn_ = 0;
   const bool in_one_state = bench_.options.state_flag_us > 0;
   StateGate gate([this] { return bench_.floor.flag_us(kBatchesOfALook); }, bench_.options.state_flag_us, kPatience);
   std::uint64_t spent_ns = 0;
@@ -346,6 +352,33 @@ CellResult Cell::measure() {
     else
       spent_ns += shared_now_ns() - start_ns;
   }
+}
+
+void Cell::measure_overlap(CellResult& result) {
+  const auto alone_us = [&](const Runner& runner) {
+    return runner.side == Side::kHost ? result.host_us.value : result.outcomes.front().us.value;
+  };
+  for (Runner& runner : runners_) {
+    double computed_us = alone_us(runner);
+    PMPI_Bcast(&computed_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    runner.computes_ticks = bench_.clock.ticks_in(computed_us * 1000);
+    runner.samples = {};
+  }
+  take_all_turns();
+  for (Runner& runner : runners_) {
+    const double together_us = slowest(runner.samples).value, alone = alone_us(runner);
+    const double overlap = std::clamp(1 - (together_us - alone) / alone, 0.0, 1.0);
+    (runner.side == Side::kHost ? result.host_overlap : result.outcomes.front().overlap) = overlap;
+    (runner.side == Side::kHost ? result.host_correct : result.outcomes.front().correct) =
+        everybodys(runner.outcome.correct);
+  }
+}
+
+CellResult Cell::measure() {
+  root_ = bench_.options.root;
+  add_host();
+  add_contenders();
+  take_all_turns();
   if (bench_.measure_tutti && bench_.options.compares()) Contender{}.select(collective_.communicator());
   CellResult result;
   result.repeats = runners_[0].samples.count();
@@ -359,8 +392,9 @@ CellResult Cell::measure() {
     }
     runner.outcome.us = median;
     runner.outcome.correct = correct;
-    result.outcomes.push_back(std::move(runner.outcome));
+    result.outcomes.push_back(runner.outcome);
   }
+  if (bench_.options.overlap) measure_overlap(result);
   return result;
 }
 

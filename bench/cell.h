@@ -23,10 +23,12 @@ struct Outcome {
   bool correct = true;
   Choice choice;             ///< of its last call on rank 0
   double predicted_us = -1;  ///< by the library's model; negative if it does not say
+  double overlap = -1;       ///< as CellResult::host_overlap
 };
 
 struct CellResult {
   Median host_us;
+  double host_overlap = -1;       ///< the part of a call that goes on while the rank computes; negative: not measured
   std::vector<Outcome> outcomes;  ///< those that could do what they were asked for; empty if only the host was measured
   std::size_t repeats = 0;
   bool host_correct = true;  ///< no wrong result on any rank in any call that was checked

@@ -20,6 +20,10 @@ void check(const Options& options, int ranks) {
     throw CLI::ValidationError("--algorithms", "compares those of one collective; name it with --collective");
   if (options.timing == Timing::kBetweenBarriers && options.skew_us > 0)
     throw CLI::ValidationError("--timing", "between-barriers and --skew-us exclude each other");
+  if (options.overlap && options.form == Form::kBlocking)
+    throw CLI::ValidationError("--overlap", "needs another --form than blocking");
+  if (options.overlap && options.compares())
+    throw CLI::ValidationError("--overlap", "cannot be measured where algorithms or mechanisms are compared");
 }
 
 }  // namespace
@@ -81,6 +85,10 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
   app.add_option("--form", options.form, "blocking; nonblocking: started, and waited for at once")
       ->transform(CLI::CheckedTransformer(form_words))
       ->option_text("blocking|nonblocking [blocking]");
+  app.add_flag(
+      "--overlap", options.overlap,
+      "Measure also how much of a nonblocking call goes on while its rank computes, for as long as the call alone "
+      "takes, between the start and the wait: 100 % if both together take no longer than the computation");
   app.add_option("--seconds-per-cell", options.seconds_per_cell, "Time to spend on each collective and size")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

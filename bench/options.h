@@ -30,6 +30,7 @@ struct Options {
   double skew_us = 0;
   Timing timing = Timing::kCalls;
   Form form = Form::kBlocking;
+  bool overlap = false;  ///< measure also how much of a nonblocking call goes on while its rank computes
   double seconds_per_cell = 0.3;
   std::size_t minimum_repeats = 20;
   bool floor = false;

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -120,6 +121,9 @@ void Report::add_json(const Row& row, const Outcome* outcome) {
     more += interval_of("host", row.result.host_us) + interval_of("tutti", outcome->us);
     more += "\"predicted_us\": " + number(outcome->predicted_us >= 0, outcome->predicted_us) + ", ";
   }
+  if (row.result.host_overlap >= 0)
+    more += "\"host_overlap_pct\": " + number(true, 100 * row.result.host_overlap) +
+            ", \"tutti_overlap_pct\": " + number(outcome, outcome ? 100 * outcome->overlap : 0) + ", ";
   std::fprintf(file_,
                "{\"collective\": %s, \"ranks\": %d, \"bytes\": %zu, \"host\": %s, \"host_us\": %s, \"tutti_us\": %s, "
                "\"ratio\": %s, \"spread_pct\": %s, %s%s\"algorithm\": %s, \"mechanism\": %s, \"checked\": %s, "
@@ -156,6 +160,9 @@ void Report::add_text(const Row& row, const Outcome* outcome) {
   std::fprintf(file_, "%-20s %10zu %12.3f %12s %8s %6.1f %10s %8zu %-7s %s%s\n", row.collective.c_str(), row.bytes,
                row.result.host_us.value, tutti, ratio, spread_of(row, outcome), floor, row.result.repeats,
                is_correct(row, outcome) ? "right" : "WRONG", own_choice ? "auto: " : "", words_of(outcome).c_str());
+  if (row.result.host_overlap >= 0)
+    std::fprintf(file_, "# overlapped: host %.0f %%, Tutti %s %%\n", 100 * row.result.host_overlap,
+                 outcome ? number(true, std::round(100 * outcome->overlap)).c_str() : "-");
 }
 
 }  // namespace tutti::bench

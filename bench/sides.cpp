@@ -7,9 +7,20 @@
 #include <regex>
 #include <sstream>
 
+#include "clock.h"
+
 namespace tutti::bench {
 
 namespace {
+
+std::uint64_t computed_ticks = 0;
+
+void compute() {
+  if (computed_ticks == 0) return;
+  const std::uint64_t start = Clock::ticks();
+  while (Clock::ticks() - start < computed_ticks) {
+  }
+}
 
 /// A collective that is started and waited for, with the arguments of the blocking one.
 template <auto start, auto wait, class Blocking>
@@ -20,6 +31,7 @@ struct Waited<start, wait, int (*)(Arguments...)> {
   static int call(Arguments... arguments) {
     MPI_Request request = MPI_REQUEST_NULL;
     const int code = start(arguments..., &request);
+    compute();
     return code == MPI_SUCCESS ? wait(&request, MPI_STATUS_IGNORE) : code;
   }
 };
@@ -41,6 +53,10 @@ const Functions& functions_of(Side side, Form form) {
 #undef TUTTI_BENCH_ADDRESS
   if (form == Form::kNonblocking) return side == Side::kHost ? host_waited : tutti_waited;
   return side == Side::kHost ? host : tutti;
+}
+
+void compute_meanwhile(std::uint64_t ticks) {
+  computed_ticks = ticks;
 }
 
 bool tutti_is_loaded() {

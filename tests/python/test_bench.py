@@ -144,6 +144,13 @@ def test_floor_gets_a_column_only_if_measured():
     assert "1.25" in shown(result_tables([cell(1.0, floor_us=1.25)], {})[0])
 
 
+def test_overlap_gets_two_columns_only_if_measured():
+    assert "overlap" not in shown(result_tables([cell(1.0)], {})[0])
+    text = shown(result_tables([cell(1.0, host_overlap_pct=12.3, tutti_overlap_pct=87.0)], {})[0])
+    for word in ("overlap", "12 %", "87 %"):
+        assert word in text
+
+
 def test_document_can_be_read_back():
     options = BenchOptions(ranks=[2], collectives=["bcast"])
     value = json.loads(json.dumps(document([cell(2.0)], [HOST], options)))
@@ -198,6 +205,7 @@ def test_what_is_no_size_is_refused(text):
         ),
         (["--collective", "bcast,blcoks"], "the nearest is blocks"),
         (["--collectives", ","], "expected names or groups"),
+        (["--overlap"], "--overlap needs another --form than blocking"),
         (["--min", "6"], "--min 6: sizes are multiples of 4 bytes, one float; the nearest is 4"),
         (["--min", "0"], "the nearest is 4"),
         (["--min", "1K", "--max", "16"], "--max 16: less than --min 1K"),

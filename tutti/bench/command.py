@@ -76,6 +76,11 @@ def bench(
     form: str = typer.Option(
         "blocking", "--form", help="blocking, or nonblocking: started and waited for at once."
     ),
+    overlap: bool = typer.Option(
+        False,
+        "--overlap",
+        help="Measure also how much of a nonblocking call goes on while its rank computes.",
+    ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     algorithms: str = typer.Option(
         "",
@@ -147,6 +152,10 @@ def bench(
         raise UserError(f"--timing {timing}: expected calls or between-barriers")
     if form not in ("blocking", "nonblocking"):
         raise UserError(f"--form {form}: expected blocking or nonblocking")
+    if overlap and (form == "blocking" or words or compared):
+        raise UserError(
+            "--overlap needs another --form than blocking, and compares no algorithms or mechanisms"
+        )
     if timing != "calls" and skew > 0:
         raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
@@ -185,6 +194,7 @@ def bench(
         skew_us=skew,
         timing=timing,
         form=form,
+        overlap=overlap,
         seconds=seconds,
         repeats=repeats,
         floor=floor,

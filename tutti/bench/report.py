@@ -69,6 +69,10 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
         with_floor = any(cell.get("floor_us") is not None for cell in rows)
         if with_floor:
             table.add_column("floor", justify="right")
+        with_overlap = any("host_overlap_pct" in cell for cell in rows)
+        if with_overlap:
+            table.add_column("overlap: MPI", justify="right")
+            table.add_column("Tutti", justify="right")
         with_knobs = any("host_knob" in cell for cell in rows)
         if with_knobs:
             table.add_column("MPI set to")
@@ -84,6 +88,8 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             line += [f"{float(spread):.0f}" if spread is not None else ""]
             line += [str(cell.get("algorithm") or ""), str(cell.get("mechanism") or ""), checked]
             line += [_floor_text(cell.get("floor_us"))] if with_floor else []
+            overlaps = [cell.get(f"{side}_overlap_pct") for side in ("host", "tutti")] if with_overlap else []
+            line += ["" if value is None else f"{float(value):.0f} %" for value in overlaps]
             table.add_row(*line, *([str(cell.get("host_knob", ""))] if with_knobs else []))
         tables.append(table)
     return tables

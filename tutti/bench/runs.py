@@ -58,6 +58,8 @@ class BenchOptions:
     timing: str = "calls"
     #: blocking, or nonblocking: started, and waited for at once.
     form: str = "blocking"
+    #: Measure also how much of a nonblocking call goes on while its rank computes.
+    overlap: bool = False
     #: Count only what is measured while a flag takes about so long; 0: everything.
     state_flag_us: float = 0.0
 
@@ -74,6 +76,7 @@ class BenchOptions:
         words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
         words += ["--timing", self.timing] if self.timing != "calls" else []
         words += ["--form", self.form] if self.form != "blocking" else []
+        words += ["--overlap"] if self.overlap else []
         words += ["--state-flag-us", f"{self.state_flag_us:g}"] if self.state_flag_us > 0 else []
         words += ["--in-place"] if self.in_place else []
         words += ["--floor"] if self.floor else []
@@ -304,6 +307,7 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "skew_us": options.skew_us,
             "timing": options.timing,
             "form": options.form,
+            "overlap": options.overlap,
             "seconds_per_cell": options.seconds,
             "repeats": options.repeats,
             "host_wait": options.host_wait,
