@@ -180,6 +180,20 @@ def test_one_rank_on_one_core_is_well(tmp_path):
     assert (check.status, check.title) == (OK, "Cores, for 1 rank")
 
 
+@pytest.mark.parametrize(
+    ("ranks", "more", "found"),
+    [
+        (4, {}, "one for each of 4 ranks: TUTTI_PROGRESS=thread"),
+        (None, {}, "one for each of up to 4 ranks: TUTTI_PROGRESS=thread"),
+        (5, {}, "not one for each rank too"),
+        (4, QUOTA, "not one for each rank too"),
+    ],
+)
+def test_threads_for_progress_need_processors(ranks, more, found, tmp_path):
+    machine = with_facts(tmp_path, processors=8, files={**CORES, **more}, ranks=ranks)
+    assert by_id(core_checks(machine))["progress"].found.startswith(found)
+
+
 def test_limits_are_for_the_ranks_that_are_asked_about(tmp_path):
     facts = {"processors": 2, "limits": {"open-files": 100}}
     assert by_id(limit_checks(with_facts(tmp_path, **facts)))["open-files"].status == OK

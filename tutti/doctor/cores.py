@@ -160,6 +160,20 @@ def _cores(machine: Machine) -> Check:
     return Check(name, title, OK, f"{found}; more ranks take turns")
 
 
+def _progress(machine: Machine) -> Check:
+    """Whether a processor is free for each rank's thread that makes nonblocking collectives go on while the rank computes."""
+    quota = _quota(machine)
+    room = min(len(machine.processors), int(quota) if quota is not None else len(machine.processors))
+    ranks = machine.asked_ranks
+    most = room // 2
+    if (ranks or 2) <= most:
+        whom = _count(ranks, "rank") if ranks else f"up to {_count(most, 'rank')}"
+        found = f"one for each of {whom}: TUTTI_PROGRESS=thread lets calls go on while ranks compute"
+    else:
+        found = "not one for each rank too: calls go on in the program's calls of MPI, as TUTTI_PROGRESS=auto has it"
+    return Check("progress", "Spare processors, for nonblocking collectives", OK, found)
+
+
 def core_checks(machine: Machine) -> List[Check]:
     """Everything about processors, in the order in which it is shown."""
-    return [_numa(machine), _binding(machine), _cores(machine)]
+    return [_numa(machine), _binding(machine), _cores(machine), _progress(machine)]
