@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace tutti::tests {
 
@@ -38,6 +39,13 @@ int ends(const std::string& way, const std::string& others, unsigned delay) {
   std::printf("PID %d %d\n", rank, static_cast<int>(getpid()));
   std::fflush(stdout);
   for (int i = 0; i < 3; ++i) MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<int> numbers(others == "nonblocking" ? 200'000 : 0), sums(numbers.size());
+  MPI_Request started[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  const auto start = [&](MPI_Request& request) {
+    MPI_Iallreduce(numbers.data(), sums.data(), static_cast<int>(numbers.size()), MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                   &request);
+  };
+  if (others == "nonblocking") start(started[0]);
   if (rank == 1 || others == "same") {
     usleep(200'000 + delay * 1'000'000);  // the others wait by now
     std::printf("ENDS %d\n", rank);
@@ -47,6 +55,11 @@ int ends(const std::string& way, const std::string& others, unsigned delay) {
   int value = 0;
   if (others == "collective") MPI_Barrier(MPI_COMM_WORLD);
   if (others == "receive") MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (others == "nonblocking") {
+    MPI_Wait(&started[0], MPI_STATUS_IGNORE);
+    start(started[1]);
+    MPI_Wait(&started[1], MPI_STATUS_IGNORE);
+  }
   if (others == "compute") sleep(2);
   MPI_Finalize();
   return 0;

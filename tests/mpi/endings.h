@@ -7,7 +7,7 @@ namespace tutti::tests {
 
 /// Rank 1 ends: `way` is one of exit, _exit, quick_exit with "-STATUS" behind it, abort, signal-NUMBER, exec-SECONDS (the
 /// process becomes a program that takes so long), mpi-abort-STATUS. What the others do meanwhile: "collective" or
-/// "receive", they wait for it; "compute"; "same", they end as it does. delay: so many seconds later
+/// "receive", they wait for it; "nonblocking", in a collective that all have started; "compute"; "same", they end as it does. delay: so many seconds later
 /// than it might. Each prints PID, its rank and its process before.
 int ends(const std::string& way, const std::string& others, unsigned delay);
 

@@ -38,7 +38,7 @@ def check(runner):
     """Every way, with and without Tutti."""
     cases = []
     for way, words in WAYS.items():
-        for others in ("collective", "receive", "compute", "same"):
+        for others in ("collective", "receive", "nonblocking", "compute", "same"):
             if way in ELSEWHERE or others == "collective":
                 cases.append((status_is_the_hosts, way, others, words))
     # That of Intel MPI never notices what has ended while it was stopped: the job stands for ever.
