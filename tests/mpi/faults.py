@@ -117,7 +117,7 @@ def some_without_preload(runner):
     # Where nobody can know that a rank will never come, it is waited for, and the wait is reported.
     unknown = ["MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"]
     job = mixed_job(runner, "late", 2, ["TUTTI_TIMEOUT=2"], unknown)
-    job.wait_for(rf"{TUTTI_LINE}.*MPI_Init", 30)
+    job.wait_for(rf"{TUTTI_LINE}.*rank 0 .*MPI_Init", 30)
     outcome = job.wait(0.1)
     said = [line for line in outcome.tutti_lines() if "MPI_Init" in line and re.search(r"rank 0\b", line)]
     name = f"{runner.arguments.host} 3 TUTTI_TIMEOUT names a start-up that cannot end"
