@@ -151,6 +151,7 @@ contains
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE IERR)
     call expect(got == mod(me + 1, ranks), 'Irecv')
     flag = me
+    call note('bcast')
     call MPI_Ibcast(flag, 1, MPI_INTEGER, 0, MPI_COMM_WORLD, requests(1) IERR)
     complete = .false.
     do while (.not. complete)
