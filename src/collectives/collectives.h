@@ -97,10 +97,11 @@ class Collectives {
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
-  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
+  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type. through:
+  /// whose channel it takes, this communicator's or that of another one of the same ranks.
   using Allocate = void* (*)(void* of, std::size_t bytes);
   template <class Arguments>
-  PendingCall* prepare_in(const Arguments& arguments, Allocate allocate, void* of);
+  PendingCall* prepare_in(const Arguments& arguments, Communicator& through, Allocate allocate, void* of);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -122,8 +123,8 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
-    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
-    bool cached = false;           ///< stores into other ranks' memory through the caches
+    Attempts* attempts = nullptr;         ///< what it is a candidate of; null if nothing is tried
+    bool cached = false;                  ///< stores into other ranks' memory through the caches
     std::optional<Lending> lending = {};  ///< none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
@@ -177,7 +178,7 @@ class Collectives {
 
   /// make(...): makes a pending call of what it is given.
   template <class Arguments, class Make>
-  PendingCall* prepare_by(const Arguments& arguments, const Make& make);
+  PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
@@ -211,7 +212,9 @@ class Collectives {
   /// Whether buffers of such calls may be ones that peers do not map.
   bool may_be_unmapped(const selection::Shape& shape) const;
   /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
-  bool may_lend(std::size_t held) const { return communicator_.node().may_stage && held <= 2 * segment_; }
+  bool may_lend(std::size_t held) const {
+    return communicator_.node().may_stage && held <= 2 * segment_;
+  }
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);

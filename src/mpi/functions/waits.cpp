@@ -26,6 +26,12 @@ int raised_or(int code) {
   return raised.last().code;
 }
 
+/// Of a request that the host has completed; null if there is none. Persistent ones stay where they were.
+void note_error(const MPI_Request* completed) {
+  if (requests.any_failed() && completed) [[unlikely]]
+    requests.raise_error_of(*completed);
+}
+
 /// The same for several requests: what became of each stands in the statuses.
 class Many {
  public:
@@ -41,6 +47,7 @@ class Many {
 
   /// done: how many the host has completed. indices: which ones, null if all.
   int raised_or(int code, int done, const int* indices, MPI_Status* statuses) const {
+    for (int i = 0; requests.any_failed() && i < done; ++i) note_error(&many_[indices ? indices[i] : i]);
     if (!raised_errors) [[likely]]
       return code;
     const RaisedErrors raised;
@@ -122,7 +129,9 @@ using namespace tutti::mpi;
 TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Wait(request, status);
-  return raised_or(wait(request, status));
+  const int code = wait(request, status);
+  note_error(request);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
@@ -136,7 +145,9 @@ TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* in
   if (!requests.any()) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
   requests.drive();
-  return raised_or(wait_for_any(count, array_of_requests, indx, status));
+  const int code = wait_for_any(count, array_of_requests, indx, status);
+  note_error(indx && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
@@ -153,7 +164,9 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Test(request, flag, status);
   requests.drive();
-  return raised_or(next.Test(request, flag, status));
+  const int code = next.Test(request, flag, status);
+  note_error(flag && *flag ? request : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
@@ -169,7 +182,9 @@ TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* in
   if (!requests.any()) [[likely]]
     return next.Testany(count, array_of_requests, indx, flag, status);
   requests.drive();
-  return raised_or(next.Testany(count, array_of_requests, indx, flag, status));
+  const int code = next.Testany(count, array_of_requests, indx, flag, status);
+  note_error(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
@@ -210,10 +225,12 @@ TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
   if (requests.any() && request) {
     requests.drive();
     // Hosts differ in what becomes of a generalized request that is freed before its end.
-    if (Request* const ours = requests.find(*request); ours && requests.abandon(*ours)) {
+    Request* const ours = requests.find(*request);
+    if (ours && requests.abandon(*ours)) {
       *request = MPI_REQUEST_NULL;
       return MPI_SUCCESS;
     }
+    if (ours && ours->is_persistent()) requests.forget(*ours);
   }
   return next.Request_free(request);
 }

@@ -334,6 +334,11 @@ std::uint64_t begin_call() {
   return ticks();
 }
 
+void count(const Counted& counted, const LastCall& call, std::uint64_t ticks) {
+  const std::size_t bytes = counted.record->regular ? counted.bytes : call.bytes;
+  counted.record->count(mechanism_of(call), bytes, ticks);
+}
+
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
   const std::uint64_t now = ticks();
   const std::uint64_t passed = now > begin ? now - begin : 0;
@@ -341,11 +346,7 @@ void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, 
   Collectives* const collectives = state ? state->collectives.get() : nullptr;
   CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
   if (code != MPI_SUCCESS || !*last_call.algorithm) return;  // errors are not counted
-  if (record) {
-    const std::size_t bytes = record->regular ? collectives->last_bytes() : last_call.bytes;
-    record->count(mechanism_of(last_call), bytes, passed);
-    return;
-  }
+  if (record) return count({record, collectives->last_bytes()}, last_call, passed);
   if (last_call.node) return;
   Refusal why = refusal;
   if (!job())

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -79,12 +80,33 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
   const int code = host.Grequest_start(on_query, on_free, on_cancel, &request, &request.handle_);
   if (code != MPI_SUCCESS) return code;
   static_cast<void>(owned.release());
+  add(request, handle);
+  launch(request);
+  return MPI_SUCCESS;
+}
+
+int Requests::keep(std::unique_ptr<Request> owned, MPI_Request* handle) {
+  const int code = messages_.receive(owned->message_, &owned->handle_);
+  if (code == MPI_SUCCESS) add(*owned.release(), handle);
+  return code;
+}
+
+void Requests::add(Request& request, MPI_Request* handle) {
   *handle = request.handle_;
   known_.add(key_of(request.handle_), &request);
+  handles_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Requests::start_again(Request& request) {
+  request.start_again();
+  launch(request);
+}
+
+void Requests::launch(Request& request) {
   // Many may be started before one is waited for.
   constexpr std::size_t starts_between_drives = 8;
-  if (handles_.fetch_add(1, std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
-  under_way_.fetch_add(1, std::memory_order_seq_cst);
+  if (under_way_.fetch_add(1, std::memory_order_seq_cst) % starts_between_drives == starts_between_drives - 1) drive();
+  CommunicatorState& on = request.runs_on();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -97,8 +119,8 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
     request.call_->start();
     over = request.goes_on(true);
     if (!over) {
-      if (request.of_.calls.empty()) active_.push_back(&request.of_);
-      request.of_.calls.add(request);
+      if (on.calls.empty()) active_.push_back(&on);
+      on.calls.add(request);
     }
   }
   if (over) {
@@ -107,7 +129,6 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
     hook_host();
     wake_progress_thread();
   }
-  return MPI_SUCCESS;
 }
 
 void Requests::drive_all() {
@@ -163,15 +184,40 @@ void Requests::finish_each(RequestList& over) {
 
 void Requests::finish(Request& request) {
   request.finish();
-  const MPI_Request handle = request.handle_;
-  host.Grequest_complete(handle);
-  auto before = Request::State::open;
-  if (!request.state_.compare_exchange_strong(before, Request::State::complete, std::memory_order_acq_rel)) {
-    MPI_Request abandoned = handle;
-    host.Request_free(&abandoned);
+  MPI_Request handle = request.handle_;
+  bool abandoned = false;
+  const auto tell_state = [&] {
+    abandoned =
+        request.state_.exchange(Request::State::complete, std::memory_order_acq_rel) == Request::State::abandoned;
+  };
+  if (request.is_persistent()) {
+    if (request.code_ != MPI_SUCCESS) failed_.fetch_add(1, std::memory_order_relaxed);
+    const SelfMessage message = request.message_;
+    tell_state();
+    // From when the host has completed it, the program may start it again.
+    SelfMessages::send(message);
+    if (abandoned) forget(request);
+  } else {
+    host.Grequest_complete(handle);
+    tell_state();
   }
+  if (abandoned) host.Request_free(&handle);
   under_way_.fetch_sub(1, std::memory_order_relaxed);
   request.let_go();
+}
+
+void Requests::forget(Request& request) {
+  if (request.code_ != MPI_SUCCESS) failed_.fetch_sub(1, std::memory_order_relaxed);
+  messages_.give_back(request.message_);
+  handle_is_gone(request);
+}
+
+void Requests::raise_error_of(MPI_Request handle) {
+  Request* const request = find(handle);
+  if (!request || !request->is_persistent() || request->code_ == MPI_SUCCESS) return;
+  raised_errors = new RaisedError{handle, request->code_, request->communicator_for_errors(), raised_errors};
+  request->code_ = MPI_SUCCESS;
+  failed_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Requests::handle_is_gone(Request& request) {
@@ -202,7 +248,8 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
   sync::wait(*job()->node.waiter, reason, [&] {
     drive();
     const std::lock_guard lock(mutex_);
-    return state.calls.empty();
+    return std::none_of(active_.begin(), active_.end(),
+                        [&](const CommunicatorState* each) { return &each->calls.first()->of_ == &state; });
   });
 }
 

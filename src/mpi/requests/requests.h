@@ -1,4 +1,4 @@
-// The nonblocking collectives of this process that are under way, and how they go on: driven by every call of the program
+// The nonblocking and persistent collectives of this process that are under way, and how they go on: driven by every call of the program
 // that comes by us, by the host where it can be hooked (host_hook.h), and else by a thread of ours (progress_thread.h).
 #pragma once
 
@@ -26,6 +26,12 @@ class Requests {
   void set_up(bool among_threads) { known_.share(among_threads); }
   /// Starts what `request` has been set to and gives the program its handle. Returns a code of the host.
   int start(std::unique_ptr<Request> request, MPI_Request* handle);
+  /// Gives the program the handle of a persistent one. Returns a code of the host.
+  int keep(std::unique_ptr<Request> request, MPI_Request* handle);
+  /// Starts it, after the host has started its handle.
+  void start_again(Request& request);
+  /// The program frees its handle, which is not under way: the host is to free it now.
+  void forget(Request& request);
   /// Does what can be done for all without waiting, on a thread of the program.
   void drive() {
     if (under_way()) drive_all();
@@ -42,13 +48,20 @@ class Requests {
   void wait_for_all_of(const CommunicatorState& state);
   /// The program frees the handle of a call that is under way; the call goes on. False if it is not under way.
   bool abandon(Request& request);
+  /// Whether a persistent call has ended with an error that the program was not told of.
+  bool any_failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
+  /// The host has completed this request. If it was such a call, its error is among the raised ones from now on.
+  void raise_error_of(MPI_Request handle);
   /// Inside MPI_Finalize: what was abandoned ends, since peers may need it.
   void finish_all();
+  void end() { messages_.end(); }
 
   /// The host has freed the handle.
   void handle_is_gone(Request& request);
 
  private:
+  void add(Request& request, MPI_Request* handle);
+  void launch(Request& request);
   void drive_all();
   /// Under the lock: all go on as far as they can. What is over by that comes to `over`.
   void pass(bool may_call_host, RequestList& over);
@@ -59,6 +72,8 @@ class Requests {
   std::vector<CommunicatorState*> active_;  ///< those with calls under way
   RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
   HandleTable<Request> known_;
+  SelfMessages messages_;
+  std::atomic<std::size_t> failed_{0};
   std::atomic<std::size_t> handles_{0};
   std::atomic<std::size_t> under_way_{0};
   std::atomic<std::uint64_t> drives_{0};
