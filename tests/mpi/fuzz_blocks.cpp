@@ -398,7 +398,7 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
       (draw.kind == Kind::kAlltoallw && draw.in_place)) {
     int size = 0;
     PMPI_Comm_size(place.communicator.get(), &size);
-    draw.nonblocking = draw.nonblocking && size > 1 && tutti_is_there();
+    if (size == 1 || !tutti_is_there()) draw.form = Form::kBlocking, draw.starts = 1;
   }
 #ifndef OPEN_MPI
   // Intel MPI writes past the end of the root's buffer in Gather if its layout is not that of the other ranks.

@@ -1,4 +1,7 @@
 // Persistent collectives: made ready once, started again and again, in any order, completed in every way, beside others.
+//
+// Where a test does nothing without Tutti, hosts fail it: MPICH 4 and Intel MPI send what was there at the first start, and do
+// not allow for other orders; MPICH 5 does not test inactive ones; Open MPI uses types that were freed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -215,6 +218,7 @@ void free_all(std::vector<Ready>& all) {
 }  // namespace
 
 void persistent_calls_are_started_again_and_again(Context& context) {
+  if (!tutti_is_there()) return;
   MPI_Comm ring = make_ring(context);
   MPI_Op add = MPI_OP_NULL, add_gaps = MPI_OP_NULL;
   MPI_Op_create(&add_by_program, 0, &add);
@@ -259,6 +263,7 @@ void one_request_is_started_ten_thousand_times(Context& context) {
 
 /// MPI 4.1, section 6.12: what has been initialized in one order may be started in any.
 void ranks_start_persistent_calls_in_orders_of_their_own(Context& context) {
+  if (!tutti_is_there()) return;
   std::mt19937_64 random(static_cast<unsigned>(context.rank()) + 71);
   std::vector<Ready> all = make_ready(context.crowded() ? 10 : 80, MPI_COMM_WORLD, MPI_COMM_WORLD);
   std::vector<std::size_t> order(all.size());
@@ -279,6 +284,7 @@ void ranks_start_persistent_calls_in_orders_of_their_own(Context& context) {
 }
 
 void persistent_calls_are_completed_in_every_way(Context& context) {
+  if (!tutti_is_there()) return;
   std::mt19937_64 random(static_cast<unsigned>(context.rank()) + 5);
   MPI_Comm other = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -323,6 +329,7 @@ void persistent_calls_are_completed_in_every_way(Context& context) {
 }
 
 void inactive_requests_are_complete(Context& context) {
+  if (!tutti_is_there()) return;
   std::vector<Ready> calls = make_ready(3, MPI_COMM_WORLD, MPI_COMM_WORLD);
   for (int round = 0; round < 2; ++round) {
     std::vector<MPI_Request> all;
@@ -364,6 +371,7 @@ void inactive_requests_are_complete(Context& context) {
 }
 
 void what_persistent_calls_use_may_be_freed_before_them(Context& context) {
+  if (!tutti_is_there()) return;
   for (const int count : {10, 20'000}) {
     const auto elements = static_cast<std::size_t>(count);
     MPI_Comm communicator = MPI_COMM_NULL;
@@ -408,6 +416,7 @@ void what_persistent_calls_use_may_be_freed_before_them(Context& context) {
 }
 
 void persistent_calls_go_beside_others(Context& context) {
+  if (!tutti_is_there()) return;
   std::vector<Ready> calls = make_ready(6, MPI_COMM_WORLD, MPI_COMM_WORLD);
   const int sum_of_ranks = context.size() * (context.size() - 1) / 2;
   for (int round = 0; round < 20; ++round) {
