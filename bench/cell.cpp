@@ -28,6 +28,7 @@
 #include <set>
 
 #include "buffers.h"
+#include "persistent.h"
 
 namespace tutti::bench {
 
@@ -345,6 +346,7 @@ CellResult Cell::measure() {
     else
       spent_ns += shared_now_ns() - start_ns;
   }
+  forget_persistent();
   if (bench_.measure_tutti && bench_.options.compares()) Contender{}.select(collective_.communicator());
   CellResult result;
   result.repeats = runners_[0].samples.count();

@@ -7,6 +7,8 @@
 #include <regex>
 #include <sstream>
 
+#include "persistent.h"
+
 namespace tutti::bench {
 
 namespace {
@@ -39,6 +41,7 @@ const Functions& functions_of(Side side, Form form) {
 #define TUTTI_BENCH_ADDRESS(name, started) &Waited<&MPI_##started, &MPI_Wait, decltype(&MPI_##name)>::call,
   static const Functions tutti_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
+  if (form == Form::kPersistent) return persistent_functions_of(side);
   if (form == Form::kNonblocking) return side == Side::kHost ? host_waited : tutti_waited;
   return side == Side::kHost ? host : tutti;
 }
@@ -76,6 +79,7 @@ Choice last_choice() {
 bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::string& mechanism) {
   using Function = int (*)(MPI_Comm, const char*, const char*);
   static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_set_choice"));
+  forget_persistent();
   return function && function(communicator, algorithm.c_str(), mechanism.c_str()) == 0;
 }
 

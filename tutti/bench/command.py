@@ -74,7 +74,9 @@ def bench(
         help="calls, or between-barriers: calls alone also where ranks share a core.",
     ),
     form: str = typer.Option(
-        "blocking", "--form", help="blocking, or nonblocking: started and waited for at once."
+        "blocking",
+        "--form",
+        help="blocking; nonblocking: started and waited for at once; or persistent, made ready before.",
     ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     algorithms: str = typer.Option(
@@ -145,8 +147,8 @@ def bench(
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if timing not in ("calls", "between-barriers"):
         raise UserError(f"--timing {timing}: expected calls or between-barriers")
-    if form not in ("blocking", "nonblocking"):
-        raise UserError(f"--form {form}: expected blocking or nonblocking")
+    if form not in ("blocking", "nonblocking", "persistent"):
+        raise UserError(f"--form {form}: expected blocking, nonblocking or persistent")
     if timing != "calls" and skew > 0:
         raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
