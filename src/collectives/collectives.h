@@ -71,6 +71,13 @@ class Collectives {
     last_ = &no_choice;
     return record;
   }
+  /// The same for a persistent call: where its starts are to be counted. kept: see CallRecord, a constant.
+  CallRecord* take_last_record(const char* kept) {
+    const CallRecord* const record = take_last_record();
+    if (!record) return nullptr;
+    return record_of({record->collective, record->regular, record->size_class, record->algorithm,
+                      record->parameter_name, record->parameter, record->reason, kept});
+  }
   /// What that call was chosen by.
   std::size_t last_bytes() const { return last_bytes_; }
   /// With TUTTI_EXPLAIN: of every choice made so far, in the order in which they were made.

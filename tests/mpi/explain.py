@@ -20,6 +20,7 @@ CALLS = [
     ("bcast", "-", None, "2 ranks", "host", 2, 0, "no data"),
     ("allreduce", "<=8 KiB", 8192, "2 ranks", None, 3, 24000, OURS),
     ("allreduce", "<=16 B", 16, "2 ranks", None, 2, 32, OURS),
+    ("allreduce", "<=512 B", 512, "2 ranks", None, 7, 2800, OURS + "; persistent, keeps the plan"),
     ("allgather", "<=64 B", 64, "2 ranks", "host", 4, 256, "asked for"),
     ("scatterv", "varying", None, "2 ranks", None, 6, 24, OURS),
     ("barrier", "-", None, "1 rank", "host", 2, 0, "a rank alone"),

@@ -15,8 +15,9 @@
   X(Barrier)                                                                                                           \
   X(Bcast)                                                                                                             \
   X(Reduce)                                                                                                            \
-  X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Scatter) X(Scatterv) X(Gather) X(Gatherv) \
-      X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv)    \
+  X(Allreduce)                                                                                                         \
+  X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) \
+      X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) X(Neighbor_allgather) X(Neighbor_allgatherv)                 \
           X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
 
 namespace tutti::tests {

@@ -144,6 +144,7 @@ std::vector<Row> rows_of(const Collectives& collectives) {
     row.parameter_name = record.parameter_name ? record.parameter_name : "";
     row.parameter = record.parameter;
     row.reason = selection::words_of(record.reason, row.by_host());
+    if (record.kept) row.reason += std::string("; persistent, keeps the ") + record.kept;
     row.calls = record.calls;
     row.bytes = record.bytes;
     row.seconds = row.least_seconds = static_cast<double>(record.ticks);

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "mpi/communicators.h"
@@ -158,9 +157,9 @@ class Persistent : public Nonblocking {
     if (!request().persist()) return refuse(Refusal::memory);
     if (!prepare(collectives, arguments, shown, too_long, std::forward<After>(after))) return false;
     request().set_before(std::forward<Before>(before));
-    const std::string& level = job()->node.settings.persistent;
-    request().set_report({collectives.take_last_record(), collectives.last_bytes()});
-    if (level == "naive")
+    const bool is_naive = job()->node.settings.persistent == "naive";
+    request().set_report({collectives.take_last_record(is_naive ? "arguments" : "plan"), collectives.last_bytes()});
+    if (is_naive)
       request().set_remake([arguments, &collectives, &core = request().core()](void* memory) {
         return collectives.prepare_in(
             arguments, core, [](void* same, std::size_t) { return same; }, memory);
