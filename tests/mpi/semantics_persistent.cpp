@@ -261,7 +261,7 @@ void one_request_is_started_ten_thousand_times(Context& context) {
   context.expect(wrong == 0, "%d starts gave something else", wrong);
 }
 
-/// MPI 4.1, section 6.12: what has been initialized in one order may be started in any.
+/// MPI 4.1, section 6.13: what has been initialized in one order may be started in any.
 void ranks_start_persistent_calls_in_orders_of_their_own(Context& context) {
   if (!tutti_is_there()) return;
   std::mt19937_64 random(static_cast<unsigned>(context.rank()) + 71);
