@@ -98,6 +98,11 @@ class Request {
     if (counted_.record) explain::count(counted_, last_call, ticks);
   }
 
+  /// Of a persistent one: it was started, and the program was not told yet that it is complete. The host is asked to start its
+  /// handle only if it has to look at it while this is so.
+  bool is_active() const { return is_active_; }
+  bool is_shown() const { return is_shown_; }
+
   MPI_Comm communicator() const { return communicator_; }
   MPI_Request handle() const { return handle_; }
   /// Which peer is waited for: its rank in the node, -1 if that is not known.
@@ -124,7 +129,7 @@ class Request {
     explicit KeptAs(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
     Kept object;
   };
-  enum class State { open, complete, abandoned };
+  enum class State { open, shown, complete, abandoned };
 
   CommunicatorState& runs_on() const { return apart_ ? apart_->state() : of_; }
   void set_up(PendingCall& call, bool too_long);
@@ -156,6 +161,7 @@ class Request {
   LastCall last_call_;
   explain::Counted counted_;
   SelfMessage message_;
+  bool is_active_ = false, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
   int code_ = MPI_SUCCESS;
   bool too_long_ = false;
   bool runs_operators_ = false;

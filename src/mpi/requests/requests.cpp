@@ -87,7 +87,9 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
 
 int Requests::keep(std::unique_ptr<Request> owned, MPI_Request* handle) {
   const int code = messages_.receive(owned->message_, &owned->handle_);
-  if (code == MPI_SUCCESS) add(*owned.release(), handle);
+  if (code != MPI_SUCCESS) return code;
+  add(*owned.release(), handle);
+  persistent_.fetch_add(1, std::memory_order_relaxed);
   return code;
 }
 
@@ -100,6 +102,16 @@ void Requests::add(Request& request, MPI_Request* handle) {
 void Requests::start_again(Request& request) {
   request.start_again();
   launch(request);
+}
+
+void Requests::show(Request& request) {
+  if (!request.is_active_ || request.is_shown_) return;
+  MPI_Request handle = request.handle_;
+  host.Start(&handle);
+  request.is_shown_ = true;
+  auto before = Request::State::open;
+  if (!request.state_.compare_exchange_strong(before, Request::State::shown, std::memory_order_acq_rel))
+    SelfMessages::send(request.message_);
 }
 
 void Requests::launch(Request& request) {
@@ -185,39 +197,31 @@ void Requests::finish_each(RequestList& over) {
 void Requests::finish(Request& request) {
   request.finish();
   MPI_Request handle = request.handle_;
-  bool abandoned = false;
-  const auto tell_state = [&] {
-    abandoned =
-        request.state_.exchange(Request::State::complete, std::memory_order_acq_rel) == Request::State::abandoned;
-  };
-  if (request.is_persistent()) {
-    if (request.code_ != MPI_SUCCESS) failed_.fetch_add(1, std::memory_order_relaxed);
-    const SelfMessage message = request.message_;
-    tell_state();
-    // From when the host has completed it, the program may start it again.
+  // From then on the program may start a persistent one again, if the host does not know of it.
+  const SelfMessage message = request.message_;
+  const bool is_persistent = request.is_persistent();
+  if (!is_persistent) host.Grequest_complete(handle);
+  const Request::State before = request.state_.exchange(Request::State::complete, std::memory_order_acq_rel);
+  const bool abandoned = before == Request::State::abandoned;
+  if (is_persistent && (before == Request::State::shown || (abandoned && request.is_shown_)))
     SelfMessages::send(message);
-    if (abandoned) forget(request);
-  } else {
-    host.Grequest_complete(handle);
-    tell_state();
-  }
+  if (is_persistent && abandoned) forget(request);
   if (abandoned) host.Request_free(&handle);
   under_way_.fetch_sub(1, std::memory_order_relaxed);
   request.let_go();
 }
 
 void Requests::forget(Request& request) {
-  if (request.code_ != MPI_SUCCESS) failed_.fetch_sub(1, std::memory_order_relaxed);
+  persistent_.fetch_sub(1, std::memory_order_relaxed);
   messages_.give_back(request.message_);
   handle_is_gone(request);
 }
 
-void Requests::raise_error_of(MPI_Request handle) {
-  Request* const request = find(handle);
-  if (!request || !request->is_persistent() || request->code_ == MPI_SUCCESS) return;
-  raised_errors = new RaisedError{handle, request->code_, request->communicator_for_errors(), raised_errors};
-  request->code_ = MPI_SUCCESS;
-  failed_.fetch_sub(1, std::memory_order_relaxed);
+void Requests::tell(Request& request) {
+  if (!request.is_active_) return;
+  request.is_active_ = false;
+  if (request.code_ != MPI_SUCCESS) [[unlikely]]
+    raised_errors = new RaisedError{request.handle_, request.code_, request.communicator_for_errors(), raised_errors};
 }
 
 void Requests::handle_is_gone(Request& request) {
@@ -227,8 +231,10 @@ void Requests::handle_is_gone(Request& request) {
 }
 
 bool Requests::abandon(Request& request) {
-  auto before = Request::State::open;
-  return request.state_.compare_exchange_strong(before, Request::State::abandoned, std::memory_order_acq_rel);
+  auto before = request.state_.load(std::memory_order_relaxed);
+  while (before != Request::State::complete)
+    if (request.state_.compare_exchange_weak(before, Request::State::abandoned, std::memory_order_acq_rel)) return true;
+  return false;
 }
 
 void Requests::wait_for(const Request& request) {

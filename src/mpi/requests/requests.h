@@ -28,8 +28,10 @@ class Requests {
   int start(std::unique_ptr<Request> request, MPI_Request* handle);
   /// Gives the program the handle of a persistent one. Returns a code of the host.
   int keep(std::unique_ptr<Request> request, MPI_Request* handle);
-  /// Starts it, after the host has started its handle.
+  /// Starts it.
   void start_again(Request& request);
+  /// The host is about to look at the handle of a persistent one: if it is active, the host has to find it so.
+  void show(Request& request);
   /// The program frees its handle, which is not under way: the host is to free it now.
   void forget(Request& request);
   /// Does what can be done for all without waiting, on a thread of the program.
@@ -48,10 +50,15 @@ class Requests {
   void wait_for_all_of(const CommunicatorState& state);
   /// The program frees the handle of a call that is under way; the call goes on. False if it is not under way.
   bool abandon(Request& request);
-  /// Whether a persistent call has ended with an error that the program was not told of.
-  bool any_failed() const { return failed_.load(std::memory_order_relaxed) != 0; }
-  /// The host has completed this request. If it was such a call, its error is among the raised ones from now on.
-  void raise_error_of(MPI_Request handle);
+  /// Whether the program has handles of persistent ones.
+  bool any_persistent() const { return persistent_.load(std::memory_order_relaxed) != 0; }
+  /// Null if the handle is none of those.
+  Request* find_persistent(MPI_Request handle) {
+    Request* const found = any_persistent() ? find(handle) : nullptr;
+    return found && found->is_persistent() ? found : nullptr;
+  }
+  /// The program is told that it is complete. Its error is among the raised ones from now on.
+  void tell(Request& request);
   /// Inside MPI_Finalize: what was abandoned ends, since peers may need it.
   void finish_all();
   void end() { messages_.end(); }
@@ -73,7 +80,7 @@ class Requests {
   RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
   HandleTable<Request> known_;
   SelfMessages messages_;
-  std::atomic<std::size_t> failed_{0};
+  std::atomic<std::size_t> persistent_{0};
   std::atomic<std::size_t> handles_{0};
   std::atomic<std::size_t> under_way_{0};
   std::atomic<std::uint64_t> drives_{0};
