@@ -109,6 +109,10 @@ std::string name_of(const void* function) {
   if (function == &next.name) found = #name;
   TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
+#define TUTTI_MEMBER(name) \
+  if (function == &next.X_##name) found = #name;
+  TUTTI_INTERPOSED_INITS(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
   std::string name = found;
   if (name.ends_with("_c")) name.resize(name.size() - 2);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
