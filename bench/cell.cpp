@@ -32,6 +32,7 @@
 #include <set>
 
 #include "buffers.h"
+#include "persistent.h"
 
 namespace tutti::bench {
 
@@ -352,6 +353,7 @@ void Cell::take_all_turns() {
     else
       spent_ns += shared_now_ns() - start_ns;
   }
+  forget_persistent();
 }
 
 void Cell::measure_overlap(CellResult& result) {

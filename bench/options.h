@@ -13,8 +13,8 @@ enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 /// How a call is timed; see cell.cpp.
 enum class Timing { kCalls, kBetweenBarriers };
 
-/// How a collective is called: nonblocking, and waited for at once.
-enum class Form { kBlocking, kNonblocking };
+/// How a collective is called: nonblocking or persistent ones are waited for at once.
+enum class Form { kBlocking, kNonblocking, kPersistent };
 
 struct Options {
   std::vector<std::string> collectives;

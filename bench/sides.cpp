@@ -8,19 +8,13 @@
 #include <sstream>
 
 #include "clock.h"
+#include "persistent.h"
 
 namespace tutti::bench {
 
 namespace {
 
 std::uint64_t computed_ticks = 0;
-
-void compute() {
-  if (computed_ticks == 0) return;
-  const std::uint64_t start = Clock::ticks();
-  while (Clock::ticks() - start < computed_ticks) {
-  }
-}
 
 /// A collective that is started and waited for, with the arguments of the blocking one.
 template <auto start, auto wait, class Blocking>
@@ -51,12 +45,20 @@ const Functions& functions_of(Side side, Form form) {
 #define TUTTI_BENCH_ADDRESS(name, started) &Waited<&MPI_##started, &MPI_Wait, decltype(&MPI_##name)>::call,
   static const Functions tutti_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
+  if (form == Form::kPersistent) return persistent_functions_of(side);
   if (form == Form::kNonblocking) return side == Side::kHost ? host_waited : tutti_waited;
   return side == Side::kHost ? host : tutti;
 }
 
 void compute_meanwhile(std::uint64_t ticks) {
   computed_ticks = ticks;
+}
+
+void compute() {
+  if (computed_ticks == 0) return;
+  const std::uint64_t start = Clock::ticks();
+  while (Clock::ticks() - start < computed_ticks) {
+  }
 }
 
 bool tutti_is_loaded() {
@@ -92,6 +94,7 @@ Choice last_choice() {
 bool set_choice(MPI_Comm communicator, const std::string& algorithm, const std::string& mechanism) {
   using Function = int (*)(MPI_Comm, const char*, const char*);
   static const auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "tutti_set_choice"));
+  forget_persistent();
   return function && function(communicator, algorithm.c_str(), mechanism.c_str()) == 0;
 }
 

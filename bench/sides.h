@@ -37,9 +37,11 @@ struct Functions {
 
 const Functions& functions_of(Side side, Form form);
 
-/// What the rank computes from now on between the start of a nonblocking collective and the wait for it: so many ticks of
-/// Clock, without touching memory.
+/// What the rank computes from now on between the start of a collective and the wait for it: so many ticks of Clock, without
+/// touching memory.
 void compute_meanwhile(std::uint64_t ticks);
+/// Does that.
+void compute();
 
 /// True if the library stands in front of the host, i.e. MPI_ functions are Tutti's.
 bool tutti_is_loaded();

@@ -18,6 +18,9 @@ __attribute__((constructor)) void look_up() {
 #define TUTTI_NAME(name) "PMPI_" #name,
       TUTTI_INTERPOSED(TUTTI_NAME)
 #undef TUTTI_NAME
+#define TUTTI_NAME(name) "PMPIX_" #name,
+          TUTTI_INTERPOSED_INITS(TUTTI_NAME)
+#undef TUTTI_NAME
   };
   for (std::size_t i = 0; i < sizeof names / sizeof *names; ++i) tutti_host_own[i] = dlsym(library, names[i]);
 }

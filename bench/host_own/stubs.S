@@ -1,19 +1,19 @@
-// In programs that compare Tutti with the host: PMPI_X is the host's own function, past libtutti.so, which would take it
-// for a call of the program. Hidden, so that it is so for the program's own code alone.
+// In programs that compare Tutti with the host: PMPI_X and PMPIX_X are the host's own functions, past libtutti.so, which
+// would take them for calls of the program. Hidden, so that it is so for the program's own code alone.
 #include "preload/functions.h"
 
         .macro  host_own name
         .text
         .p2align 4
-        .globl  PMPI_\name
-        .hidden PMPI_\name
-        .type   PMPI_\name, @function
-PMPI_\name:
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
+\name:
         .cfi_startproc
         endbr64
         jmp     *.Lown_\name(%rip)
         .cfi_endproc
-        .size   PMPI_\name, .-PMPI_\name
+        .size   \name, .-\name
         .bss
 .Lown_\name:
         .zero   8
@@ -25,7 +25,10 @@ PMPI_\name:
         .hidden tutti_host_own
 tutti_host_own:
 
-#define HOST_OWN(name) host_own name ;
+#define HOST_OWN(name) host_own PMPI_##name ;
         TUTTI_INTERPOSED(HOST_OWN)
+#undef HOST_OWN
+#define HOST_OWN(name) host_own PMPIX_##name ;
+        TUTTI_INTERPOSED_INITS(HOST_OWN)
 
         .section .note.GNU-stack, "", @progbits

@@ -20,8 +20,8 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 27>& table() {
-  static const std::array<Row, 27> rows{{
+const std::array<Row, 28>& table() {
+  static const std::array<Row, 28> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -97,6 +97,11 @@ const std::array<Row, 27>& table() {
         "they "
         "are driven by: auto: a thread, where needed, after a millisecond; thread: that at once."},
        &Settings::progress},
+      {{"PERSISTENT", "naive|plan", "plan",
+        "What is kept of a persistent collective from one start to the next: naive: its arguments; plan: its "
+        "algorithm, "
+        "too, and how it is cut."},
+       &Settings::persistent},
       {{"TRY", "bool", "1",
         "Where several algorithms are predicted to be about as fast, try them in blocking calls and keep the fastest."},
        &Settings::try_choices},

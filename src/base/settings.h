@@ -38,6 +38,7 @@ struct Settings {
   std::size_t spin = 2000;
   double timeout = 0;
   std::string progress = "auto";
+  std::string persistent = "plan";
   bool try_choices = true;
   std::string explain = "0";
 

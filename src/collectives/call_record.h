@@ -18,6 +18,7 @@ struct CallRecord {
   const char* parameter_name;  ///< "k" or "j"; null without
   int parameter;
   selection::Reason reason;
+  const char* kept = nullptr;  ///< of persistent calls: what is kept from one start to the next (TUTTI_PERSISTENT)
 
   std::uint64_t calls = 0;
   std::uint64_t bytes = 0;  ///< of what the size is the size of, in all calls together
@@ -43,7 +44,7 @@ struct CallRecord {
   }
   bool is_for(const CallRecord& other) const {
     return collective == other.collective && regular == other.regular && size_class == other.size_class &&
-           algorithm == other.algorithm && parameter == other.parameter && reason == other.reason;
+           algorithm == other.algorithm && parameter == other.parameter && reason == other.reason && kept == other.kept;
   }
 };
 

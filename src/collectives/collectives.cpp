@@ -418,33 +418,34 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
 }
 
 template <class Arguments, class Make>
-PendingCall* Collectives::prepare_by(const Arguments& given, const Make& make) {
+PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& through, const Make& make) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
-  return make(communicator_, choices.collective, chosen.identity, announced<Arguments>(key.bytes), *chosen.algorithm,
+  return make(through, choices.collective, chosen.identity, announced<Arguments>(key.bytes), *chosen.algorithm,
               arguments, cut_of(chosen, arguments, request));
 }
 
 template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
-  return std::unique_ptr<PendingCall>(
-      prepare_by(given, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
+  return std::unique_ptr<PendingCall>(prepare_by(
+      given, communicator_, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
 }
 
 template <class Arguments>
-PendingCall* Collectives::prepare_in(const Arguments& given, Allocate allocate, void* of) {
+PendingCall* Collectives::prepare_in(const Arguments& given, Communicator& through, Allocate allocate, void* of) {
   using Made = PendingCallOf<Arguments>;
-  return prepare_by(given, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); });
+  return prepare_by(given, through, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); });
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                                                       \
-  template bool Collectives::call(const Kind##Arguments& given);                            \
-  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given); \
-  template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, Allocate allocate, void* of);
+#define TUTTI_INSTANTIATE(Kind, name)                                                                \
+  template bool Collectives::call(const Kind##Arguments& given);                                     \
+  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given);          \
+  template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, Communicator& through, \
+                                                Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 

@@ -71,6 +71,13 @@ class Collectives {
     last_ = &no_choice;
     return record;
   }
+  /// The same for a persistent call: where its starts are to be counted. kept: see CallRecord, a constant.
+  CallRecord* take_last_record(const char* kept) {
+    const CallRecord* const record = take_last_record();
+    if (!record) return nullptr;
+    return record_of({record->collective, record->regular, record->size_class, record->algorithm,
+                      record->parameter_name, record->parameter, record->reason, kept});
+  }
   /// What that call was chosen by.
   std::size_t last_bytes() const { return last_bytes_; }
   /// With TUTTI_EXPLAIN: of every choice made so far, in the order in which they were made.
@@ -97,10 +104,11 @@ class Collectives {
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
-  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
+  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type. through:
+  /// whose channel it takes, this communicator's or that of another one of the same ranks.
   using Allocate = void* (*)(void* of, std::size_t bytes);
   template <class Arguments>
-  PendingCall* prepare_in(const Arguments& arguments, Allocate allocate, void* of);
+  PendingCall* prepare_in(const Arguments& arguments, Communicator& through, Allocate allocate, void* of);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -177,7 +185,7 @@ class Collectives {
 
   /// make(...): makes a pending call of what it is given.
   template <class Arguments, class Make>
-  PendingCall* prepare_by(const Arguments& arguments, const Make& make);
+  PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>

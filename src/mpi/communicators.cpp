@@ -202,24 +202,10 @@ std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm
   return code == MPI_SUCCESS ? std::optional(std::move(all)) : std::nullopt;
 }
 
-/// False if `communicator` is being freed, on all ranks, so that it must not get a state. parent: has all its ranks; may be
-/// null.
-bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent) {
-  int inter = 0, size = 0, rank = 0;
-  host.Comm_test_inter(communicator, &inter);
-  host.Comm_size(communicator, &size);
-  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
-  const bool is_gone = gone.is(communicator);
-  if (inter || size < 2) return !is_gone;
-  host.Comm_rank(communicator, &rank);
-  // What would be exchanged has travelled with the first exchange of the start-up.
-  if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, rank, the_job->world, true, std::nullopt);
-    return !is_gone;
-  }
-  // Each rank finds the same, by itself: asking would need all of them to answer.
-  state.refusal = Refusal::jobs;
-  if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
+/// Makes the layout of a communicator whose ranks are those of `communicator`, or finds the reason why there is none. False if
+/// all ranks say that `communicator` is being freed.
+bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
+          bool is_gone) {
   the_job->left_behind.look(few);
   const std::optional<Room> room = take_room(size);
   const int node_rank = the_job->node.rank;
@@ -244,6 +230,27 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   gone.forget(communicator);
   set_up(state, rank, *all, all_can_map(communicator, *all), room);
   return true;
+}
+
+/// False if `communicator` is being freed, on all ranks, so that it must not get a state. parent: has all its ranks; may be
+/// null.
+bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent) {
+  int inter = 0, size = 0, rank = 0;
+  host.Comm_test_inter(communicator, &inter);
+  host.Comm_size(communicator, &size);
+  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
+  const bool is_gone = gone.is(communicator);
+  if (inter || size < 2) return !is_gone;
+  host.Comm_rank(communicator, &rank);
+  // What would be exchanged has travelled with the first exchange of the start-up.
+  if (communicator == MPI_COMM_WORLD) {
+    if (!is_gone) set_up(state, rank, the_job->world, true, std::nullopt);
+    return !is_gone;
+  }
+  // Each rank finds the same, by itself: asking would need all of them to answer.
+  state.refusal = Refusal::jobs;
+  if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
+  return join(state, communicator, rank, size, parent, is_gone);
 }
 
 /// What state_of() has found lately, in this thread.
@@ -318,6 +325,34 @@ Communicator* core_of_found(MPI_Comm communicator) {
 
 }  // namespace
 
+namespace {
+
+/// Of all communicators: what is set apart.
+constinit std::mutex apart_mutex;
+
+}  // namespace
+
+Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of), state_(new CommunicatorState) {
+  const Communicator& core = *of.communicator;
+  join(*state_, communicator, core.rank(), core.size(), &of, false);
+  if (!state_->layout) return;
+  const CommunicatorLayout& layout = *state_->layout;
+  Node& node = the_job->node;
+  state_->communicator = std::make_unique<Communicator>(
+      node, layout, the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank));
+  state_->layout.reset();
+  const std::lock_guard lock(apart_mutex);
+  of.set_apart.push_back(state_->communicator.get());
+}
+
+Apart::~Apart() {
+  {
+    const std::lock_guard lock(apart_mutex);
+    std::erase(of_.set_apart, state_->communicator.get());
+  }
+  release(*state_);
+}
+
 void hold(CommunicatorState& state) {
   state.holders.fetch_add(1, std::memory_order_relaxed);
 }
@@ -385,6 +420,7 @@ void stop() {
   explain::finish();
   if (!the_job) return;
   requests.finish_all();
+  requests.end();
   end_progress_thread();
   unhook_host([] {
     int complete = 0;
@@ -410,9 +446,9 @@ const CommunicatorState* known_state(MPI_Comm communicator) {
   return the_job && communicator != MPI_COMM_NULL ? state_of(communicator, false) : nullptr;
 }
 
-CommunicatorState* state_to_start_on(MPI_Comm communicator) {
+CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
-  CommunicatorState* const state = state_of(communicator, false);
+  CommunicatorState* const state = state_of(communicator, may_wait);
   if (!state || state->revoked) return nullptr;
   if (state->layout) [[unlikely]]
     set_out(*state);
@@ -476,6 +512,8 @@ void revoke(MPI_Comm communicator) {
   state->refusal = Refusal::revoked;
   set_out(*state);
   if (state->communicator) state->communicator->revoke();
+  const std::lock_guard lock(apart_mutex);
+  for (Communicator* const each : state->set_apart) each->revoke();
 }
 
 bool found_revoked(MPI_Comm communicator) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "collectives/collectives.h"
 #include "mpi/arguments/neighborhood.h"
@@ -23,11 +24,12 @@ struct CommunicatorState {
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   bool revoked = false;                        ///< by the program, as the host is to tell it
   Refusal refusal = Refusal::arguments;
-  RequestList calls;               ///< nonblocking ones that are under way (mpi/requests/)
-  std::atomic<int> holders{1};     ///< the communicator, and each request of such a call
-  std::atomic<bool> freed{false};  ///< the communicator is no more
+  RequestList calls;                     ///< nonblocking ones that are under way (mpi/requests/)
+  std::vector<Communicator*> set_apart;  ///< for persistent ones, one each (Apart)
+  std::atomic<int> holders{1};           ///< the communicator, and each request of such a call
+  std::atomic<bool> freed{false};        ///< the communicator is no more
 
-  bool is_ours() const { return layout || collectives; }
+  bool is_ours() const { return layout || communicator; }
   /// As far as is known.
   bool is_of_one_job() const { return is_ours() || refusal == Refusal::nodes || refusal == Refusal::memory; }
 };
@@ -69,13 +71,32 @@ Collectives* collectives_of(MPI_Comm communicator);
 
 /// The state of `communicator` if it has been built; null otherwise.
 const CommunicatorState* known_state(MPI_Comm communicator);
-/// The same with what collectives need, for calls that may not wait for the other ranks to build it; null also if the host
-/// is to be called.
-CommunicatorState* state_to_start_on(MPI_Comm communicator);
+/// The same with what collectives need; null also if the host is to be called. may_wait: for the other ranks, so that it is
+/// built where it is not there.
+CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait);
 
 /// Keeps a state, and lets it go, which deletes it if it was kept by nobody else.
 void hold(CommunicatorState& state);
 void release(CommunicatorState& state);
+
+/// Channels of the same ranks for one persistent call: it may be started in another order than others on each rank. Of its
+/// state it has no more than the communicator and the list of calls.
+class Apart {
+ public:
+  /// Collective over `communicator`, whose state is `of`, with collectives. of: outlives this.
+  Apart(MPI_Comm communicator, CommunicatorState& of);
+  ~Apart();
+  Apart(const Apart&) = delete;
+  Apart& operator=(const Apart&) = delete;
+
+  /// False if some rank has no memory left for it, on all ranks alike.
+  bool is_there() const { return state_->communicator != nullptr; }
+  CommunicatorState& state() const { return *state_; }
+
+ private:
+  CommunicatorState& of_;
+  CommunicatorState* state_;
+};
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.
 const Neighborhood& neighborhood_of(MPI_Comm communicator);

@@ -51,6 +51,9 @@ void resolve() {
 #define TUTTI_RESOLVE(name) look_up_next(next.name, "PMPIX_" #name);
   TUTTI_INTERPOSED_EXTENSIONS(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
+#define TUTTI_RESOLVE(name) look_up_next(next.X_##name, "PMPIX_" #name);
+  TUTTI_INTERPOSED_INITS(TUTTI_RESOLVE)
+#undef TUTTI_RESOLVE
   next.Init_thread.is_called_as(next.Init);
 #ifdef OPEN_MPI
   resolve_openmpi_symbols();

@@ -17,7 +17,7 @@
   X(Get_library_version) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Type_size_x) X(Grequest_start)     \
   X(Grequest_complete) X(Request_get_status) X(Status_set_cancelled) X(Status_set_elements) X(Wait)                \
   X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
-  X(Comm_disconnect) X(Request_free) X(Op_free) X(Query_thread)
+  X(Comm_disconnect) X(Request_free) X(Op_free) X(Query_thread) X(Comm_dup) X(Recv_init) X(Send) X(Start)
 // clang-format on
 
 /// Those that hosts have since MPI 4.
@@ -38,6 +38,10 @@ struct Next {
 #undef TUTTI_MEMBER
   /// An extension that not every host has, nor declares in mpi.h.
   NextFunction<int(MPI_Comm)> Comm_revoke;
+  // MPIX_Barrier_init and so on, of an Open MPI that does not have MPI_Barrier_init yet.
+#define TUTTI_MEMBER(name) NextFunction<decltype(::MPI_##name)> X_##name;
+  TUTTI_INTERPOSED_INITS(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
 };
 
 /// There before any of our functions is called; the members of functions that this host lacks stay null.

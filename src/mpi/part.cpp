@@ -125,17 +125,23 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
 #define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name, &::MPIX_##name>()},
               TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(starts.X_##name)},
+                  TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name, &::MPI_##name>()},
-                  TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
+                      TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(starts.name)},
-                      TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
+                          TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name, &::MPIX_##name>()},
-                          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+                              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+#undef TUTTI_FUNCTION
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(starts.X_##name)},
+                                  TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},
-                              TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
+                                      TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
   };
   return {functions, static_cast<int>(sizeof functions / sizeof *functions)};

@@ -40,13 +40,13 @@ constexpr const char* names[] = {
     TUTTI_INTERPOSED(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "MPIX_" #name,
-        TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
+        TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME) TUTTI_INTERPOSED_INITS(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "PMPI_" #name,
             TUTTI_INTERPOSED(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "PMPIX_" #name,
-                TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME)
+                TUTTI_INTERPOSED_EXTENSIONS(TUTTI_NAME) TUTTI_INTERPOSED_INITS(TUTTI_NAME)
 #undef TUTTI_NAME
 #define TUTTI_NAME(name) "tutti_" #name,
                     TUTTI_OWN_FUNCTIONS(TUTTI_NAME)
@@ -55,7 +55,8 @@ constexpr const char* names[] = {
 constexpr std::size_t count = sizeof names / sizeof *names;
 #define TUTTI_ONE(name) +1
 /// The functions that have two names. First come the first names, then in the same order the second ones.
-constexpr std::size_t twice = 0 TUTTI_INTERPOSED(TUTTI_ONE) TUTTI_INTERPOSED_EXTENSIONS(TUTTI_ONE);
+constexpr std::size_t twice =
+    0 TUTTI_INTERPOSED(TUTTI_ONE) TUTTI_INTERPOSED_EXTENSIONS(TUTTI_ONE) TUTTI_INTERPOSED_INITS(TUTTI_ONE);
 #undef TUTTI_ONE
 
 bool is_second_name(std::size_t index) {

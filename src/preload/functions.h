@@ -11,7 +11,7 @@
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
   X(Comm_free) X(Comm_disconnect)                                                                                 \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status)        \
-  X(Request_free) X(Type_free) X(Op_free)
+  X(Request_free) X(Type_free) X(Op_free) X(Start) X(Startall) X(Cancel)
 
 // Those of blocks (mpi/functions/blocks.cpp, mpi/functions/neighbors.cpp).
 #define TUTTI_INTERPOSED_BLOCKS(X)                                                                                \
@@ -38,7 +38,24 @@
   X(Iexscan_c) X(Iscatter_c) X(Iscatterv_c) X(Igather_c) X(Igatherv_c) X(Iallgather_c) X(Iallgatherv_c)           \
   X(Ialltoall_c) X(Ialltoallv_c) X(Ialltoallw_c) X(Ineighbor_allgather_c) X(Ineighbor_allgatherv_c)               \
   X(Ineighbor_alltoall_c) X(Ineighbor_alltoallv_c) X(Ineighbor_alltoallw_c)
-#define TUTTI_INTERPOSED_STARTS(X) TUTTI_INTERPOSED_OLD_STARTS(X) TUTTI_INTERPOSED_NEWER_STARTS(X)
+
+// Persistent collectives, which hosts have since MPI 4. Open MPI had those without MPI_Count before, by names that begin
+// with MPIX_.
+#define TUTTI_INTERPOSED_INITS(X)                                                                                 \
+  X(Barrier_init) X(Bcast_init) X(Reduce_init) X(Allreduce_init) X(Reduce_scatter_init)                           \
+  X(Reduce_scatter_block_init) X(Scan_init) X(Exscan_init) X(Scatter_init) X(Scatterv_init) X(Gather_init)        \
+  X(Gatherv_init) X(Allgather_init) X(Allgatherv_init) X(Alltoall_init) X(Alltoallv_init) X(Alltoallw_init)       \
+  X(Neighbor_allgather_init) X(Neighbor_allgatherv_init) X(Neighbor_alltoall_init) X(Neighbor_alltoallv_init)     \
+  X(Neighbor_alltoallw_init)
+#define TUTTI_INTERPOSED_LARGE_INITS(X)                                                                           \
+  X(Bcast_init_c) X(Reduce_init_c) X(Allreduce_init_c) X(Reduce_scatter_init_c) X(Reduce_scatter_block_init_c)    \
+  X(Scan_init_c) X(Exscan_init_c) X(Scatter_init_c) X(Scatterv_init_c) X(Gather_init_c) X(Gatherv_init_c)         \
+  X(Allgather_init_c) X(Allgatherv_init_c) X(Alltoall_init_c) X(Alltoallv_init_c) X(Alltoallw_init_c)             \
+  X(Neighbor_allgather_init_c) X(Neighbor_allgatherv_init_c) X(Neighbor_alltoall_init_c)                          \
+  X(Neighbor_alltoallv_init_c) X(Neighbor_alltoallw_init_c)
+
+#define TUTTI_INTERPOSED_STARTS(X)                                                                                \
+  TUTTI_INTERPOSED_OLD_STARTS(X) TUTTI_INTERPOSED_NEWER_STARTS(X) TUTTI_INTERPOSED_INITS(X) TUTTI_INTERPOSED_LARGE_INITS(X)
 
 // All others whose names begin with MPI_.
 #define TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)

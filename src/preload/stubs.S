@@ -116,6 +116,7 @@ tutti_host_functions:
 #define PMPI_STUB(name) second_stub PMPI_##name ;
 #define NEWER_PMPI_STUB(name) newer_second_stub PMPI_##name ;
 #define MPIX_STUB(name) stub MPIX_##name ;
+#define NEWER_MPIX_STUB(name) newer_stub MPIX_##name ;
 #define PMPIX_STUB(name) newer_second_stub PMPIX_##name ;
 #define OWN_STUB(name) stub tutti_##name ;
         TUTTI_INTERPOSED_FUNCTIONS(MPI_STUB)
@@ -123,13 +124,19 @@ tutti_host_functions:
         TUTTI_INTERPOSED_NEWER(NEWER_STUB)
         TUTTI_INTERPOSED_OLD_STARTS(MPI_STUB)
         TUTTI_INTERPOSED_NEWER_STARTS(NEWER_STUB)
+        TUTTI_INTERPOSED_INITS(NEWER_STUB)
+        TUTTI_INTERPOSED_LARGE_INITS(NEWER_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(MPIX_STUB)
+        TUTTI_INTERPOSED_INITS(NEWER_MPIX_STUB)
         TUTTI_INTERPOSED_FUNCTIONS(PMPI_STUB)
         TUTTI_INTERPOSED_BLOCKS(PMPI_STUB)
         TUTTI_INTERPOSED_NEWER(NEWER_PMPI_STUB)
         TUTTI_INTERPOSED_OLD_STARTS(PMPI_STUB)
         TUTTI_INTERPOSED_NEWER_STARTS(NEWER_PMPI_STUB)
+        TUTTI_INTERPOSED_INITS(NEWER_PMPI_STUB)
+        TUTTI_INTERPOSED_LARGE_INITS(NEWER_PMPI_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(PMPIX_STUB)
+        TUTTI_INTERPOSED_INITS(PMPIX_STUB)
         TUTTI_OWN_FUNCTIONS(OWN_STUB)
 
 // Calls tutti_resolve(entry in %r11, return address) and jumps to what it gives, with all registers that may hold

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "inits.h"
+
 namespace {
 
 constexpr int mebibyte = 1 << 20;
@@ -38,6 +40,16 @@ void calls(int rank, int size) {
   std::vector<int> blocks(static_cast<std::size_t>(16 * size));
   for (int call = 0; call < 4; ++call)
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, blocks.data(), 16, MPI_INT, MPI_COMM_WORLD);
+
+  std::vector<int> kept(100, 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  tutti::tests::inits.Allreduce(MPI_IN_PLACE, kept.data(), 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                &request);
+  for (int call = 0; call < 7; ++call) {
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(&request);
 
   std::vector<int> counts, offsets;
   for (int i = 0; i < size; ++i) {

@@ -7,8 +7,9 @@
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
 // prints each collective before it runs, for failures that end the program.
 //
-// In some rounds (--nonblocking, 50) most collectives are started only. Each rank completes them, together with messages, in
-// ways of its own, some of them while it calls others.
+// In some rounds (--nonblocking, 50) most collectives are started only, and some are persistent. Each rank completes them,
+// together with messages, in ways of its own, some of them while it calls others; persistent ones it starts in an order of its
+// own.
 //
 // In some rounds (--choices, 50) the library is asked for algorithms and mechanisms, drawn among those that it says it
 // has; --choices 0 leaves all to its own choice, with the same collectives. --summary 1 prints at the end what ran.
@@ -190,18 +191,31 @@ void Fuzzer::run_round(std::uint64_t round) {
     messages = std::make_unique<Messages>(context_, 1 + form() % 30'000);
     for (std::size_t i = 0; i < 2; ++i) started.push_back(&messages->request(i));
   }
+  std::vector<FuzzOperation*> later;
   for (auto& operation : operations) {
     if (arguments_.trace) report(round, *communicator, *operation, "");
     operation->run();
     choices_.count(*operation);
     started.push_back(&operation->request());
-    if (local() % 8 == 0) complete_all({started[local() % started.size()]}, local);
+    if (operation->is_persistent() && operation->is_ours() && local() % 2) {
+      later.push_back(operation.get());
+      continue;
+    }
+    if (operation->is_persistent()) operation->start();
+    // Hosts do not know all of theirs in arrays, nor in other orders.
+    if (operation->is_persistent() && !operation->is_ours())
+      MPI_Wait(&operation->request(), MPI_STATUS_IGNORE), operation->free();
+    // Others may wait for persistent ones that this rank has yet to start.
+    if (local() % 8 == 0 && !operation->is_persistent()) complete_all({&operation->request()}, local);
   }
+  std::shuffle(later.begin(), later.end(), local);
+  for (FuzzOperation* each : later) each->start();
   complete_all(started, local);
   if (messages && !messages->are_right() && ++failures_ <= 3)
     std::fprintf(stderr, "rank %d: a message beside collectives is wrong; to repeat: --seed %llu --first %llu\n",
                  context_.rank(), static_cast<unsigned long long>(arguments_.seed),
                  static_cast<unsigned long long>(round));
+  for (auto& operation : operations) operation->free();
   for (auto& operation : operations) operation->run_reference();
   for (auto& operation : operations) {
     const std::string problem = operation->check();

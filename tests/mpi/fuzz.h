@@ -14,14 +14,17 @@
 #include "support.h"
 #include "types.h"
 
-// In a FuzzOperation: calls a collective of the host (PMPI_) or the one that the program sees (MPI_), or starts that.
+// In a FuzzOperation: calls a collective of the host (PMPI_) or the one that the program sees (MPI_), or starts that, or makes
+// it ready.
 // Expects a variable `host`.
-#define TUTTI_FUZZ_CALL(name, ...)                   \
-  if (host)                                          \
-    PMPI_##name(__VA_ARGS__);                        \
-  else if (draw_.nonblocking)                        \
-    TUTTI_FUZZ_START_##name(__VA_ARGS__, &request_); \
-  else                                               \
+#define TUTTI_FUZZ_CALL(name, ...)                                 \
+  if (host)                                                        \
+    PMPI_##name(__VA_ARGS__);                                      \
+  else if (draw_.form == Form::kPersistent)                        \
+    TUTTI_FUZZ_INIT_##name(__VA_ARGS__, MPI_INFO_NULL, &request_); \
+  else if (draw_.form == Form::kNonblocking)                       \
+    TUTTI_FUZZ_START_##name(__VA_ARGS__, &request_);               \
+  else                                                             \
     MPI_##name(__VA_ARGS__)
 
 #if MPI_VERSION >= 4 && !defined(OPEN_MPI)
@@ -67,6 +70,8 @@ constexpr bool is_neighbor(Kind kind) {
   return kind >= Kind::kNeighborAllgather;
 }
 
+enum class Form { kBlocking, kNonblocking, kPersistent };
+
 /// Operations on types of their own.
 enum OwnOperation {
   kCombine = -1,     ///< a commutative operator of ours
@@ -84,7 +89,8 @@ struct Draw {
   unsigned root = 0;      ///< modulo the communicator's size
   bool in_place = false;
   bool mixed_layouts = false;
-  bool nonblocking = false;   ///< it is started only
+  Form form = Form::kBlocking;
+  int starts = 1;             ///< of a persistent one; all but the last are waited for at once
   bool large_counts = false;  ///< the _c form, where this MPI has it
   bool ask_host = false;      ///< the host does the same and must agree, though the result is known without it
   unsigned late_us = 0;       ///< how late a rank may come
@@ -135,6 +141,14 @@ class FuzzOperation {
   void run();
   /// Of what has been started: to be completed before it is checked.
   MPI_Request& request() { return request_; }
+  /// Whether the library does it, of a persistent one.
+  bool is_ours() const { return is_ours_; }
+  bool is_persistent() const { return draw_.form == Form::kPersistent; }
+  /// The last start of a persistent one, after run(). Ranks may do so in orders of their own.
+  void start() { MPI_Start(&request_); }
+  void free() {
+    if (is_persistent() && request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+  }
   /// Calls PMPI_ on data of the same value, where the result is not known otherwise or the host was to be asked.
   virtual void run_reference() {}
   /// Says what was wrong; empty if nothing.
@@ -160,6 +174,7 @@ class FuzzOperation {
   mutable MPI_Request request_ = MPI_REQUEST_NULL;
 
  private:
+  bool is_ours_ = false;
   std::uint64_t lateness_ = 0;
 };
 

@@ -393,12 +393,11 @@ std::unique_ptr<FuzzOperation> make_blocks(const FuzzPlace& place, const Draw& d
     draw.mixed_layouts = tutti_is_there();
   }
   // Open MPI 4.1, in the nonblocking forms, mistakes blocks for each other where two ranks share several edges, and looks
-  // at types that Alltoallw has no use for in place.
-  if ((is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) ||
-      (draw.kind == Kind::kAlltoallw && draw.in_place)) {
+  // at types that Alltoallw has no use for: in place, and one for each neighbour on communicators that have some.
+  if ((is_neighbor(draw.kind) && draw.kind >= Kind::kNeighborAlltoall) || draw.kind == Kind::kAlltoallw) {
     int size = 0;
     PMPI_Comm_size(place.communicator.get(), &size);
-    draw.nonblocking = draw.nonblocking && size > 1 && tutti_is_there();
+    if (size == 1 || !tutti_is_there()) draw.form = Form::kBlocking, draw.starts = 1;
   }
 #ifndef OPEN_MPI
   // Intel MPI writes past the end of the root's buffer in Gather if its layout is not that of the other ranks.

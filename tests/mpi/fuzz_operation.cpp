@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "block_buffers.h"
 #include "fuzz.h"
 #include "user_operations.h"
 
@@ -155,7 +156,10 @@ Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, st
   draw.in_place = common() % 3 == 0;
   draw.mixed_layouts = common() % 2 == 0;
   if (draw.mixed_layouts) draw.unit = 1 + common() % 12;
-  draw.nonblocking = nonblocking && draw.kind != Kind::kReduceLocal && common() % 4 != 0;
+  if (nonblocking && draw.kind != Kind::kReduceLocal && common() % 4 != 0) draw.form = Form::kNonblocking;
+  // Those of the hosts have mistakes.
+  if (draw.form == Form::kNonblocking && common() % 3 == 0 && tutti_is_there()) draw.form = Form::kPersistent;
+  if (draw.form == Form::kPersistent && !draw.in_place) draw.starts += static_cast<int>(common() % 3);
   draw.large_counts = common() % 4 == 0;
   draw.ask_host = common() % 4 == 0;
   draw.late_us = common() % 4 == 0 ? static_cast<unsigned>(common() % 1000) : 0;
@@ -186,6 +190,11 @@ std::unique_ptr<FuzzOperation> make_operation(const FuzzPlace& place, const Draw
 void FuzzOperation::run() {
   if (draw_.late_us > 0) dawdle(lateness_, draw_.late_us);
   call_mpi();
+  is_ours_ = last_was_ours();
+  for (int i = 1; i < draw_.starts; ++i) {
+    MPI_Start(&request_);
+    MPI_Wait(&request_, MPI_STATUS_IGNORE);
+  }
 }
 
 std::string FuzzOperation::describe() const {
@@ -199,9 +208,12 @@ std::string FuzzOperation::describe() const {
   }
   char text[512];
   std::snprintf(text, sizeof text, "%s%s%s of %zu elements of %zu bytes (%s), root %d of %d%s%s",
-                draw_.nonblocking ? "nonblocking " : "", name_of(draw_.kind),
-                draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_, what.c_str(), root_, size_,
-                draw_.in_place ? ", in place" : "", draw_.mixed_layouts ? ", mixed layouts" : "");
+                draw_.form == Form::kNonblocking  ? "nonblocking "
+                : draw_.form == Form::kPersistent ? "persistent "
+                                                  : "",
+                name_of(draw_.kind), draw_.large_counts ? " (large counts)" : "", draw_.count, element_bytes_,
+                what.c_str(), root_, size_, draw_.in_place ? ", in place" : "",
+                draw_.mixed_layouts ? ", mixed layouts" : "");
   return text + describe_places();
 }
 

@@ -1,5 +1,8 @@
-// The nonblocking functions by the names of the blocking ones: TUTTI_FUZZ_START_Bcast is MPI_Ibcast.
+// The nonblocking functions, and those that make persistent requests, by the names of the blocking ones:
+// TUTTI_FUZZ_START_Bcast is MPI_Ibcast.
 #pragma once
+
+#include "inits.h"
 
 #define TUTTI_FUZZ_START_Barrier MPI_Ibarrier
 #define TUTTI_FUZZ_START_Bcast MPI_Ibcast
@@ -44,7 +47,54 @@
 #define TUTTI_FUZZ_START_Neighbor_alltoallv_c MPI_Ineighbor_alltoallv_c
 #define TUTTI_FUZZ_START_Neighbor_alltoallw MPI_Ineighbor_alltoallw
 #define TUTTI_FUZZ_START_Neighbor_alltoallw_c MPI_Ineighbor_alltoallw_c
+#define TUTTI_FUZZ_INIT_Barrier inits.Barrier
+#define TUTTI_FUZZ_INIT_Bcast inits.Bcast
+#define TUTTI_FUZZ_INIT_Bcast_c MPI_Bcast_init_c
+#define TUTTI_FUZZ_INIT_Reduce inits.Reduce
+#define TUTTI_FUZZ_INIT_Reduce_c MPI_Reduce_init_c
+#define TUTTI_FUZZ_INIT_Allreduce inits.Allreduce
+#define TUTTI_FUZZ_INIT_Allreduce_c MPI_Allreduce_init_c
+#define TUTTI_FUZZ_INIT_Reduce_scatter inits.Reduce_scatter
+#define TUTTI_FUZZ_INIT_Reduce_scatter_c MPI_Reduce_scatter_init_c
+#define TUTTI_FUZZ_INIT_Reduce_scatter_block inits.Reduce_scatter_block
+#define TUTTI_FUZZ_INIT_Reduce_scatter_block_c MPI_Reduce_scatter_block_init_c
+#define TUTTI_FUZZ_INIT_Scan inits.Scan
+#define TUTTI_FUZZ_INIT_Scan_c MPI_Scan_init_c
+#define TUTTI_FUZZ_INIT_Exscan inits.Exscan
+#define TUTTI_FUZZ_INIT_Exscan_c MPI_Exscan_init_c
+#define TUTTI_FUZZ_INIT_Scatter inits.Scatter
+#define TUTTI_FUZZ_INIT_Scatter_c MPI_Scatter_init_c
+#define TUTTI_FUZZ_INIT_Scatterv inits.Scatterv
+#define TUTTI_FUZZ_INIT_Scatterv_c MPI_Scatterv_init_c
+#define TUTTI_FUZZ_INIT_Gather inits.Gather
+#define TUTTI_FUZZ_INIT_Gather_c MPI_Gather_init_c
+#define TUTTI_FUZZ_INIT_Gatherv inits.Gatherv
+#define TUTTI_FUZZ_INIT_Gatherv_c MPI_Gatherv_init_c
+#define TUTTI_FUZZ_INIT_Allgather inits.Allgather
+#define TUTTI_FUZZ_INIT_Allgather_c MPI_Allgather_init_c
+#define TUTTI_FUZZ_INIT_Allgatherv inits.Allgatherv
+#define TUTTI_FUZZ_INIT_Allgatherv_c MPI_Allgatherv_init_c
+#define TUTTI_FUZZ_INIT_Alltoall inits.Alltoall
+#define TUTTI_FUZZ_INIT_Alltoall_c MPI_Alltoall_init_c
+#define TUTTI_FUZZ_INIT_Alltoallv inits.Alltoallv
+#define TUTTI_FUZZ_INIT_Alltoallv_c MPI_Alltoallv_init_c
+#define TUTTI_FUZZ_INIT_Alltoallw inits.Alltoallw
+#define TUTTI_FUZZ_INIT_Alltoallw_c MPI_Alltoallw_init_c
+#define TUTTI_FUZZ_INIT_Neighbor_allgather inits.Neighbor_allgather
+#define TUTTI_FUZZ_INIT_Neighbor_allgather_c MPI_Neighbor_allgather_init_c
+#define TUTTI_FUZZ_INIT_Neighbor_allgatherv inits.Neighbor_allgatherv
+#define TUTTI_FUZZ_INIT_Neighbor_allgatherv_c MPI_Neighbor_allgatherv_init_c
+#define TUTTI_FUZZ_INIT_Neighbor_alltoall inits.Neighbor_alltoall
+#define TUTTI_FUZZ_INIT_Neighbor_alltoall_c MPI_Neighbor_alltoall_init_c
+#define TUTTI_FUZZ_INIT_Neighbor_alltoallv inits.Neighbor_alltoallv
+#define TUTTI_FUZZ_INIT_Neighbor_alltoallv_c MPI_Neighbor_alltoallv_init_c
+#define TUTTI_FUZZ_INIT_Neighbor_alltoallw inits.Neighbor_alltoallw
+#define TUTTI_FUZZ_INIT_Neighbor_alltoallw_c MPI_Neighbor_alltoallw_init_c
 // These have no other form.
 #define TUTTI_FUZZ_START_Reduce_local(in, inout, count, type, op, request) MPI_Reduce_local(in, inout, count, type, op)
 #define TUTTI_FUZZ_START_Reduce_local_c(in, inout, count, type, op, request) \
+  MPI_Reduce_local_c(in, inout, count, type, op)
+#define TUTTI_FUZZ_INIT_Reduce_local(in, inout, count, type, op, info, request) \
+  MPI_Reduce_local(in, inout, count, type, op)
+#define TUTTI_FUZZ_INIT_Reduce_local_c(in, inout, count, type, op, info, request) \
   MPI_Reduce_local_c(in, inout, count, type, op)

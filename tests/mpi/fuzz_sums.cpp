@@ -23,7 +23,7 @@ class FuzzRoundedSum final : public FuzzOperation {
 
  private:
   std::size_t bytes() const { return draw_.count * sizeof(double); }
-  void sum(double* result, bool starts) const;
+  void sum(double* result) const;
 
   Place send_place_ = Place::kHeapSmall;
   Place receive_place_ = Place::kHeapSmall;
@@ -54,11 +54,14 @@ FuzzRoundedSum::FuzzRoundedSum(const FuzzPlace& place, const Draw& draw) : FuzzO
   for (std::size_t i = 0; i < draw.count; ++i) send_[i] = addend(draw.data_seed, rank_, i);
 }
 
-void FuzzRoundedSum::sum(double* result, bool starts) const {
+void FuzzRoundedSum::sum(double* result) const {
   if (draw_.in_place && bytes() > 0) std::memcpy(result, send_, bytes());
   const void* const send = draw_.in_place ? MPI_IN_PLACE : send_;
   const int count = static_cast<int>(draw_.count);
-  if (starts) return void(MPI_Iallreduce(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_, &request_));
+  if (draw_.form == Form::kNonblocking)
+    return void(MPI_Iallreduce(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_, &request_));
+  if (draw_.form == Form::kPersistent)
+    return void(inits.Allreduce(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_, MPI_INFO_NULL, &request_));
 #if TUTTI_FUZZ_LARGE_COUNTS
   if (draw_.large_counts) return void(MPI_Allreduce_c(send, result, count, MPI_DOUBLE, MPI_SUM, communicator_));
 #endif
@@ -67,10 +70,12 @@ void FuzzRoundedSum::sum(double* result, bool starts) const {
 
 /// Twice in one form: another may add in another order.
 void FuzzRoundedSum::call_mpi() {
-  sum(receive_, draw_.nonblocking);
+  sum(receive_);
+  if (is_persistent()) start();
   MPI_Wait(&request_, MPI_STATUS_IGNORE);
   first_.assign(receive_, receive_ + draw_.count);
-  sum(receive_, draw_.nonblocking);
+  free();
+  sum(receive_);
 }
 
 void FuzzRoundedSum::run_reference() {

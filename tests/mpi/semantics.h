@@ -64,6 +64,20 @@ void statuses_of_nonblocking_calls(Context& context);
 void too_little_room_is_told_at_the_end(Context& context);
 void calls_whose_requests_are_freed_come_to_their_end(Context& context);
 
+// semantics_persistent.cpp
+void persistent_calls_are_started_again_and_again(Context& context);
+void one_request_is_started_ten_thousand_times(Context& context);
+void ranks_start_persistent_calls_in_orders_of_their_own(Context& context);
+void persistent_calls_are_completed_in_every_way(Context& context);
+void inactive_requests_are_complete(Context& context);
+void what_persistent_calls_use_may_be_freed_before_them(Context& context);
+void persistent_calls_go_beside_others(Context& context);
+void persistent_calls_go_on_while_ranks_wait_elsewhere(Context& context);
+void too_little_room_is_told_at_each_start(Context& context);
+void persistent_calls_cannot_be_cancelled(Context& context);
+void persistent_requests_are_freed_at_any_time(Context& context);
+void a_thousand_persistent_requests_leave_nothing_behind(Context& context);
+
 // semantics_scans.cpp
 void scans_match_the_host(Context& context);
 void scans_in_place_and_of_nothing(Context& context);

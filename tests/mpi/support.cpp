@@ -73,7 +73,9 @@ int run_tests(Context& context, const std::vector<Test>& tests, int argc, char**
   }
   bool all_passed = true;
   for (const Test& test : tests) {
-    const auto is_in = [&](const auto& names) { return std::find(names.begin(), names.end(), test.name) != names.end(); };
+    const auto is_in = [&](const auto& names) {
+      return std::find(names.begin(), names.end(), test.name) != names.end();
+    };
     if ((!wanted.empty() && !is_in(wanted)) || is_in(unwanted)) continue;
     if (context.rank() == 0) std::printf("RUN %s\n", test.name), std::fflush(stdout);
     context.set_test(test.name);

@@ -1,5 +1,6 @@
 // MPI_THREAD_MULTIPLE: several threads of each rank are in collectives at the same time, each thread on a communicator
 // of its own; and threads of one communicator that take turns.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "completing.h"
+#include "inits.h"
 #include "support.h"
 
 using namespace tutti::tests;
@@ -141,6 +143,49 @@ void start_and_complete(MPI_Comm communicator, int thread, int rounds, Finding& 
   }
 }
 
+/// Persistent ones of a communicator, started and completed in turn with a nonblocking and a blocking one.
+void start_again_and_again(MPI_Comm communicator, int thread, int rounds, Finding& finding) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  std::mt19937_64 random(static_cast<std::uint64_t>(rank * 10 + thread));
+  const int count = thread == 0 ? 3 : 2000 * thread;
+  std::vector<int> sums(static_cast<std::size_t>(count)), cast(sums.size());
+  std::vector<MPI_Request> kept(3);
+  inits.Allreduce(MPI_IN_PLACE, sums.data(), count, MPI_INT, MPI_SUM, communicator, MPI_INFO_NULL, &kept[0]);
+  inits.Bcast(cast.data(), count, MPI_INT, thread % size, communicator, MPI_INFO_NULL, &kept[1]);
+  inits.Barrier(communicator, MPI_INFO_NULL, &kept[2]);
+  for (int round = 0; round < rounds; ++round) {
+    std::fill(sums.begin(), sums.end(), rank + round);
+    std::fill(cast.begin(), cast.end(), rank == thread % size ? round : -1);
+    std::vector<MPI_Request> requests = kept;
+    std::shuffle(requests.begin(), requests.end(), random);
+    MPI_Startall(3, requests.data());
+    int one = 1;
+    MPI_Iallreduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, communicator, &requests.emplace_back());
+    if (round % 3 == 0) MPI_Barrier(communicator);
+    complete(requests, kWays[static_cast<std::size_t>(round + thread) % std::size(kWays)], random);
+    finding.wrong += one != size || sums.back() != size * (size - 1) / 2 + size * round;
+    finding.wrong += cast.front() != round || cast.back() != round;
+  }
+  for (MPI_Request& each : kept) MPI_Request_free(&each);
+}
+
+void threads_start_persistent_calls(Context& context) {
+  if (!tutti_is_there()) return;  // hosts have mistakes of their own
+  std::vector<MPI_Comm> communicators(kThreads);
+  for (auto& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  std::vector<Finding> findings(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back(start_again_and_again, communicators[static_cast<std::size_t>(thread)], thread,
+                         context.crowded() ? 20 : 300, std::ref(findings[static_cast<std::size_t>(thread)]));
+  for (auto& thread : threads) thread.join();
+  for (const Finding& finding : findings) context.expect(finding.wrong == 0, "%ld wrong results", finding.wrong);
+  for (auto& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
 void threads_have_calls_under_way(Context& context) {
   std::vector<MPI_Comm> communicators(kThreads);
   for (auto& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
@@ -236,6 +281,7 @@ int main(int argc, char** argv) {
             &threads_free_communicators_whose_attributes_communicate},
 #endif
            {"threads_have_calls_under_way", &threads_have_calls_under_way},
+           {"threads_start_persistent_calls", &threads_start_persistent_calls},
            {"a_thread_completes_what_another_has_started", &a_thread_completes_what_another_has_started},
            {"threads_take_turns_on_a_communicator", &threads_take_turns_on_a_communicator},
            {"a_thread_receives_while_others_are_in_collectives", &a_thread_receives_while_others_are_in_collectives}},

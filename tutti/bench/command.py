@@ -74,7 +74,9 @@ def bench(
         help="calls, or between-barriers: calls alone also where ranks share a core.",
     ),
     form: str = typer.Option(
-        "blocking", "--form", help="blocking, or nonblocking: started and waited for at once."
+        "blocking",
+        "--form",
+        help="blocking; nonblocking: started and waited for at once; or persistent, made ready before.",
     ),
     overlap: bool = typer.Option(
         False,
@@ -150,8 +152,8 @@ def bench(
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if timing not in ("calls", "between-barriers"):
         raise UserError(f"--timing {timing}: expected calls or between-barriers")
-    if form not in ("blocking", "nonblocking"):
-        raise UserError(f"--form {form}: expected blocking or nonblocking")
+    if form not in ("blocking", "nonblocking", "persistent"):
+        raise UserError(f"--form {form}: expected blocking, nonblocking or persistent")
     if overlap and (form == "blocking" or words or compared):
         raise UserError(
             "--overlap needs another --form than blocking, and compares no algorithms or mechanisms"

@@ -60,10 +60,6 @@ void UserBlocks::widen(std::size_t bytes) {
   pack_regular(user - (info.contiguous ? info.offset : 0), elements_, type_, info, bytes);
 }
 
-void UserBlocks::leave_out(std::size_t i) {
-  if (scratch_) std::erase_if(scratch().packed, [i](const Packed& packed) { return packed.index == i; });
-}
-
 int UserBlocks::pack(const Packed& packed) {
   std::byte* const bytes = blocks_.at(packed.index);
   if (!packed.info.contiguous)
@@ -74,8 +70,10 @@ int UserBlocks::pack(const Packed& packed) {
 
 int UserBlocks::pack_all() {
   int code = MPI_SUCCESS;
-  for (const Packed& packed : scratch().packed)
+  for (const Packed& packed : scratch().packed) {
+    if (packed.index == left_out_) continue;
     if (const int failed = pack(packed); failed != MPI_SUCCESS) code = failed;
+  }
   return code;
 }
 
@@ -88,6 +86,7 @@ int UserBlocks::pack(std::size_t i) {
 
 int UserBlocks::unpack_all(int code) {
   for (const Packed& packed : scratch().packed) {
+    if (packed.index == left_out_) continue;
     auto* user = const_cast<std::byte*>(packed.user);
     const std::byte* bytes = blocks_.at(packed.index);
     if (packed.info.contiguous)

@@ -55,7 +55,7 @@ class UserBlocks {
   /// room for is unpacked. For blocks of one size.
   void widen(std::size_t bytes);
   /// Block i of the user's memory is neither read by pack() nor written by unpack().
-  void leave_out(std::size_t i);
+  void leave_out(std::size_t i) { left_out_ = i; }
   /// Makes block i of an irregular list shorter.
   void cut(std::size_t i, std::size_t bytes) { scratch().sizes[i] = bytes; }
 
@@ -69,9 +69,9 @@ class UserBlocks {
     for (std::size_t i = 0; scratch_ && i < scratch_->packed.size(); ++i) use(scratch_->packed[i].type);
   }
 
-  /// These return the host's error code.
+  // As often as it is wanted. These return the host's error code.
   int pack() { return scratch_ ? pack_all() : MPI_SUCCESS; }
-  int pack(std::size_t i);
+  int pack(std::size_t i);  ///< also if it is left out
   /// `code`: of what went before, returned if it was an error.
   int unpack(int code) { return scratch_ ? unpack_all(code) : code; }
 
@@ -141,6 +141,7 @@ class UserBlocks {
   std::size_t count_;
   MPI_Comm communicator_;
   const std::vector<int>* neighbors_ = nullptr;
+  std::size_t left_out_ = SIZE_MAX;
   MPI_Datatype type_{};       ///< of regular blocks
   std::size_t elements_ = 0;  ///< of each regular block
   Blocks blocks_;

@@ -172,17 +172,18 @@ struct Reduction {
   std::size_t received;
   Make make;
 
-  template <class After>
-  bool run(const std::byte* send, std::byte* receive, const Combiner& combiner, int code, const After& after) const {
-    return form.run(call.communicator, collectives, make(send, receive, combiner), Shown{shown, call.bytes()}, code,
-                    false, after);
+  template <class Before, class After>
+  bool run(const std::byte* send, std::byte* receive, const Combiner& combiner, const Before& before,
+           const After& after) const {
+    return form.run(call.communicator, collectives, make(send, receive, combiner), Shown{shown, call.bytes()}, false,
+                    before, after);
   }
 
   /// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
   /// result comes to private memory, and its members from there to where they belong.
   [[gnu::noinline]] bool with_gaps(const std::byte* send, const Predefined& known) const {
     auto&& result = form.template keep<Room>(received * known.combiner.element_bytes);
-    return run(send, result.data(), known.combiner, MPI_SUCCESS,
+    return run(send, result.data(), known.combiner, nothing_before,
                [from = result.data(), to = call.receive, count = received, type = known.type](int code) {
                  if (count > 0) reduction::copy_members(type, to, from, count);
                  return code;
@@ -200,7 +201,7 @@ struct Reduction {
       if (known->has_gaps) [[unlikely]]
         return with_gaps(static_cast<const std::byte*>(send), *known);
       return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner,
-                 MPI_SUCCESS, [](int code) { return code; });
+                 nothing_before, nothing_after);
     }
     return with_operator_of_program(send, lacks_buffer);
   }
@@ -235,16 +236,19 @@ struct Reduction {
     combiner.context = &user;
     combiner.function = info.contiguous ? combine_contiguous : combine_packed;
     if (info.contiguous)
-      return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, MPI_SUCCESS,
-                 [](int code) { return code; });
+      return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, nothing_before,
+                 nothing_after);
 
     auto&& packed = form.template keep<std::unique_ptr<std::byte[]>>(new std::byte[call.count * info.bytes]);
-    const int code = pack(send, call.count, call.datatype, info, packed.get(), call.communicator);
-    return run(packed.get(), packed.get(), combiner, code,
-               [from = packed.get(), to = call.receive, count = received, &user](int before) {
-                 if (count == 0) return before;
-                 return unpack(from, to, count, user.datatype, user.info, user.communicator);
-               });
+    return run(
+        packed.get(), packed.get(), combiner,
+        [send, count = call.count, to = packed.get(), &user] {
+          return pack(send, count, user.datatype, user.info, to, user.communicator);
+        },
+        [from = packed.get(), to = call.receive, count = received, &user](int before) {
+          if (count == 0) return before;
+          return unpack(from, to, count, user.datatype, user.info, user.communicator);
+        });
   }
 };
 
@@ -310,6 +314,7 @@ bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& f
   template bool scan(Collectives&, ReductionCall&, bool, Form&);
 TUTTI_INSTANTIATE(Blocking)
 TUTTI_INSTANTIATE(Nonblocking)
+TUTTI_INSTANTIATE(Persistent)
 #undef TUTTI_INSTANTIATE
 
 bool reduce_local(const ReductionCall& call) {

@@ -18,7 +18,7 @@ struct ReductionCall {
   std::size_t bytes() const { return count * element_bytes; }
 };
 
-/// In a form (mpi/requests/form.h), Blocking or Nonblocking. Each returns false if the call is the host's (also to report
+/// In a form (mpi/requests/form.h). Each returns false if the call is the host's (also to report
 /// errors in its arguments).
 template <class Form>
 bool reduce(Collectives& collectives, ReductionCall& call, int root, Form& form);

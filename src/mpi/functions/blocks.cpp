@@ -37,13 +37,17 @@ decltype(auto) blocks(Form& form, Role role, std::size_t count, MPI_Comm comm) {
                                         Form::is_pending ? UserBlocks::Memory::own : UserBlocks::Memory::lent);
 }
 
-/// Carries the call out, or starts it; what has come is then unpacked.
+/// Carries the call out, or starts it: what is to be sent is packed, and what has come is then unpacked. own: which block
+/// of `receive` this rank sends; -1 if it is none.
 template <class Form, class Arguments>
-bool received(Form& form, MPI_Comm comm, Collectives& collectives, const Arguments& arguments, const Shown& shown,
-              UserBlocks& receive, int code, bool too_long) {
+bool exchange(Form& form, MPI_Comm comm, Collectives& collectives, const Arguments& arguments, const Shown& shown,
+              UserBlocks& send, UserBlocks& receive, bool too_long, std::ptrdiff_t own = -1) {
+  send.for_each_type([&](MPI_Datatype type) { form.keep_type_to_send(type); });
   receive.for_each_type([&](MPI_Datatype type) { form.keep_type(type); });
-  return form.run(comm, collectives, arguments, shown, code, too_long,
-                  [&receive](int before) { return receive.unpack(before); });
+  return form.run(
+      comm, collectives, arguments, shown, too_long,
+      [&send, &receive, own] { return own < 0 ? send.pack() : receive.pack(static_cast<std::size_t>(own)); },
+      [&receive](int before) { return receive.unpack(before); });
 }
 
 template <class Form, class List, class Count>
@@ -71,13 +75,12 @@ bool scatter_blocks(Form& form, const List& list, void* receive, Count elements,
   arguments.bytes = is_root ? send.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) send.leave_out(own_index);
-  const int code = send.pack();
   if (is_root) arguments.send = send.core();
   arguments.receive = in_place ? nullptr : own.core().base;
   arguments.root = root;
   arguments.regular = List::regular;
   const Shown shown{is_root ? arguments.send.base : arguments.receive, arguments.bytes};
-  return received(form, comm, *collectives, arguments, shown, own, code, too_long);
+  return exchange(form, comm, *collectives, arguments, shown, send, own, too_long);
 }
 
 template <class Form, class List, class Count>
@@ -104,13 +107,12 @@ bool gather_blocks(Form& form, const void* send, Count elements, MPI_Datatype ty
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) receive.leave_out(own_index);
-  const int code = own.pack();
   arguments.send = in_place ? nullptr : own.core().base;
   if (is_root) arguments.receive = receive.core();
   arguments.root = root;
   arguments.regular = List::regular;
   const Shown shown{in_place ? arguments.receive.base : arguments.send, arguments.bytes};
-  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
+  return exchange(form, comm, *collectives, arguments, shown, own, receive, too_long);
 }
 
 template <class Form, class List, class Count>
@@ -132,15 +134,12 @@ bool allgather_blocks(Form& form, const void* send, Count elements, MPI_Datatype
   AllgatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
   if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
-  int code = own.pack();
-  if (in_place) {
-    code = receive.pack(own_index);
-    receive.leave_out(own_index);
-  }
+  if (in_place) receive.leave_out(own_index);
   arguments.send = in_place ? nullptr : own.core().base;
   arguments.receive = receive.core();
   const Shown shown{in_place ? arguments.receive.at(own_index) : arguments.send, arguments.bytes};
-  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
+  return exchange(form, comm, *collectives, arguments, shown, own, receive, too_long,
+                  in_place ? static_cast<std::ptrdiff_t>(own_index) : -1);
 }
 
 template <class Form, class List>
@@ -161,13 +160,12 @@ bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Co
   if (too_long && !List::regular) send.cut(own_index, receive.bytes(own_index));
   if (List::regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
 
-  const int code = send.pack();
   AlltoallArguments arguments;
   arguments.send = send.core();
   arguments.receive = receive.core();
   arguments.regular = List::regular;
   const Shown shown{arguments.send.base, send.bytes(own_index)};
-  return received(form, comm, *collectives, arguments, shown, receive, code, too_long);
+  return exchange(form, comm, *collectives, arguments, shown, send, receive, too_long);
 }
 
 // The same with the arguments of MPI's functions.
@@ -237,24 +235,24 @@ bool alltoallw(const void* send, const Count* sent, const Displacement* send_dis
 }  // namespace
 
 void add_starts_of_blocks(Starts& starts) {
-  TUTTI_START(Iscatter, scatter<Nonblocking, int>);
-  TUTTI_START(Iscatterv, scatterv<Nonblocking, int, int>);
-  TUTTI_START(Igather, gather<Nonblocking, int>);
-  TUTTI_START(Igatherv, gatherv<Nonblocking, int, int>);
-  TUTTI_START(Iallgather, allgather<Nonblocking, int>);
-  TUTTI_START(Iallgatherv, allgatherv<Nonblocking, int, int>);
-  TUTTI_START(Ialltoall, alltoall<Nonblocking, int>);
-  TUTTI_START(Ialltoallv, alltoallv<Nonblocking, int, int>);
-  TUTTI_START(Ialltoallw, alltoallw<Nonblocking, int, int>);
-  TUTTI_START(Iscatter_c, scatter<Nonblocking, MPI_Count>);
-  TUTTI_START(Iscatterv_c, scatterv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Igather_c, gather<Nonblocking, MPI_Count>);
-  TUTTI_START(Igatherv_c, gatherv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Iallgather_c, allgather<Nonblocking, MPI_Count>);
-  TUTTI_START(Iallgatherv_c, allgatherv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Ialltoall_c, alltoall<Nonblocking, MPI_Count>);
-  TUTTI_START(Ialltoallv_c, alltoallv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Ialltoallw_c, alltoallw<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Iscatter, Scatter_init, scatter, int);
+  TUTTI_START(Iscatterv, Scatterv_init, scatterv, int, int);
+  TUTTI_START(Igather, Gather_init, gather, int);
+  TUTTI_START(Igatherv, Gatherv_init, gatherv, int, int);
+  TUTTI_START(Iallgather, Allgather_init, allgather, int);
+  TUTTI_START(Iallgatherv, Allgatherv_init, allgatherv, int, int);
+  TUTTI_START(Ialltoall, Alltoall_init, alltoall, int);
+  TUTTI_START(Ialltoallv, Alltoallv_init, alltoallv, int, int);
+  TUTTI_START(Ialltoallw, Alltoallw_init, alltoallw, int, int);
+  TUTTI_LARGE_START(Iscatter_c, Scatter_init_c, scatter, MPI_Count);
+  TUTTI_LARGE_START(Iscatterv_c, Scatterv_init_c, scatterv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Igather_c, Gather_init_c, gather, MPI_Count);
+  TUTTI_LARGE_START(Igatherv_c, Gatherv_init_c, gatherv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Iallgather_c, Allgather_init_c, allgather, MPI_Count);
+  TUTTI_LARGE_START(Iallgatherv_c, Allgatherv_init_c, allgatherv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Ialltoall_c, Alltoall_init_c, alltoall, MPI_Count);
+  TUTTI_LARGE_START(Ialltoallv_c, Alltoallv_init_c, alltoallv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Ialltoallw_c, Alltoallw_init_c, alltoallw, MPI_Count, MPI_Aint);
 }
 
 }  // namespace tutti::mpi

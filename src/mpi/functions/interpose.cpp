@@ -26,13 +26,16 @@ template <class Form>
   const std::size_t bytes = count * info.bytes;
   auto&& packed = form.template keep<Bytes>(new std::byte[bytes]);
   const bool is_root = collectives.communicator().rank() == root;
-  const int code =
-      is_root ? pack(buffer, count, datatype, info, packed.get(), communicator) : static_cast<int>(MPI_SUCCESS);
-  if (!is_root) form.keep_type(datatype);
-  return form.run(communicator, collectives, BcastArguments{packed.get(), bytes, root}, Shown{packed.get(), bytes},
-                  code, false, [=, from = packed.get(), on = form.lasting(communicator)](int before) {
-                    return is_root ? before : unpack(from, buffer, count, datatype, info, on);
-                  });
+  if (is_root)
+    form.keep_type_to_send(datatype);
+  else
+    form.keep_type(datatype);
+  std::byte* const between = packed.get();
+  const MPI_Comm on = form.lasting(communicator);
+  return form.run(
+      communicator, collectives, BcastArguments{between, bytes, root}, Shown{between, bytes}, false,
+      [=] { return is_root ? pack(buffer, count, datatype, info, between, on) : static_cast<int>(MPI_SUCCESS); },
+      [=](int before) { return is_root ? before : unpack(between, buffer, count, datatype, info, on); });
 }
 
 /// Bcast by the core. False: the call is the host's.
@@ -50,7 +53,7 @@ bool bcast(Form& form, void* buffer, std::size_t count, MPI_Datatype datatype, i
   const std::size_t bytes = count * info->bytes;
   return form.run(communicator, *collectives,
                   BcastArguments{static_cast<std::byte*>(buffer) + info->offset, bytes, root}, Shown{buffer, bytes},
-                  MPI_SUCCESS, false, [](int code) { return code; });
+                  false, nothing_before, nothing_after);
 }
 
 // The same for int and MPI_Count: false if the call is the host's.
@@ -83,20 +86,20 @@ bool allreduce_ours(const void* send, void* receive, Count count, MPI_Datatype d
 template <class Form>
 bool barrier_ours(MPI_Comm comm, Form& form) {
   Collectives* collectives = form.collectives(comm);
-  return collectives && form.run(comm, *collectives, BarrierArguments{}, Shown{nullptr, 0}, MPI_SUCCESS, false,
-                                 [](int code) { return code; });
+  return collectives &&
+         form.run(comm, *collectives, BarrierArguments{}, Shown{nullptr, 0}, false, nothing_before, nothing_after);
 }
 
 }  // namespace
 
 void add_starts_of_messages(Starts& starts) {
-  TUTTI_START(Ibarrier, barrier_ours<Nonblocking>);
-  TUTTI_START(Ibcast, bcast_ours<Nonblocking, int>);
-  TUTTI_START(Ireduce, reduce_ours<Nonblocking, int>);
-  TUTTI_START(Iallreduce, allreduce_ours<Nonblocking, int>);
-  TUTTI_START(Ibcast_c, bcast_ours<Nonblocking, MPI_Count>);
-  TUTTI_START(Ireduce_c, reduce_ours<Nonblocking, MPI_Count>);
-  TUTTI_START(Iallreduce_c, allreduce_ours<Nonblocking, MPI_Count>);
+  TUTTI_START(Ibarrier, Barrier_init, barrier_ours);
+  TUTTI_START(Ibcast, Bcast_init, bcast_ours, int);
+  TUTTI_START(Ireduce, Reduce_init, reduce_ours, int);
+  TUTTI_START(Iallreduce, Allreduce_init, allreduce_ours, int);
+  TUTTI_LARGE_START(Ibcast_c, Bcast_init_c, bcast_ours, MPI_Count);
+  TUTTI_LARGE_START(Ireduce_c, Reduce_init_c, reduce_ours, MPI_Count);
+  TUTTI_LARGE_START(Iallreduce_c, Allreduce_init_c, allreduce_ours, MPI_Count);
 }
 
 }  // namespace tutti::mpi

@@ -37,8 +37,7 @@ class Exchange {
     send.belong_to(neighborhood_->destinations);
     receive.belong_to(neighborhood_->sources);
     if (!send_list.describe(send) || !receive_list.describe(receive)) return false;
-    const int code = send.pack();
-    return run(send.core(), receive, List::regular, code);
+    return run(send, send.core(), receive, List::regular);
   }
 
   template <class Count, class List>
@@ -50,10 +49,9 @@ class Exchange {
     auto&& receive = blocks(Role::receive, neighborhood_->sources.size());
     receive.belong_to(neighborhood_->sources);
     if (!own_block.describe(send) || !receive_list.describe(receive)) return false;
-    const int code = send.pack();
     Blocks same = send.core();
     same.stride = 0;
-    return run(same, receive, List::regular, code);
+    return run(send, same, receive, List::regular);
   }
 
  private:
@@ -62,7 +60,7 @@ class Exchange {
                                            Form::is_pending ? UserBlocks::Memory::own : UserBlocks::Memory::lent);
   }
 
-  bool run(const Blocks& send, UserBlocks& receive, bool regular, int code) {
+  bool run(UserBlocks& sent, const Blocks& send, UserBlocks& receive, bool regular) {
     NeighborArguments arguments;
     arguments.sources = neighborhood_->sources.data();
     arguments.source_blocks = neighborhood_->source_blocks.data();
@@ -74,9 +72,11 @@ class Exchange {
     arguments.receive = receive.core();
     arguments.regular = regular;
     if (regular) arguments.bytes = std::max(send.bytes, arguments.receive.bytes);
+    sent.for_each_type([&](MPI_Datatype type) { form_.keep_type_to_send(type); });
     receive.for_each_type([&](MPI_Datatype type) { form_.keep_type(type); });
-    return form_.run(communicator_, *collectives_, arguments, Shown{send.base, send.is_regular() ? send.bytes : 0},
-                     code, false, [&receive](int before) { return receive.unpack(before); });
+    return form_.run(
+        communicator_, *collectives_, arguments, Shown{send.base, send.is_regular() ? send.bytes : 0}, false,
+        [&sent] { return sent.pack(); }, [&receive](int before) { return receive.unpack(before); });
   }
 
   Form& form_;
@@ -130,16 +130,16 @@ bool neighbor_alltoallw(const void* send, const Count* sent, const Displacement*
 }  // namespace
 
 void add_starts_of_neighbors(Starts& starts) {
-  TUTTI_START(Ineighbor_allgather, neighbor_allgather<Nonblocking, int>);
-  TUTTI_START(Ineighbor_allgatherv, neighbor_allgatherv<Nonblocking, int, int>);
-  TUTTI_START(Ineighbor_alltoall, neighbor_alltoall<Nonblocking, int>);
-  TUTTI_START(Ineighbor_alltoallv, neighbor_alltoallv<Nonblocking, int, int>);
-  TUTTI_START(Ineighbor_alltoallw, neighbor_alltoallw<Nonblocking, int, MPI_Aint>);
-  TUTTI_START(Ineighbor_allgather_c, neighbor_allgather<Nonblocking, MPI_Count>);
-  TUTTI_START(Ineighbor_allgatherv_c, neighbor_allgatherv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Ineighbor_alltoall_c, neighbor_alltoall<Nonblocking, MPI_Count>);
-  TUTTI_START(Ineighbor_alltoallv_c, neighbor_alltoallv<Nonblocking, MPI_Count, MPI_Aint>);
-  TUTTI_START(Ineighbor_alltoallw_c, neighbor_alltoallw<Nonblocking, MPI_Count, MPI_Aint>);
+  TUTTI_START(Ineighbor_allgather, Neighbor_allgather_init, neighbor_allgather, int);
+  TUTTI_START(Ineighbor_allgatherv, Neighbor_allgatherv_init, neighbor_allgatherv, int, int);
+  TUTTI_START(Ineighbor_alltoall, Neighbor_alltoall_init, neighbor_alltoall, int);
+  TUTTI_START(Ineighbor_alltoallv, Neighbor_alltoallv_init, neighbor_alltoallv, int, int);
+  TUTTI_START(Ineighbor_alltoallw, Neighbor_alltoallw_init, neighbor_alltoallw, int, MPI_Aint);
+  TUTTI_LARGE_START(Ineighbor_allgather_c, Neighbor_allgather_init_c, neighbor_allgather, MPI_Count);
+  TUTTI_LARGE_START(Ineighbor_allgatherv_c, Neighbor_allgatherv_init_c, neighbor_allgatherv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Ineighbor_alltoall_c, Neighbor_alltoall_init_c, neighbor_alltoall, MPI_Count);
+  TUTTI_LARGE_START(Ineighbor_alltoallv_c, Neighbor_alltoallv_init_c, neighbor_alltoallv, MPI_Count, MPI_Aint);
+  TUTTI_LARGE_START(Ineighbor_alltoallw_c, Neighbor_alltoallw_init_c, neighbor_alltoallw, MPI_Count, MPI_Aint);
 }
 
 }  // namespace tutti::mpi

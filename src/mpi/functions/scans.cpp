@@ -84,14 +84,14 @@ int reduce_local_or(const void* in, void* inout, Count count, MPI_Datatype datat
 }  // namespace
 
 void add_starts_of_scans(Starts& starts) {
-  TUTTI_START(Ireduce_scatter, reduce_scatter_ours<Nonblocking, int>);
-  TUTTI_START(Ireduce_scatter_block, reduce_scatter_block_ours<Nonblocking, int>);
-  TUTTI_START(Iscan, scan_ours<Nonblocking, false, int>);
-  TUTTI_START(Iexscan, scan_ours<Nonblocking, true, int>);
-  TUTTI_START(Ireduce_scatter_c, reduce_scatter_ours<Nonblocking, MPI_Count>);
-  TUTTI_START(Ireduce_scatter_block_c, reduce_scatter_block_ours<Nonblocking, MPI_Count>);
-  TUTTI_START(Iscan_c, scan_ours<Nonblocking, false, MPI_Count>);
-  TUTTI_START(Iexscan_c, scan_ours<Nonblocking, true, MPI_Count>);
+  TUTTI_START(Ireduce_scatter, Reduce_scatter_init, reduce_scatter_ours, int);
+  TUTTI_START(Ireduce_scatter_block, Reduce_scatter_block_init, reduce_scatter_block_ours, int);
+  TUTTI_START(Iscan, Scan_init, scan_ours, false, int);
+  TUTTI_START(Iexscan, Exscan_init, scan_ours, true, int);
+  TUTTI_LARGE_START(Ireduce_scatter_c, Reduce_scatter_init_c, reduce_scatter_ours, MPI_Count);
+  TUTTI_LARGE_START(Ireduce_scatter_block_c, Reduce_scatter_block_init_c, reduce_scatter_block_ours, MPI_Count);
+  TUTTI_LARGE_START(Iscan_c, Scan_init_c, scan_ours, false, MPI_Count);
+  TUTTI_LARGE_START(Iexscan_c, Exscan_init_c, scan_ours, true, MPI_Count);
 }
 
 }  // namespace tutti::mpi

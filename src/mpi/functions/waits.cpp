@@ -26,6 +26,30 @@ int raised_or(int code) {
   return raised.last().code;
 }
 
+/// Of a request that was completed; null if there is none. Persistent ones stay where they were.
+void tell(const MPI_Request* completed) {
+  if (Request* const ours = completed ? requests.find_persistent(*completed) : nullptr) requests.tell(*ours);
+}
+
+/// Whether one of them is a persistent call that is under way, of which the host does not know.
+bool is_open(const MPI_Request* all, int count) {
+  for (int i = 0; all && requests.any_persistent() && i < count; ++i)
+    if (const Request* const ours = requests.find_persistent(all[i]);
+        ours && ours->is_active() && !ours->is_shown() && !ours->is_complete())
+      return true;
+  return false;
+}
+/// The host is asked which of them are complete, so that it has to know of all of them.
+void show(const MPI_Request* all, int count) {
+  for (int i = 0; all && requests.any_persistent() && i < count; ++i)
+    if (Request* const ours = requests.find_persistent(all[i])) requests.show(*ours);
+}
+/// What it would have done in a function that does not ask it.
+void give_host_a_turn() {
+  int complete = 0;
+  host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
+}
+
 /// The same for several requests: what became of each stands in the statuses.
 class Many {
  public:
@@ -41,6 +65,7 @@ class Many {
 
   /// done: how many the host has completed. indices: which ones, null if all.
   int raised_or(int code, int done, const int* indices, MPI_Status* statuses) const {
+    for (int i = 0; requests.any_persistent() && i < done; ++i) tell(&many_[indices ? indices[i] : i]);
     if (!raised_errors) [[likely]]
       return code;
     const RaisedErrors raised;
@@ -122,7 +147,9 @@ using namespace tutti::mpi;
 TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Wait(request, status);
-  return raised_or(wait(request, status));
+  const int code = wait(request, status);
+  tell(request);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
@@ -136,7 +163,10 @@ TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* in
   if (!requests.any()) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
   requests.drive();
-  return raised_or(wait_for_any(count, array_of_requests, indx, status));
+  show(array_of_requests, count);
+  const int code = wait_for_any(count, array_of_requests, indx, status);
+  tell(indx && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
@@ -145,6 +175,7 @@ TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int*
     return next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const Many many(incount, array_of_requests);
   requests.drive();
+  show(array_of_requests, incount);
   const int code = wait_for_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
 }
@@ -153,7 +184,14 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Test(request, flag, status);
   requests.drive();
-  return raised_or(next.Test(request, flag, status));
+  if (flag && is_open(request, 1)) {
+    give_host_a_turn();
+    *flag = 0;
+    return MPI_SUCCESS;
+  }
+  const int code = next.Test(request, flag, status);
+  tell(flag && *flag ? request : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
@@ -161,6 +199,11 @@ TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* fl
     return next.Testall(count, array_of_requests, flag, array_of_statuses);
   const Many many(count, array_of_requests);
   requests.drive();
+  if (flag && is_open(array_of_requests, count)) {
+    give_host_a_turn();
+    *flag = 0;
+    return MPI_SUCCESS;
+  }
   const int code = next.Testall(count, array_of_requests, flag, array_of_statuses);
   return many.raised_or(code, flag && *flag ? count : 0, nullptr, array_of_statuses);
 }
@@ -169,7 +212,10 @@ TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* in
   if (!requests.any()) [[likely]]
     return next.Testany(count, array_of_requests, indx, flag, status);
   requests.drive();
-  return raised_or(next.Testany(count, array_of_requests, indx, flag, status));
+  show(array_of_requests, count);
+  const int code = next.Testany(count, array_of_requests, indx, flag, status);
+  tell(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  return raised_or(code);
 }
 
 TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
@@ -178,30 +224,35 @@ TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int*
     return next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const Many many(incount, array_of_requests);
   requests.drive();
+  show(array_of_requests, incount);
   const int code = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   requests.drive();
+  show(&request, 1);
   return without_raising(next.Request_get_status(request, flag, status));
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_all(int count, TUTTI_CONST_REQUEST array_of_requests[], int* flag,
                                             MPI_Status array_of_statuses[]) {
   requests.drive();
+  show(array_of_requests, count);
   return without_raising(next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses));
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_any(int count, TUTTI_CONST_REQUEST array_of_requests[], int* indx, int* flag,
                                             MPI_Status* status) {
   requests.drive();
+  show(array_of_requests, count);
   return without_raising(next.Request_get_status_any(count, array_of_requests, indx, flag, status));
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_some(int incount, TUTTI_CONST_REQUEST array_of_requests[], int* outcount,
                                              int array_of_indices[], MPI_Status array_of_statuses[]) {
   requests.drive();
+  show(array_of_requests, incount);
   return without_raising(
       next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
 }
@@ -210,10 +261,12 @@ TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
   if (requests.any() && request) {
     requests.drive();
     // Hosts differ in what becomes of a generalized request that is freed before its end.
-    if (Request* const ours = requests.find(*request); ours && requests.abandon(*ours)) {
+    Request* const ours = requests.find(*request);
+    if (ours && requests.abandon(*ours)) {
       *request = MPI_REQUEST_NULL;
       return MPI_SUCCESS;
     }
+    if (ours && ours->is_persistent()) requests.forget(*ours);
   }
   return next.Request_free(request);
 }

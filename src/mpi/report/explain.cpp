@@ -109,6 +109,10 @@ std::string name_of(const void* function) {
   if (function == &next.name) found = #name;
   TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
+#define TUTTI_MEMBER(name) \
+  if (function == &next.X_##name) found = #name;
+  TUTTI_INTERPOSED_INITS(TUTTI_MEMBER)
+#undef TUTTI_MEMBER
   std::string name = found;
   if (name.ends_with("_c")) name.resize(name.size() - 2);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char letter) { return std::tolower(letter); });
@@ -144,6 +148,7 @@ std::vector<Row> rows_of(const Collectives& collectives) {
     row.parameter_name = record.parameter_name ? record.parameter_name : "";
     row.parameter = record.parameter;
     row.reason = selection::words_of(record.reason, row.by_host());
+    if (record.kept) row.reason += std::string("; persistent, keeps the ") + record.kept;
     row.calls = record.calls;
     row.bytes = record.bytes;
     row.seconds = row.least_seconds = static_cast<double>(record.ticks);
@@ -334,6 +339,11 @@ std::uint64_t begin_call() {
   return ticks();
 }
 
+void count(const Counted& counted, const LastCall& call, std::uint64_t ticks) {
+  const std::size_t bytes = counted.record->regular ? counted.bytes : call.bytes;
+  counted.record->count(mechanism_of(call), bytes, ticks);
+}
+
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
   const std::uint64_t now = ticks();
   const std::uint64_t passed = now > begin ? now - begin : 0;
@@ -341,11 +351,7 @@ void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, 
   Collectives* const collectives = state ? state->collectives.get() : nullptr;
   CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
   if (code != MPI_SUCCESS || !*last_call.algorithm) return;  // errors are not counted
-  if (record) {
-    const std::size_t bytes = record->regular ? collectives->last_bytes() : last_call.bytes;
-    record->count(mechanism_of(last_call), bytes, passed);
-    return;
-  }
+  if (record) return count({record, collectives->last_bytes()}, last_call, passed);
   if (last_call.node) return;
   Refusal why = refusal;
   if (!job())

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
+#include "collectives/call_record.h"
 #include "mpi/host.h"
+#include "mpi/report/last_call.h"
 
 namespace tutti::mpi {
 
@@ -62,6 +64,13 @@ void finish();
 /// address in `next` of the host's own, which tells the name. code: what the call returned.
 std::uint64_t begin_call();
 void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code);
+
+/// Where the starts of a persistent collective are counted, and their size; null without TUTTI_EXPLAIN.
+struct Counted {
+  CallRecord* record = nullptr;
+  std::size_t bytes = 0;
+};
+void count(const Counted& counted, const LastCall& call, std::uint64_t ticks);
 
 }  // namespace explain
 

@@ -12,6 +12,7 @@
 #include "mpi/report/last_call.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/request.h"
+#include "mpi/requests/requests.h"
 
 namespace tutti::mpi {
 
@@ -20,6 +21,10 @@ struct Shown {
   const void* buffer;
   std::size_t bytes;
 };
+
+/// For calls that have nothing to do before the core's part, or after it.
+inline constexpr auto nothing_before = [] { return static_cast<int>(MPI_SUCCESS); };
+inline constexpr auto nothing_after = [](int code) { return code; };
 
 /// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
 /// was sent to it. Returns the call's code, which was `code` before.
@@ -48,15 +53,18 @@ class Blocking {
     return Kept(std::forward<Arguments>(arguments)...);
   }
   static void keep_type(MPI_Datatype) {}
+  static void keep_type_to_send(MPI_Datatype) {}
   static bool runs_operator(MPI_Op) { return true; }
   /// A communicator that is there as long as the call.
   static MPI_Comm lasting(MPI_Comm communicator) { return communicator; }
 
-  /// Carries the call out; false if the host is to. too_long: this rank has sent itself more than it has room for. after: what
-  /// is to be done when the core has done its part, given the code, of which it returns the final one.
-  template <class Arguments, class After>
-  bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown, int code,
-           bool too_long, After&& after) {
+  /// Carries the call out; false if the host is to. too_long: this rank has sent itself more than it has room for. before: what
+  /// is to be done before the core does its part; returns a code of the host. after: what is to be done when it has, given
+  /// the code, of which it returns the final one.
+  template <class Arguments, class Before, class After>
+  bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown,
+           bool too_long, Before&& before, After&& after) {
+    const int code = before();
     if (!carried_out(collectives.call(arguments))) return false;
     remember(collectives, shown.buffer, shown.bytes);
     code_ = finish(collectives.truncated() || too_long, communicator, after(code));
@@ -91,6 +99,8 @@ class Nonblocking {
     return request_->keep<Kept>(std::forward<Arguments>(arguments)...);
   }
   void keep_type(MPI_Datatype datatype) { request_->handles().keep_type(datatype); }
+  /// What is sent is packed at the start.
+  static void keep_type_to_send(MPI_Datatype) {}
   /// False where nobody could run it while the rank waits in the host.
   bool runs_operator(MPI_Op operation) {
     if (!host_can_be_hooked()) return refuse(Refusal::operation);
@@ -101,23 +111,62 @@ class Nonblocking {
   /// The program may free its own one.
   static MPI_Comm lasting(MPI_Comm) { return MPI_COMM_SELF; }
 
+  template <class Arguments, class Before, class After>
+  bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, bool too_long,
+           Before&& before, After&& after) {
+    if (!prepare(collectives, arguments, shown, too_long, std::forward<After>(after))) return false;
+    request_->set_code(before());
+    return true;
+  }
+  /// Gives the program the handle of what was run. Returns a code of the host.
+  int hand_over(MPI_Request* handle) { return requests.start(std::move(request_), handle); }
+
+ protected:
+  Request& request() { return *request_; }
+  std::unique_ptr<Request> take_request() { return std::move(request_); }
+
   template <class Arguments, class After>
-  bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, int code, bool too_long,
-           After&& after) {
+  bool prepare(Collectives& collectives, const Arguments& arguments, const Shown& shown, bool too_long, After&& after) {
     const auto allocate = [](void* request, std::size_t bytes) {
       return static_cast<Request*>(request)->allocate(bytes);
     };
-    PendingCall* const call = collectives.prepare_in(arguments, allocate, request_.get());
+    PendingCall* const call = collectives.prepare_in(arguments, request_->core(), allocate, request_.get());
     if (!carried_out(call != nullptr)) return false;
     remember(collectives, shown.buffer, shown.bytes);
-    request_->set(*call, std::forward<After>(after), code, too_long);
+    request_->set(*call, std::forward<After>(after), too_long);
     return true;
   }
-  std::unique_ptr<Request> take_request() { return std::move(request_); }
 
  private:
   CommunicatorState& state_;
   std::unique_ptr<Request> request_;
+};
+
+/// The call is made ready, and started by MPI_Start, again and again.
+class Persistent : public Nonblocking {
+ public:
+  using Nonblocking::Nonblocking;
+
+  /// Making it ready is collective.
+  static const Neighborhood* neighborhood(MPI_Comm communicator) { return &neighborhood_of(communicator); }
+  void keep_type_to_send(MPI_Datatype datatype) { keep_type(datatype); }
+
+  template <class Arguments, class Before, class After>
+  bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, bool too_long,
+           Before&& before, After&& after) {
+    if (!request().persist()) return refuse(Refusal::memory);
+    if (!prepare(collectives, arguments, shown, too_long, std::forward<After>(after))) return false;
+    request().set_before(std::forward<Before>(before));
+    const bool is_naive = job()->node.settings.persistent == "naive";
+    request().set_report({collectives.take_last_record(is_naive ? "arguments" : "plan"), collectives.last_bytes()});
+    if (is_naive)
+      request().set_remake([arguments, &collectives, &core = request().core()](void* memory) {
+        return collectives.prepare_in(
+            arguments, core, [](void* same, std::size_t) { return same; }, memory);
+      });
+    return true;
+  }
+  int hand_over(MPI_Request* handle) { return requests.keep(take_request(), handle); }
 };
 
 }  // namespace tutti::mpi

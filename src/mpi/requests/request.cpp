@@ -31,6 +31,7 @@ Request::Request(MPI_Comm communicator, CommunicatorState& state)
 
 Request::~Request() {
   give_back();
+  apart_.reset();
   release(of_);
 }
 
@@ -62,11 +63,24 @@ MPI_Comm Request::communicator_for_errors() const {
   return of_.freed.load(std::memory_order_relaxed) ? MPI_COMM_WORLD : communicator_;
 }
 
-void Request::set_up(PendingCall& call, int code, bool too_long) {
+void Request::set_up(PendingCall& call, bool too_long) {
   call_ = &call;
   collective_ = of_.communicator->current_collective;
-  code_ = code;
   too_long_ = too_long;
+}
+
+void Request::start_again() {
+  if (remake_) {
+    void* const memory = call_;
+    std::exchange(call_, nullptr)->~PendingCall();
+    call_ = remake_(make_, memory);
+  }
+  disagreed_ = false;
+  is_active_ = true;
+  is_shown_ = false;
+  code_ = prepare_(before_);
+  holders_.fetch_add(1, std::memory_order_relaxed);
+  state_.store(State::open, std::memory_order_relaxed);
 }
 
 bool Request::goes_on(bool may_call_host) {
@@ -87,7 +101,7 @@ bool Request::goes_on(bool may_call_host) {
 void Request::finish() {
   if (!disagreed_) code_ = finish_(after_, code_);
   if (disagreed_ || too_long_ || call_->truncated()) code_ = MPI_ERR_TRUNCATE;
-  give_back();
+  if (!is_persistent()) give_back();
 }
 
 }  // namespace tutti::mpi

@@ -1,18 +1,22 @@
-// A nonblocking collective of ours that is under way: what belongs to it, and its handle, which is a generalized request of
-// the host (docs/decisions/nonblocking.md).
+// A nonblocking or persistent collective of ours: what belongs to it, and its handle, which is a request of the host
+// (docs/decisions/nonblocking.md).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "collectives/pending_call.h"
 #include "mpi/communicators.h"
 #include "mpi/host.h"
+#include "mpi/report/explain.h"
+#include "mpi/report/last_call.h"
 #include "mpi/requests/kept_handles.h"
+#include "mpi/requests/self_messages.h"
 
 namespace tutti::mpi {
 
@@ -27,7 +31,18 @@ class Request {
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory);
 
-  // What the call needs from its start to its end. It is given back when the call is over.
+  /// It is to be a persistent one. Collective over the communicator. False if there is no memory for that, on all ranks
+  /// alike.
+  bool persist() {
+    state_.store(State::complete, std::memory_order_relaxed);
+    holders_.store(1, std::memory_order_relaxed);
+    return apart_.emplace(communicator_, of_).is_there();
+  }
+  bool is_persistent() const { return apart_.has_value(); }
+  /// Through whose channel it goes.
+  Communicator& core() const { return *runs_on().communicator; }
+
+  // What the call needs. It is given back when the call is over or, if it is persistent, when its handle is freed.
 
   /// An object that its arguments point to.
   template <class Kept, class... Arguments>
@@ -50,13 +65,43 @@ class Request {
   void runs_operators() { runs_operators_ = true; }
 
   /// What there is to do, in memory of this, and what comes after that on a thread of the program: after(code) returns the
-  /// code of the whole call. code: what is wrong already. too_long: this rank has sent itself more than it has room for.
+  /// code of the whole call. too_long: this rank has sent itself more than it has room for.
   template <class After>
-  void set(PendingCall& call, After after, int code, bool too_long) {
-    set_up(call, code, too_long);
+  void set(PendingCall& call, After after, bool too_long) {
+    set_up(call, too_long);
     after_ = &keep<After>(std::move(after));
     finish_ = [](void* kept, int before) { return (*static_cast<After*>(kept))(before); };
   }
+
+  /// What is wrong already.
+  void set_code(int code) { code_ = code; }
+  /// Of a persistent one: what is to be done at each start, on a thread of the program, before the core does its part:
+  /// before() returns a code of the host.
+  template <class Before>
+  void set_before(Before before) {
+    before_ = &keep<Before>(std::move(before));
+    prepare_ = [](void* kept) { return (*static_cast<Before*>(kept))(); };
+  }
+  /// Of a persistent one: the core's part is made anew at each start, by make(memory) in the memory of the one before.
+  template <class Make>
+  void set_remake(Make make) {
+    make_ = &keep<Make>(std::move(make));
+    remake_ = [](void* kept, void* memory) { return (*static_cast<Make*>(kept))(memory); };
+  }
+  /// What is told of each start.
+  void set_report(const explain::Counted& counted) {
+    last_call_ = last_call;
+    counted_ = counted;
+  }
+  void report(std::uint64_t ticks) const {
+    last_call = last_call_;
+    if (counted_.record) explain::count(counted_, last_call, ticks);
+  }
+
+  /// Of a persistent one: it was started, and the program was not told yet that it is complete. The host is asked to start its
+  /// handle only if it has to look at it while this is so.
+  bool is_active() const { return is_active_; }
+  bool is_shown() const { return is_shown_; }
 
   MPI_Comm communicator() const { return communicator_; }
   MPI_Request handle() const { return handle_; }
@@ -84,10 +129,13 @@ class Request {
     explicit KeptAs(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
     Kept object;
   };
-  enum class State { open, complete, abandoned };
+  enum class State { open, shown, complete, abandoned };
 
-  void set_up(PendingCall& call, int code, bool too_long);
+  CommunicatorState& runs_on() const { return apart_ ? apart_->state() : of_; }
+  void set_up(PendingCall& call, bool too_long);
   void give_back();
+  /// Of a persistent one that is not under way.
+  void start_again();
   /// Does what can be done without waiting; true once the core has done its part.
   bool goes_on(bool may_call_host);
   /// What is left to do after that.
@@ -99,12 +147,21 @@ class Request {
 
   MPI_Comm communicator_;
   CommunicatorState& of_;
+  std::optional<Apart> apart_;
   const char* collective_;
   PendingCall* call_ = nullptr;
   AnyKept* kept_ = nullptr;
   KeptHandles handles_;
   void* after_ = nullptr;
   int (*finish_)(void*, int) = nullptr;
+  void* before_ = nullptr;
+  int (*prepare_)(void*) = nullptr;
+  void* make_ = nullptr;
+  PendingCall* (*remake_)(void*, void*) = nullptr;
+  LastCall last_call_;
+  explain::Counted counted_;
+  SelfMessage message_;
+  bool is_active_ = false, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
   int code_ = MPI_SUCCESS;
   bool too_long_ = false;
   bool runs_operators_ = false;
@@ -112,8 +169,8 @@ class Request {
   MPI_Request handle_{};
   std::atomic<int> peer_{-1};
   std::atomic<State> state_{State::open};
-  std::atomic<int> holders_{2};
-  Request* next_ = nullptr;  ///< in the list in which it is
+  std::atomic<int> holders_{2};  ///< the handle, and the call that is under way
+  Request* next_ = nullptr;      ///< in the list in which it is
   Request* previous_ = nullptr;
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_;

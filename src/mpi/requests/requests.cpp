@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -79,12 +80,45 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
   const int code = host.Grequest_start(on_query, on_free, on_cancel, &request, &request.handle_);
   if (code != MPI_SUCCESS) return code;
   static_cast<void>(owned.release());
+  add(request, handle);
+  launch(request);
+  return MPI_SUCCESS;
+}
+
+int Requests::keep(std::unique_ptr<Request> owned, MPI_Request* handle) {
+  const int code = messages_.receive(owned->message_, &owned->handle_);
+  if (code != MPI_SUCCESS) return code;
+  add(*owned.release(), handle);
+  persistent_.fetch_add(1, std::memory_order_relaxed);
+  return code;
+}
+
+void Requests::add(Request& request, MPI_Request* handle) {
   *handle = request.handle_;
   known_.add(key_of(request.handle_), &request);
+  handles_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Requests::start_again(Request& request) {
+  request.start_again();
+  launch(request);
+}
+
+void Requests::show(Request& request) {
+  if (!request.is_active_ || request.is_shown_) return;
+  MPI_Request handle = request.handle_;
+  host.Start(&handle);
+  request.is_shown_ = true;
+  auto before = Request::State::open;
+  if (!request.state_.compare_exchange_strong(before, Request::State::shown, std::memory_order_acq_rel))
+    SelfMessages::send(request.message_);
+}
+
+void Requests::launch(Request& request) {
   // Many may be started before one is waited for.
   constexpr std::size_t starts_between_drives = 8;
-  if (handles_.fetch_add(1, std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
-  under_way_.fetch_add(1, std::memory_order_seq_cst);
+  if (under_way_.fetch_add(1, std::memory_order_seq_cst) % starts_between_drives == starts_between_drives - 1) drive();
+  CommunicatorState& on = request.runs_on();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -97,8 +131,8 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
     request.call_->start();
     over = request.goes_on(true);
     if (!over) {
-      if (request.of_.calls.empty()) active_.push_back(&request.of_);
-      request.of_.calls.add(request);
+      if (on.calls.empty()) active_.push_back(&on);
+      on.calls.add(request);
     }
   }
   if (over) {
@@ -107,7 +141,6 @@ int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
     hook_host();
     wake_progress_thread();
   }
-  return MPI_SUCCESS;
 }
 
 void Requests::drive_all() {
@@ -163,15 +196,32 @@ void Requests::finish_each(RequestList& over) {
 
 void Requests::finish(Request& request) {
   request.finish();
-  const MPI_Request handle = request.handle_;
-  host.Grequest_complete(handle);
-  auto before = Request::State::open;
-  if (!request.state_.compare_exchange_strong(before, Request::State::complete, std::memory_order_acq_rel)) {
-    MPI_Request abandoned = handle;
-    host.Request_free(&abandoned);
-  }
+  MPI_Request handle = request.handle_;
+  // From then on the program may start a persistent one again, if the host does not know of it.
+  const SelfMessage message = request.message_;
+  const bool is_persistent = request.is_persistent();
+  if (!is_persistent) host.Grequest_complete(handle);
+  const Request::State before = request.state_.exchange(Request::State::complete, std::memory_order_acq_rel);
+  const bool abandoned = before == Request::State::abandoned;
+  if (is_persistent && (before == Request::State::shown || (abandoned && request.is_shown_)))
+    SelfMessages::send(message);
+  if (is_persistent && abandoned) forget(request);
+  if (abandoned) host.Request_free(&handle);
   under_way_.fetch_sub(1, std::memory_order_relaxed);
   request.let_go();
+}
+
+void Requests::forget(Request& request) {
+  persistent_.fetch_sub(1, std::memory_order_relaxed);
+  messages_.give_back(request.message_);
+  handle_is_gone(request);
+}
+
+void Requests::tell(Request& request) {
+  if (!request.is_active_) return;
+  request.is_active_ = false;
+  if (request.code_ != MPI_SUCCESS) [[unlikely]]
+    raised_errors = new RaisedError{request.handle_, request.code_, request.communicator_for_errors(), raised_errors};
 }
 
 void Requests::handle_is_gone(Request& request) {
@@ -181,8 +231,10 @@ void Requests::handle_is_gone(Request& request) {
 }
 
 bool Requests::abandon(Request& request) {
-  auto before = Request::State::open;
-  return request.state_.compare_exchange_strong(before, Request::State::abandoned, std::memory_order_acq_rel);
+  auto before = request.state_.load(std::memory_order_relaxed);
+  while (before != Request::State::complete)
+    if (request.state_.compare_exchange_weak(before, Request::State::abandoned, std::memory_order_acq_rel)) return true;
+  return false;
 }
 
 void Requests::wait_for(const Request& request) {
@@ -202,7 +254,8 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
   sync::wait(*job()->node.waiter, reason, [&] {
     drive();
     const std::lock_guard lock(mutex_);
-    return state.calls.empty();
+    return std::none_of(active_.begin(), active_.end(),
+                        [&](const CommunicatorState* each) { return &each->calls.first()->of_ == &state; });
   });
 }
 
