@@ -28,7 +28,7 @@ using Register = int(Callback*);
 
 int on_progress() {
   const std::uint64_t before = requests.drives();
-  requests.drive();
+  requests.drive_inside_host();
   return requests.drives() != before ? 1 : 0;
 }
 
@@ -55,7 +55,7 @@ std::atomic<bool> is_running{false}, is_to_end{false};
 std::atomic<int> idle_turns{0};
 
 int on_progress(void*) {
-  requests.drive();
+  requests.drive_inside_host();
   const int idle = requests.under_way() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
   idle_turns.store(idle, std::memory_order_relaxed);
   if (!is_to_end && idle < idle_turns_max) return goes_on;
