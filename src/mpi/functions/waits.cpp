@@ -97,9 +97,10 @@ int ask_until_true(const Ask& ask) {
   }
 }
 
-/// Whether the host may be left to wait: it drives us, or there is nothing to drive.
+/// Whether the host may be left to wait: it drives us, or there is nothing to drive. Persistent calls are not completed out
+/// of its progress.
 bool may_leave_to_host() {
-  return host_can_be_hooked() || !requests.under_way();
+  return (host_can_be_hooked() && !requests.any_persistent()) || !requests.under_way();
 }
 
 int wait(MPI_Request* request, MPI_Status* status) {

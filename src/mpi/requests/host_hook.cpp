@@ -4,12 +4,21 @@
 #include <cstring>
 
 #include "mpi/host.h"
+#include "mpi/requests/inside_host.h"
 #include "mpi/requests/requests.h"
 #include "preload/part.h"
 
 namespace tutti::mpi {
 
 namespace {
+
+constinit thread_local bool inside_host = false;
+
+void drive() {
+  inside_host = true;
+  requests.drive_inside_host();
+  inside_host = false;
+}
 
 template <class Function>
 Function* function_of_host(const char* name) {
@@ -28,7 +37,7 @@ using Register = int(Callback*);
 
 int on_progress() {
   const std::uint64_t before = requests.drives();
-  requests.drive();
+  drive();
   return requests.drives() != before ? 1 : 0;
 }
 
@@ -55,7 +64,7 @@ std::atomic<bool> is_running{false}, is_to_end{false};
 std::atomic<int> idle_turns{0};
 
 int on_progress(void*) {
-  requests.drive();
+  drive();
   const int idle = requests.under_way() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
   idle_turns.store(idle, std::memory_order_relaxed);
   if (!is_to_end && idle < idle_turns_max) return goes_on;
@@ -88,6 +97,10 @@ const Hook& hook() {
 }
 
 }  // namespace
+
+bool is_inside_host() {
+  return inside_host;
+}
 
 bool host_can_be_hooked() {
   return hook().is_there();

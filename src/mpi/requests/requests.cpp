@@ -143,7 +143,7 @@ void Requests::launch(Request& request) {
   }
 }
 
-void Requests::drive_all() {
+void Requests::drive_all(bool inside_host) {
   RequestList over;
   {
     if (driving) return;
@@ -153,6 +153,14 @@ void Requests::drive_all() {
     drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     pass(true, over);
     over.append(over_);
+    for (Request* request = over.first(); inside_host && request;) {
+      Request* const next = request->next_;
+      if (request->is_persistent()) {
+        over.remove(*request);
+        over_.add(*request);
+      }
+      request = next;
+    }
   }
   finish_each(over);
 }

@@ -36,7 +36,11 @@ class Requests {
   void forget(Request& request);
   /// Does what can be done for all without waiting, on a thread of the program.
   void drive() {
-    if (under_way()) drive_all();
+    if (under_way()) drive_all(false);
+  }
+  /// The same out of the host's own progress, where it cannot be asked to send.
+  void drive_inside_host() {
+    if (under_way()) drive_all(true);
   }
   /// The same on a thread that must not call the host. False if that has nothing more to do.
   bool drive_without_host();
@@ -69,7 +73,7 @@ class Requests {
  private:
   void add(Request& request, MPI_Request* handle);
   void launch(Request& request);
-  void drive_all();
+  void drive_all(bool inside_host);
   /// Under the lock: all go on as far as they can. What is over by that comes to `over`.
   void pass(bool may_call_host, RequestList& over);
   void finish_each(RequestList& over);
@@ -77,7 +81,7 @@ class Requests {
 
   std::mutex mutex_;
   std::vector<CommunicatorState*> active_;  ///< those with calls under way
-  RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
+  RequestList over_;  ///< what was not finished yet, for want of a thread that may call the host, or send
   HandleTable<Request> known_;
   SelfMessages messages_;
   std::atomic<std::size_t> persistent_{0};

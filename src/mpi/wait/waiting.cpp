@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpi/host.h"
+#include "mpi/requests/inside_host.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
 #include "mpi/start/arena_header.h"
@@ -65,7 +66,7 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
   for (const memory::Peer& peer : node.peers)
     options.doorbells.push_back(&reinterpret_cast<ArenaHeader*>(peer.arena)->doorbell);
   options.host_progress = [host_turn] {
-    if (is_progress_thread()) return;
+    if (is_progress_thread() || is_inside_host()) return;
     requests.drive();
     int complete = 0;
     host.Request_get_status(host_turn, &complete, MPI_STATUS_IGNORE);
