@@ -61,11 +61,8 @@ bool Context::finish_test(long& checks) {
 }
 
 int run_tests(Context& context, const std::vector<Test>& tests, int argc, char** argv) {
-  std::vector<std::string> wanted, unwanted;
-  for (int i = 1; i < argc; ++i) {
-    const bool is_unwanted = *argv[i] == '^';
-    const std::string name = argv[i] + is_unwanted;
-    (is_unwanted ? unwanted : wanted).push_back(name);
+  const std::vector<std::string> wanted(argv + 1, argv + argc);
+  for (const auto& name : wanted) {
     const bool known = std::any_of(tests.begin(), tests.end(), [&](const Test& test) { return test.name == name; });
     if (known) continue;
     if (context.rank() == 0) std::fprintf(stderr, "unknown test %s\n", name.c_str());
@@ -73,10 +70,7 @@ int run_tests(Context& context, const std::vector<Test>& tests, int argc, char**
   }
   bool all_passed = true;
   for (const Test& test : tests) {
-    const auto is_in = [&](const auto& names) {
-      return std::find(names.begin(), names.end(), test.name) != names.end();
-    };
-    if ((!wanted.empty() && !is_in(wanted)) || is_in(unwanted)) continue;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), test.name) == wanted.end()) continue;
     if (context.rank() == 0) std::printf("RUN %s\n", test.name), std::fflush(stdout);
     context.set_test(test.name);
     test.run(context);

@@ -50,7 +50,7 @@ struct Test {
   void (*run)(Context&);
 };
 
-/// Runs the tests named on the command line, or all but those named with a ^ before them; prints "RUN name" and "PASS name" or "FAIL name" on rank 0.
+/// Runs the tests named on the command line, or all; prints "RUN name" and "PASS name" or "FAIL name" on rank 0.
 /// Returns the exit status. MPI must be initialised.
 int run_tests(Context& context, const std::vector<Test>& tests, int argc, char** argv);
 
