@@ -20,8 +20,10 @@ struct Row {
   Member member;
 };
 
-const std::array<Row, 28>& table() {
-  static const std::array<Row, 28> rows{{
+constexpr std::size_t settings_count = 28;
+
+const std::array<Row, settings_count>& table() {
+  static const std::array<Row, settings_count> rows{{
       {{"ENABLE", "bool", "1", "Off: the library forwards every call to the MPI untouched."}, &Settings::enable},
       {{"VERBOSE", "bool", "0", "Say at start-up what was found and chosen."}, &Settings::verbose},
       {{"ALGORITHM", "string", "",
@@ -190,7 +192,7 @@ bool parse_bytes(std::string_view text, std::size_t& bytes) {
 
 std::span<const SettingDescription> setting_descriptions() {
   static const auto descriptions = [] {
-    std::array<SettingDescription, 27> out;
+    std::array<SettingDescription, settings_count> out;
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = table()[i].description;
     return out;
   }();

@@ -161,7 +161,7 @@ def _cores(machine: Machine) -> Check:
 
 
 def _progress(machine: Machine) -> Check:
-    """Whether a processor is free for each rank's thread that makes nonblocking collectives go on while the rank computes."""
+    """Whether a processor is free for each rank's thread that makes nonblocking collectives go on meanwhile."""
     quota = _quota(machine)
     room = min(len(machine.processors), int(quota) if quota is not None else len(machine.processors))
     ranks = machine.asked_ranks
