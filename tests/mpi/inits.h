@@ -11,17 +11,12 @@
 #define TUTTI_INIT_NAME(name) MPI_##name##_init
 #endif
 
-#define TUTTI_INITS(X)                                                                                         \
-  X(Barrier)                                                                                                   \
-  X(Bcast)                                                                                                     \
-  X(Reduce)                                                                                                    \
-  X(Allreduce)                                                                                                 \
-  X(Reduce_scatter)                                                                                            \
-  X(Reduce_scatter_block)                                                                                      \
-  X(Scan)                                                                                                      \
-  X(Exscan)                                                                                                    \
-  X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) \
-      X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+// clang-format off
+#define TUTTI_INITS(X)                                                                                            \
+  X(Barrier) X(Bcast) X(Reduce) X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan)          \
+  X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
+  X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
+// clang-format on
 
 namespace tutti::tests {
 
