@@ -173,7 +173,7 @@ void start_again_and_again(MPI_Comm communicator, int thread, int rounds, Findin
 }
 
 void threads_start_persistent_calls(Context& context) {
-  if (!tutti_is_there()) return;  // hosts have mistakes of their own
+  if (!tutti_is_there() || context.size() < 2) return;  // hosts have mistakes of their own
   std::vector<MPI_Comm> communicators(kThreads);
   for (auto& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   std::vector<Finding> findings(kThreads);
