@@ -70,7 +70,7 @@ SPAWN = {"intel": {"I_MPI_SPAWN": "1"}}
 # default allgather does, and writes outside the buffer, where two ranks describe 1600 bytes by different types.
 # On some machines its default allreduce of more ranks than processors does not come to an end, or ends the program.
 WORKAROUNDS = {
-    "intel": {"I_MPI_ADJUST_BCAST": "1", "I_MPI_ADJUST_ALLGATHER": "1", "I_MPI_ADJUST_ALLREDUCE": "3"}
+    "intel": {"I_MPI_ADJUST_BCAST": "1", "I_MPI_ADJUST_ALLGATHER": "1", "I_MPI_ADJUST_ALLREDUCE": "6"}
 }
 
 
