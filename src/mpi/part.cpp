@@ -44,28 +44,14 @@ struct Watched<member, int(Arguments...)> {
   }
 };
 
-/// The same for what is started, which is known by pointers.
+/// What is started is known by pointers, of which each gets a function of its own.
 template <auto member, class Signature>
-struct WatchedStart;
+struct Started;
 
 template <auto member, class... Arguments>
-struct WatchedStart<member, int(Arguments...)> {
+struct Started<member, int(Arguments...)> {
   static inline int (*ours)(Arguments...) = nullptr;
-
-  static int by_first_name(Arguments... arguments) {
-    const WatchedCall call((next.*member).call(), WatchedCall::Name::first);
-    return ours(arguments...);
-  }
-  static int by_second_name(Arguments... arguments) {
-    const auto& function = next.*member;
-    if (WatchedCall* const call = WatchedCall::current();
-        call && call->is_with_tool() && call->is_of(function.call())) {
-      call->set_with_tool(false);
-      return function.host(arguments...);
-    }
-    const WatchedCall call(function.call(), WatchedCall::Name::second);
-    return ours(arguments...);
-  }
+  static int call(Arguments... arguments) { return ours(arguments...); }
 };
 
 template <class Signature>
@@ -87,15 +73,15 @@ void* second_name() {
 
 template <auto member, class Signature>
 void* first_name(Signature* ours) {
-  using Both = WatchedStart<member, Signature>;
-  Both::ours = ours;
-  return (next.*member).watched() ? address_of(&Both::by_first_name) : address_of(ours);
+  using Each = Started<member, Signature>;
+  Each::ours = ours;
+  return (next.*member).watched() ? first_name<member, &Each::call>() : address_of(ours);
 }
 
 template <auto member, class Signature>
 void* second_name(Signature* ours) {
-  using Both = WatchedStart<member, Signature>;
-  return (next.*member).watched() ? address_of(&Both::by_second_name) : address_of(ours);
+  using Each = Started<member, Signature>;
+  return (next.*member).watched() ? second_name<member, &Each::call>() : address_of(ours);
 }
 
 Starts all_starts() {

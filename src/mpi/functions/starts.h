@@ -1,5 +1,5 @@
-// MPI's nonblocking and persistent collectives, made from the descriptions of the blocking ones. Their arguments are those of the host's
-// function, so that no prototype has to be written out again: what is handed over to libtutti.so are pointers.
+// MPI's nonblocking and persistent collectives, made from the descriptions of the blocking ones. Their arguments are those
+// of the host's function, so that no prototype has to be written out again: what is handed over to libtutti.so are pointers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The functions that complete requests. Ours are generalized requests of the host, which completes them like any other: what
-// these functions do besides is to make our calls go on. Programs without pay for one test.
+// The functions that complete requests. The handles of ours are requests of the host, which completes them like any other:
+// what these functions do besides is to make our calls go on, and to answer for persistent ones that the host has not
+// started. Programs without pay for one test.
 
 #include <sched.h>
 
@@ -50,7 +51,7 @@ void give_host_a_turn() {
   host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
 }
 
-/// The same for several requests: what became of each stands in the statuses.
+/// What raised_or() does, for several requests: what became of each stands in the statuses.
 class Many {
  public:
   Many(int count, const MPI_Request* all)

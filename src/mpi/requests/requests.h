@@ -1,5 +1,6 @@
-// The nonblocking and persistent collectives of this process that are under way, and how they go on: driven by every call of the program
-// that comes by us, by the host where it can be hooked (host_hook.h), and else by a thread of ours (progress_thread.h).
+// The nonblocking and persistent collectives of this process that are under way, and how they go on: driven by every call
+// of the program that comes by us, by the host where it can be hooked (host_hook.h), and else by a thread of ours
+// (progress_thread.h).
 #pragma once
 
 #include <atomic>
