@@ -1,91 +1,72 @@
-// The functions that complete requests. The handles of ours are requests of the host, which completes them like any other:
-// what these functions do besides is to make our calls go on, and to answer for persistent ones that the host has not
-// started. Programs without pay for one test.
+// The functions that complete requests. Those of ours they complete themselves: the host is asked about the others, and about
+// all of them where it has to say which of several are complete. Programs without any of ours pay for one test.
 
 #include <sched.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 
 #include "mpi/functions/interpose.h"
-#include "mpi/requests/host_hook.h"
 #include "mpi/requests/kept_handles.h"
-#include "mpi/requests/raised_error.h"
 #include "mpi/requests/requests.h"
 
 namespace tutti::mpi {
 
 namespace {
 
-/// The code of a function that has completed one request, where the host has found `code`: that of a call of ours if that
-/// has failed.
-int raised_or(int code) {
-  if (!raised_errors) [[likely]]
+/// Of no elements, and not cancelled (MPI 4.1, section 3.7.3).
+MPI_Status make_empty_status() {
+  MPI_Status status{};
+  host.Status_set_elements(&status, MPI_BYTE, 0);
+  host.Status_set_cancelled(&status, 0);
+  status.MPI_SOURCE = MPI_ANY_SOURCE;
+  status.MPI_TAG = MPI_ANY_TAG;
+  return status;
+}
+
+/// Its error stays: functions that complete one request return that.
+void set_empty(MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  static const MPI_Status empty = make_empty_status();
+  const int error = status->MPI_ERROR;
+  *status = empty;
+  status->MPI_ERROR = error;
+}
+
+/// What became of a request of ours.
+struct Outcome {
+  int code = MPI_SUCCESS;
+  MPI_Comm communicator = MPI_COMM_NULL;
+
+  int raise() const {
+    if (code != MPI_SUCCESS) [[unlikely]]
+      host.Comm_call_errhandler(communicator, code);
     return code;
-  const RaisedErrors raised;
-  host.Comm_call_errhandler(raised.last().communicator, raised.last().code);
-  return raised.last().code;
+  }
+};
+
+/// The program is told that `ours`, which is complete, is so: *request is its handle.
+Outcome conclude(Request& ours, MPI_Request* request) {
+  Outcome outcome;
+  if (ours.is_active() && ours.code() != MPI_SUCCESS) [[unlikely]]
+    outcome = {ours.code(), ours.communicator_for_errors()};
+  if (!ours.is_persistent()) *request = MPI_REQUEST_NULL;
+  requests.conclude(ours);
+  return outcome;
 }
 
-/// Of a request that was completed; null if there is none. Persistent ones stay where they were.
-void tell(const MPI_Request* completed) {
-  if (Request* const ours = completed ? requests.find_persistent(*completed) : nullptr) requests.tell(*ours);
+bool is_open(const Request& ours) {
+  return ours.is_active() && !ours.is_complete();
 }
 
-/// Whether one of them is a persistent call that is under way, of which the host does not know.
-bool is_open(const MPI_Request* all, int count) {
-  for (int i = 0; all && requests.any_persistent() && i < count; ++i)
-    if (const Request* const ours = requests.find_persistent(all[i]);
-        ours && ours->is_active() && !ours->is_shown() && !ours->is_complete())
-      return true;
-  return false;
-}
-/// The host is asked which of them are complete, so that it has to know of all of them.
-void show(const MPI_Request* all, int count) {
-  for (int i = 0; all && requests.any_persistent() && i < count; ++i)
-    if (Request* const ours = requests.find_persistent(all[i])) requests.show(*ours);
-}
 /// What it would have done in a function that does not ask it.
 void give_host_a_turn() {
   int complete = 0;
   host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
 }
 
-/// What raised_or() does, for several requests: what became of each stands in the statuses.
-class Many {
- public:
-  Many(int count, const MPI_Request* all)
-      : many_(count > few ? new MPI_Request[static_cast<std::size_t>(count)] : few_) {
-    if (all && count > 0) std::copy_n(all, count, many_);
-  }
-  ~Many() {
-    if (many_ != few_) delete[] many_;
-  }
-  Many(const Many&) = delete;
-  Many& operator=(const Many&) = delete;
-
-  /// done: how many the host has completed. indices: which ones, null if all.
-  int raised_or(int code, int done, const int* indices, MPI_Status* statuses) const {
-    for (int i = 0; requests.any_persistent() && i < done; ++i) tell(&many_[indices ? indices[i] : i]);
-    if (!raised_errors) [[likely]]
-      return code;
-    const RaisedErrors raised;
-    for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < done; ++i) {
-      const int error = raised.of(many_[indices ? indices[i] : i]);
-      if (error != MPI_SUCCESS || code == MPI_SUCCESS) statuses[i].MPI_ERROR = error;
-    }
-    host.Comm_call_errhandler(raised.last().communicator, raised.last().code);
-    return MPI_ERR_IN_STATUS;
-  }
-
- private:
-  static constexpr int few = 32;
-  MPI_Request few_[few];
-  MPI_Request* many_;
-};
-
-/// Asks the host again and again, which may depend on us meanwhile where it does not drive us. ask: sets the flag that it is
-/// given.
+/// Asks the host again and again: it may depend on us meanwhile. ask: sets the flag that it is given.
 template <class Ask>
 int ask_until_true(const Ask& ask) {
   constexpr unsigned asked_between_turns = 64;
@@ -98,46 +79,164 @@ int ask_until_true(const Ask& ask) {
   }
 }
 
-/// Whether the host may be left to wait: it drives us, or there is nothing to drive. Persistent calls are not completed out
-/// of its progress.
-bool may_leave_to_host() {
-  return (host_can_be_hooked() && !requests.any_persistent()) || !requests.under_way();
-}
-
-int wait(MPI_Request* request, MPI_Status* status) {
-  if (request)
-    if (const Request* const ours = requests.find(*request)) requests.wait_for(*ours);
-  if (may_leave_to_host() || !request) return next.Wait(request, status);
-  return ask_until_true([&](int* flag) { return next.Test(request, flag, status); });
-}
-
-int wait_for_all(int count, MPI_Request* all, MPI_Status* statuses) {
-  for (int i = 0; all && i < count; ++i)
-    if (const Request* const ours = requests.find(all[i])) requests.wait_for(*ours);
-  if (may_leave_to_host() || !all) return next.Waitall(count, all, statuses);
-  return ask_until_true([&](int* flag) { return next.Testall(count, all, flag, statuses); });
-}
-
-int wait_for_any(int count, MPI_Request* all, int* index, MPI_Status* status) {
-  if (may_leave_to_host()) return next.Waitany(count, all, index, status);
-  return ask_until_true([&](int* flag) { return next.Testany(count, all, index, flag, status); });
-}
-
-int wait_for_some(int count, MPI_Request* all, int* done, int* indices, MPI_Status* statuses) {
-  if (may_leave_to_host() || !done) return next.Waitsome(count, all, done, indices, statuses);
-  return ask_until_true([&](int* flag) {
-    const int code = next.Testsome(count, all, done, indices, statuses);
-    *flag = *done != 0;
-    return code;
-  });
-}
-
-/// One that only tells: errors are raised where the request is completed.
-int without_raising(int code) {
-  if (raised_errors) [[unlikely]] {
-    const RaisedErrors forgotten;
+/// Some of the program's requests.
+class Several {
+ public:
+  Several(int count, const MPI_Request* all) : count_(all ? std::max(count, 0) : 0) {
+    if (count_ > few) {
+      many_ = std::make_unique<Request*[]>(static_cast<std::size_t>(count_));
+      ours_ = many_.get();
+    }
+    for (int i = 0; i < count_; ++i) {
+      ours_[i] = all[i] == MPI_REQUEST_NULL ? nullptr : requests.find(all[i]);
+      if (ours_[i])
+        ++ours_count_;
+      else if (all[i] != MPI_REQUEST_NULL)
+        has_others_ = true;
+    }
   }
-  return code;
+  Several(const Several&) = delete;
+  Several& operator=(const Several&) = delete;
+
+  int count() const { return count_; }
+  /// Null if it is none of ours.
+  Request* operator[](int i) const { return ours_[i]; }
+  bool has_ours() const { return ours_count_ > 0; }
+  bool has_others() const { return has_others_; }
+  template <class Is>
+  int find(const Is& is) const {
+    for (int i = 0; i < count_; ++i)
+      if (ours_[i] && is(*ours_[i])) return i;
+    return -1;
+  }
+  bool any_open() const { return has_ours() && find(is_open) >= 0; }
+  void show() const {
+    for (int i = 0; has_ours() && i < count_; ++i)
+      if (ours_[i]) requests.show(*ours_[i]);
+  }
+
+ private:
+  static constexpr int few = 32;
+  int count_;
+  int ours_count_ = 0;
+  bool has_others_ = false;
+  Request* few_[few];
+  Request** ours_ = few_;
+  std::unique_ptr<Request*[]> many_;
+};
+
+/// Functions that complete several requests return what happened to them in the statuses (MPI 4.1, section 3.7.5).
+class Outcomes {
+ public:
+  /// code: what the host has returned, and so what the statuses say by now.
+  Outcomes(int code, MPI_Status* statuses) : code_(code), statuses_(statuses) {}
+
+  /// The one whose status is statuses[at]; ours has no errors but its own. before: how many have one.
+  void add(int at, const Outcome& outcome, int count) {
+    if (outcome.code == MPI_SUCCESS) [[likely]]
+      return;
+    for (int i = 0; statuses_ != MPI_STATUSES_IGNORE && code_ == MPI_SUCCESS && i < count; ++i)
+      statuses_[i].MPI_ERROR = MPI_SUCCESS;
+    if (statuses_ != MPI_STATUSES_IGNORE) statuses_[at].MPI_ERROR = outcome.code;
+    code_ = MPI_ERR_IN_STATUS;
+    raised_ = outcome;
+  }
+  int raise() const {
+    raised_.raise();
+    return code_;
+  }
+
+ private:
+  int code_;
+  MPI_Status* statuses_;
+  Outcome raised_;
+};
+
+/// All of ours are complete. ask(requests): what the host does to complete all others; returns its code, and may set *flag to 0.
+template <class Ask>
+int complete_all(const Several& several, MPI_Request* all, int* flag, MPI_Status* statuses, const Ask& ask) {
+  const int count = several.count();
+  int code = MPI_SUCCESS;
+  *flag = 1;
+  if (several.has_others()) {
+    const auto others = std::make_unique<MPI_Request[]>(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) others[static_cast<std::size_t>(i)] = several[i] ? MPI_REQUEST_NULL : all[i];
+    code = ask(others.get());
+    for (int i = 0; i < count; ++i)
+      if (!several[i]) all[i] = others[static_cast<std::size_t>(i)];
+    if (!*flag) return code;
+  }
+  Outcomes outcomes(code, statuses);
+  for (int i = 0; i < count; ++i) {
+    if (statuses != MPI_STATUSES_IGNORE && (several[i] || !several.has_others())) set_empty(&statuses[i]);
+    if (several[i]) outcomes.add(i, conclude(*several[i], &all[i]), count);
+  }
+  return outcomes.raise();
+}
+
+/// The first of ours that the program may be told of; -1 if there is none.
+int find_complete(const Several& several) {
+  return several.find([](const Request& each) { return each.is_active() && each.is_complete(); });
+}
+bool any_active(const Several& several) {
+  return several.find([](const Request& each) { return each.is_active(); }) >= 0;
+}
+
+/// All are ours. Whether one could be completed, or none is active.
+bool complete_any(const Several& several, MPI_Request* all, int* index, MPI_Status* status, int* code) {
+  *index = find_complete(several);
+  if (*index < 0 && any_active(several)) return false;
+  set_empty(status);
+  if (*index < 0)
+    *index = MPI_UNDEFINED;
+  else
+    *code = conclude(*several[*index], &all[*index]).raise();
+  return true;
+}
+
+/// The same of all that can be completed.
+bool complete_some(const Several& several, MPI_Request* all, int* done, int* indices, MPI_Status* statuses, int* code) {
+  *done = MPI_UNDEFINED;
+  if (!any_active(several)) return true;
+  *done = 0;
+  for (int i = 0; i < several.count(); ++i)
+    if (several[i] && several[i]->is_active() && several[i]->is_complete()) indices[(*done)++] = i;
+  Outcomes outcomes(MPI_SUCCESS, statuses);
+  for (int i = 0; i < *done; ++i) {
+    if (statuses != MPI_STATUSES_IGNORE) set_empty(&statuses[i]);
+    outcomes.add(i, conclude(*several[indices[i]], &all[indices[i]]), *done);
+  }
+  *code = outcomes.raise();
+  return *done > 0;
+}
+
+/// The host has found those complete whose `indices` it says, and has returned `code`.
+int concluded_by_host(const Several& several, MPI_Request* all, int done, const int* indices, MPI_Status* statuses,
+                      int code) {
+  Outcomes outcomes(code, statuses);
+  for (int i = 0; several.has_ours() && i < done; ++i) {
+    Request* const ours = several[indices[i]];
+    if (!ours) continue;
+    if (statuses != MPI_STATUSES_IGNORE) set_empty(&statuses[i]);
+    outcomes.add(i, conclude(*ours, &all[indices[i]]), done);
+  }
+  return outcomes.raise();
+}
+int concluded_by_host(const Several& several, MPI_Request* all, int index, MPI_Status* status, int code) {
+  Request* const ours = code == MPI_SUCCESS && index >= 0 ? several[index] : nullptr;
+  if (!ours) return code;
+  set_empty(status);
+  return conclude(*ours, &all[index]).raise();
+}
+
+/// Waits until ready(), which may complete something, is true.
+template <class Ready>
+void wait_until(const Ready& ready) {
+  sync::wait(*job()->node.waiter, {"MPI_Wait", nullptr, 0, -1}, [&, over = false]() mutable {
+    if (over) return true;
+    requests.drive();
+    return over = ready();
+  });
 }
 
 }  // namespace
@@ -147,128 +246,190 @@ int without_raising(int code) {
 using namespace tutti::mpi;
 
 TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !request) [[likely]]
     return next.Wait(request, status);
-  const int code = wait(request, status);
-  tell(request);
-  return raised_or(code);
+  Request* const ours = requests.find(*request);
+  if (!ours) {
+    if (!requests.under_way()) return next.Wait(request, status);
+    return ask_until_true([&](int* flag) { return next.Test(request, flag, status); });
+  }
+  requests.wait_for(*ours);
+  set_empty(status);
+  return conclude(*ours, request).raise();
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests) [[likely]]
     return next.Waitall(count, array_of_requests, array_of_statuses);
-  const Many many(count, array_of_requests);
-  return many.raised_or(wait_for_all(count, array_of_requests, array_of_statuses), count, nullptr, array_of_statuses);
+  const Several several(count, array_of_requests);
+  for (int i = 0; several.has_ours() && i < count; ++i)
+    if (several[i]) requests.wait_for(*several[i]);
+  const auto wait_for = [&](MPI_Request* all) {
+    if (!requests.under_way()) return next.Waitall(count, all, array_of_statuses);
+    return ask_until_true([&](int* flag) { return next.Testall(count, all, flag, array_of_statuses); });
+  };
+  if (!several.has_ours()) return wait_for(array_of_requests);
+  int flag = 1;
+  return complete_all(several, array_of_requests, &flag, array_of_statuses, wait_for);
 }
 
 TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests || !indx) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
+  const Several several(count, array_of_requests);
+  int code = MPI_SUCCESS;
+  if (several.has_ours() && !several.has_others()) {
+    wait_until([&] { return complete_any(several, array_of_requests, indx, status, &code); });
+    return code;
+  }
   requests.drive();
-  show(array_of_requests, count);
-  const int code = wait_for_any(count, array_of_requests, indx, status);
-  tell(indx && *indx >= 0 ? array_of_requests + *indx : nullptr);
-  return raised_or(code);
+  several.show();
+  if (!requests.under_way())
+    code = next.Waitany(count, array_of_requests, indx, status);
+  else
+    code = ask_until_true([&](int* flag) { return next.Testany(count, array_of_requests, indx, flag, status); });
+  return concluded_by_host(several, array_of_requests, *indx, status, code);
 }
 
 TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests || !outcount) [[likely]]
     return next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  const Many many(incount, array_of_requests);
+  const Several several(incount, array_of_requests);
+  int code = MPI_SUCCESS;
+  if (several.has_ours() && !several.has_others()) {
+    wait_until([&] {
+      return complete_some(several, array_of_requests, outcount, array_of_indices, array_of_statuses, &code);
+    });
+    return code;
+  }
   requests.drive();
-  show(array_of_requests, incount);
-  const int code = wait_for_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
+  several.show();
+  if (!requests.under_way()) {
+    code = next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  } else {
+    code = ask_until_true([&](int* flag) {
+      const int of_host = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+      *flag = *outcount != 0;
+      return of_host;
+    });
+  }
+  return concluded_by_host(several, array_of_requests, *outcount, array_of_indices, array_of_statuses, code);
 }
 
 TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !request || !flag) [[likely]]
     return next.Test(request, flag, status);
   requests.drive();
-  if (flag && is_open(request, 1)) {
+  Request* const ours = requests.find(*request);
+  if (!ours) return next.Test(request, flag, status);
+  *flag = !is_open(*ours);
+  if (!*flag) {
     give_host_a_turn();
-    *flag = 0;
     return MPI_SUCCESS;
   }
-  const int code = next.Test(request, flag, status);
-  tell(flag && *flag ? request : nullptr);
-  return raised_or(code);
+  set_empty(status);
+  return conclude(*ours, request).raise();
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests || !flag) [[likely]]
     return next.Testall(count, array_of_requests, flag, array_of_statuses);
-  const Many many(count, array_of_requests);
   requests.drive();
-  if (flag && is_open(array_of_requests, count)) {
+  const Several several(count, array_of_requests);
+  const auto test = [&](MPI_Request* all) { return next.Testall(count, all, flag, array_of_statuses); };
+  if (!several.has_ours()) return test(array_of_requests);
+  if (several.any_open()) {
     give_host_a_turn();
     *flag = 0;
     return MPI_SUCCESS;
   }
-  const int code = next.Testall(count, array_of_requests, flag, array_of_statuses);
-  return many.raised_or(code, flag && *flag ? count : 0, nullptr, array_of_statuses);
+  return complete_all(several, array_of_requests, flag, array_of_statuses, test);
 }
 
 TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests || !indx || !flag) [[likely]]
     return next.Testany(count, array_of_requests, indx, flag, status);
   requests.drive();
-  show(array_of_requests, count);
-  const int code = next.Testany(count, array_of_requests, indx, flag, status);
-  tell(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr);
-  return raised_or(code);
+  const Several several(count, array_of_requests);
+  int code = MPI_SUCCESS;
+  if (several.has_ours() && !several.has_others()) {
+    *flag = complete_any(several, array_of_requests, indx, status, &code);
+    if (*flag) return code;
+    *indx = MPI_UNDEFINED;
+    give_host_a_turn();
+    return MPI_SUCCESS;
+  }
+  several.show();
+  code = next.Testany(count, array_of_requests, indx, flag, status);
+  return concluded_by_host(several, array_of_requests, code == MPI_SUCCESS && *flag ? *indx : -1, status, code);
 }
 
 TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
-  if (!requests.any()) [[likely]]
+  if (!requests.any() || !array_of_requests || !outcount) [[likely]]
     return next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  const Many many(incount, array_of_requests);
   requests.drive();
-  show(array_of_requests, incount);
-  const int code = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return many.raised_or(code, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
+  const Several several(incount, array_of_requests);
+  int code = MPI_SUCCESS;
+  if (several.has_ours() && !several.has_others()) {
+    if (!complete_some(several, array_of_requests, outcount, array_of_indices, array_of_statuses, &code))
+      give_host_a_turn();
+    return code;
+  }
+  several.show();
+  code = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return concluded_by_host(several, array_of_requests, *outcount, array_of_indices, array_of_statuses, code);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   requests.drive();
-  show(&request, 1);
-  return without_raising(next.Request_get_status(request, flag, status));
+  const Request* const ours = requests.any() && flag ? requests.find(request) : nullptr;
+  if (!ours) return next.Request_get_status(request, flag, status);
+  *flag = !is_open(*ours);
+  if (*flag)
+    set_empty(status);
+  else
+    give_host_a_turn();
+  return MPI_SUCCESS;
 }
+
+namespace {
+
+/// For functions that ask about several and complete none: the host is to know of ours.
+void show_all(int count, TUTTI_CONST_REQUEST* all) {
+  requests.drive();
+  if (requests.any()) Several(count, all).show();
+}
+
+}  // namespace
 
 TUTTI_EXPORT int MPI_Request_get_status_all(int count, TUTTI_CONST_REQUEST array_of_requests[], int* flag,
                                             MPI_Status array_of_statuses[]) {
-  requests.drive();
-  show(array_of_requests, count);
-  return without_raising(next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses));
+  show_all(count, array_of_requests);
+  return next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_any(int count, TUTTI_CONST_REQUEST array_of_requests[], int* indx, int* flag,
                                             MPI_Status* status) {
-  requests.drive();
-  show(array_of_requests, count);
-  return without_raising(next.Request_get_status_any(count, array_of_requests, indx, flag, status));
+  show_all(count, array_of_requests);
+  return next.Request_get_status_any(count, array_of_requests, indx, flag, status);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_some(int incount, TUTTI_CONST_REQUEST array_of_requests[], int* outcount,
                                              int array_of_indices[], MPI_Status array_of_statuses[]) {
-  requests.drive();
-  show(array_of_requests, incount);
-  return without_raising(
-      next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+  show_all(incount, array_of_requests);
+  return next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
   if (requests.any() && request) {
     requests.drive();
-    // Hosts differ in what becomes of a generalized request that is freed before its end.
-    Request* const ours = requests.find(*request);
-    if (ours && requests.abandon(*ours)) {
+    if (Request* const ours = requests.find(*request)) {
+      requests.free(*ours);
       *request = MPI_REQUEST_NULL;
       return MPI_SUCCESS;
     }
-    if (ours && ours->is_persistent()) requests.forget(*ours);
   }
   return next.Request_free(request);
 }

@@ -15,8 +15,9 @@ namespace {
 constinit thread_local bool inside_host = false;
 
 void drive() {
+  if (!requests.under_way()) return;
   inside_host = true;
-  requests.drive_inside_host();
+  requests.drive_only(true);
   inside_host = false;
 }
 

@@ -85,7 +85,7 @@ class ProgressThread {
     bool drives = at_once_;
     while (requests.under_way() && !is_to_end()) {
       last_ = std::chrono::steady_clock::now();
-      if (!drives || !requests.drive_without_host())
+      if (!drives || !requests.drive_only(false))
         std::this_thread::sleep_for(grace);
       else if (at_once_)
         std::this_thread::yield();

@@ -79,7 +79,6 @@ void Request::start_again() {
   is_active_ = true;
   is_shown_ = false;
   code_ = prepare_(before_);
-  holders_.fetch_add(1, std::memory_order_relaxed);
   state_.store(State::open, std::memory_order_relaxed);
 }
 

@@ -15,8 +15,8 @@
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 #include "mpi/report/last_call.h"
+#include "mpi/requests/handles.h"
 #include "mpi/requests/kept_handles.h"
-#include "mpi/requests/self_messages.h"
 
 namespace tutti::mpi {
 
@@ -35,7 +35,7 @@ class Request {
   /// alike.
   bool persist() {
     state_.store(State::complete, std::memory_order_relaxed);
-    holders_.store(1, std::memory_order_relaxed);
+    is_active_ = false;
     return apart_.emplace(communicator_, of_).is_there();
   }
   bool is_persistent() const { return apart_.has_value(); }
@@ -98,17 +98,16 @@ class Request {
     if (counted_.record) explain::count(counted_, last_call, ticks);
   }
 
-  /// Of a persistent one: it was started, and the program was not told yet that it is complete. The host is asked to start its
-  /// handle only if it has to look at it while this is so.
+  /// It was started, and the program was not told yet that it is complete. The host's request is active only if the host had to
+  /// look at it meanwhile: then it is shown.
   bool is_active() const { return is_active_; }
   bool is_shown() const { return is_shown_; }
 
   MPI_Comm communicator() const { return communicator_; }
-  MPI_Request handle() const { return handle_; }
   /// Which peer is waited for: its rank in the node, -1 if that is not known.
   int peer() const { return peer_.load(std::memory_order_relaxed); }
   const char* collective() const { return collective_; }
-  /// The host's request has been completed.
+  /// It is over, and nobody but who has its handle touches it.
   bool is_complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
   /// What the program is to be told, once it is complete.
   int code() const { return code_; }
@@ -140,9 +139,9 @@ class Request {
   bool goes_on(bool may_call_host);
   /// What is left to do after that.
   void finish();
-  /// The call and the handle hold it: who is the last one deletes it.
-  void let_go() {
-    if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  /// It is complete: its handle becomes inactive. Another thread may be about to complete that.
+  void hide() {
+    if (std::exchange(is_shown_, false)) handle_->wait();
   }
 
   MPI_Comm communicator_;
@@ -160,17 +159,15 @@ class Request {
   PendingCall* (*remake_)(void*, void*) = nullptr;
   LastCall last_call_;
   explain::Counted counted_;
-  SelfMessage message_;
-  bool is_active_ = false, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
+  Handle* handle_ = nullptr;
+  bool is_active_ = true, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
   int code_ = MPI_SUCCESS;
   bool too_long_ = false;
   bool runs_operators_ = false;
   bool disagreed_ = false;  ///< ranks turned out to be in different calls
-  MPI_Request handle_{};
   std::atomic<int> peer_{-1};
   std::atomic<State> state_{State::open};
-  std::atomic<int> holders_{2};  ///< the handle, and the call that is under way
-  Request* next_ = nullptr;      ///< in the list in which it is
+  Request* next_ = nullptr;  ///< in the list in which it is
   Request* previous_ = nullptr;
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_;

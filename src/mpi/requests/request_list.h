@@ -1,6 +1,8 @@
 // Requests one behind the other. They hang on each other, so that nothing is allocated.
 #pragma once
 
+#include <cstddef>
+
 namespace tutti::mpi {
 
 class Request;
@@ -9,6 +11,7 @@ class RequestList {
  public:
   bool empty() const { return !first_; }
   Request* first() const { return first_; }
+  std::size_t size() const { return size_; }
   void add(Request& request);
   void remove(Request& request);
   /// Takes all of `other`.
@@ -17,6 +20,7 @@ class RequestList {
  private:
   Request* first_ = nullptr;
   Request* last_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace tutti::mpi

@@ -9,11 +9,8 @@
 
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
-#include "mpi/requests/raised_error.h"
 
 namespace tutti::mpi {
-
-constinit thread_local RaisedError* raised_errors = nullptr;
 
 namespace {
 
@@ -39,64 +36,19 @@ class Driving {
   Driving& operator=(const Driving&) = delete;
 };
 
-// What the host asks of the handles. It asks for the status whenever the program does, and once more at the end.
-
-/// Of no elements, and not cancelled.
-MPI_Status make_empty_status() {
-  MPI_Status status{};
-  host.Status_set_elements(&status, MPI_BYTE, 0);
-  host.Status_set_cancelled(&status, 0);
-  status.MPI_SOURCE = MPI_ANY_SOURCE;
-  status.MPI_TAG = MPI_ANY_TAG;
-  return status;
-}
-
-int on_query(void* of, MPI_Status* status) {
-  static const MPI_Status empty = make_empty_status();
-  const auto& request = *static_cast<const Request*>(of);
-  // Whose error is asked for is not known here: it stays.
-  const int error = status->MPI_ERROR;
-  *status = empty;
-  status->MPI_ERROR = error;
-  if (request.code() != MPI_SUCCESS) [[unlikely]]
-    raised_errors = new RaisedError{request.handle(), request.code(), request.communicator_for_errors(), raised_errors};
-  return MPI_SUCCESS;
-}
-
-int on_free(void* of) {
-  requests.handle_is_gone(*static_cast<Request*>(of));
-  return MPI_SUCCESS;
-}
-
-/// Collectives cannot be cancelled.
-int on_cancel(void*, int) {
-  return MPI_ERR_REQUEST;
-}
-
 }  // namespace
 
-int Requests::start(std::unique_ptr<Request> owned, MPI_Request* handle) {
-  Request& request = *owned;
-  const int code = host.Grequest_start(on_query, on_free, on_cancel, &request, &request.handle_);
-  if (code != MPI_SUCCESS) return code;
-  static_cast<void>(owned.release());
-  add(request, handle);
-  launch(request);
+int Requests::start(std::unique_ptr<Request> request, MPI_Request* handle) {
+  Request& started = *request;
+  if (const int code = keep(std::move(request), handle); code != MPI_SUCCESS) return code;
+  launch(started);
   return MPI_SUCCESS;
 }
 
-int Requests::keep(std::unique_ptr<Request> owned, MPI_Request* handle) {
-  const int code = messages_.receive(owned->message_, &owned->handle_);
-  if (code != MPI_SUCCESS) return code;
-  add(*owned.release(), handle);
-  persistent_.fetch_add(1, std::memory_order_relaxed);
-  return code;
-}
-
-void Requests::add(Request& request, MPI_Request* handle) {
-  *handle = request.handle_;
-  known_.add(key_of(request.handle_), &request);
-  handles_.fetch_add(1, std::memory_order_relaxed);
+int Requests::keep(std::unique_ptr<Request> request, MPI_Request* handle) {
+  if (const int code = handles_.take(*request, request->handle_); code != MPI_SUCCESS) return code;
+  *handle = request.release()->handle_->request;
+  return MPI_SUCCESS;
 }
 
 void Requests::start_again(Request& request) {
@@ -104,25 +56,15 @@ void Requests::start_again(Request& request) {
   launch(request);
 }
 
-void Requests::show(Request& request) {
-  if (!request.is_active_ || request.is_shown_) return;
-  MPI_Request handle = request.handle_;
-  host.Start(&handle);
-  request.is_shown_ = true;
-  auto before = Request::State::open;
-  if (!request.state_.compare_exchange_strong(before, Request::State::shown, std::memory_order_acq_rel))
-    SelfMessages::send(request.message_);
-}
-
 void Requests::launch(Request& request) {
   // Many may be started before one is waited for.
   constexpr std::size_t starts_between_drives = 8;
-  if (under_way_.fetch_add(1, std::memory_order_seq_cst) % starts_between_drives == starts_between_drives - 1) drive();
+  if (under_way_.load(std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
   CommunicatorState& on = request.runs_on();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
-    std::unique_lock lock(mutex_, std::defer_lock);
+    std::unique_lock lock(lock_, std::defer_lock);
     std::optional<Driving> now;
     if (!driving) {
       lock.lock();
@@ -133,6 +75,8 @@ void Requests::launch(Request& request) {
     if (!over) {
       if (on.calls.empty()) active_.push_back(&on);
       on.calls.add(request);
+      // Whoever stops for want of calls looks once more after that, and who starts one looks whether they go on.
+      under_way_.exchange(under_way_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
   }
   if (over) {
@@ -143,33 +87,28 @@ void Requests::launch(Request& request) {
   }
 }
 
-void Requests::drive_all(bool inside_host) {
+void Requests::drive_all() {
   RequestList over;
   {
     if (driving) return;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const std::unique_lock lock(lock_, std::try_to_lock);
     if (!lock) return;
     const Driving now;
-    drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count_drive();
     pass(true, over);
     over.append(over_);
-    for (Request* request = over.first(); inside_host && request;) {
-      Request* const next = request->next_;
-      if (request->is_persistent()) {
-        over.remove(*request);
-        over_.add(*request);
-      }
-      request = next;
-    }
+    under_way_.store(under_way_.load(std::memory_order_relaxed) - over.size(), std::memory_order_relaxed);
   }
   finish_each(over);
 }
 
-bool Requests::drive_without_host() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+bool Requests::drive_only(bool may_call_host) {
+  if (driving) return true;
+  const std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock) return true;
   const Driving now;
-  pass(false, over_);
+  if (may_call_host) count_drive();
+  pass(may_call_host, over_);
   return !active_.empty();
 }
 
@@ -204,45 +143,42 @@ void Requests::finish_each(RequestList& over) {
 
 void Requests::finish(Request& request) {
   request.finish();
-  MPI_Request handle = request.handle_;
-  // From then on the program may start a persistent one again, if the host does not know of it.
-  const SelfMessage message = request.message_;
-  const bool is_persistent = request.is_persistent();
-  if (!is_persistent) host.Grequest_complete(handle);
+  const Handle& handle = *request.handle_;
+  // From then on the program may start it again, or free it.
   const Request::State before = request.state_.exchange(Request::State::complete, std::memory_order_acq_rel);
   const bool abandoned = before == Request::State::abandoned;
-  if (is_persistent && (before == Request::State::shown || (abandoned && request.is_shown_)))
-    SelfMessages::send(message);
-  if (is_persistent && abandoned) forget(request);
-  if (abandoned) host.Request_free(&handle);
-  under_way_.fetch_sub(1, std::memory_order_relaxed);
-  request.let_go();
+  if (before == Request::State::shown || (abandoned && request.is_shown_)) handle.complete();
+  if (abandoned) forget(request);
+}
+
+void Requests::show(Request& request) {
+  if (!request.is_active_ || request.is_shown_) return;
+  const Handle& handle = *request.handle_;
+  request.handle_->start();
+  request.is_shown_ = true;
+  auto before = Request::State::open;
+  if (!request.state_.compare_exchange_strong(before, Request::State::shown, std::memory_order_acq_rel))
+    handle.complete();
+}
+
+void Requests::conclude(Request& request) {
+  if (!request.is_persistent()) return forget(request);
+  request.is_active_ = false;
+  request.hide();
+}
+
+void Requests::free(Request& request) {
+  auto before = request.state_.load(std::memory_order_acquire);
+  while (before != Request::State::complete)
+    if (request.state_.compare_exchange_weak(before, Request::State::abandoned, std::memory_order_acq_rel)) return;
+  forget(request);
 }
 
 void Requests::forget(Request& request) {
-  persistent_.fetch_sub(1, std::memory_order_relaxed);
-  messages_.give_back(request.message_);
-  handle_is_gone(request);
-}
-
-void Requests::tell(Request& request) {
-  if (!request.is_active_) return;
-  request.is_active_ = false;
-  if (request.code_ != MPI_SUCCESS) [[unlikely]]
-    raised_errors = new RaisedError{request.handle_, request.code_, request.communicator_for_errors(), raised_errors};
-}
-
-void Requests::handle_is_gone(Request& request) {
-  known_.remove(key_of(request.handle_));
-  handles_.fetch_sub(1, std::memory_order_relaxed);
-  request.let_go();
-}
-
-bool Requests::abandon(Request& request) {
-  auto before = request.state_.load(std::memory_order_relaxed);
-  while (before != Request::State::complete)
-    if (request.state_.compare_exchange_weak(before, Request::State::abandoned, std::memory_order_acq_rel)) return true;
-  return false;
+  Handle& handle = *request.handle_;
+  request.hide();
+  delete &request;
+  handles_.give_back(handle);
 }
 
 void Requests::wait_for(const Request& request) {
@@ -261,7 +197,7 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
   const sync::WaitReason reason{"MPI_Comm_disconnect"};
   sync::wait(*job()->node.waiter, reason, [&] {
     drive();
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(lock_);
     return std::none_of(active_.begin(), active_.end(),
                         [&](const CommunicatorState* each) { return &each->calls.first()->of_ == &state; });
   });
