@@ -19,7 +19,7 @@ find_library(TUTTI_HWLOC_SHARED NAMES hwloc REQUIRED)
 find_library(TUTTI_HWLOC_STATIC NAMES libhwloc.a)
 mark_as_advanced(TUTTI_HWLOC_INCLUDE TUTTI_HWLOC_CONFIG_INCLUDE TUTTI_HWLOC_SHARED TUTTI_HWLOC_STATIC)
 
-set(tutti_hwloc_called "hwloc_topology_*" "hwloc_get_*" "hwloc_bitmap_*")
+set(tutti_hwloc_called "hwloc_topology_*" "hwloc_get_*" "hwloc_bitmap_*" "hwloc_obj_type_string")
 set(tutti_hwloc_replaced
   dlopen getenv stderr stdout program_invocation_name
   udev_new udev_unref udev_device_new_from_subsystem_sysname udev_device_get_property_value udev_device_unref)

@@ -5,47 +5,26 @@
 #include "topology/hierarchy.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <numeric>
+
+#include "topology/rank_partition.h"
 
 namespace tutti::topology {
 
 namespace {
 
-/// A partition of the ranks: the part of every rank, numbered densely from 0.
-struct Partition {
-  std::vector<int> part_of;
-  int parts = 0;
-};
-
-Partition all_together(std::size_t ranks) {
-  return {std::vector<int>(ranks, 0), ranks ? 1 : 0};
-}
-
-int domain_of(const Placement& placement, std::size_t rank, LevelKind kind) {
-  return placement.ranks[rank].domain[index_of(kind)];
-}
-
 /// Splits every part by the domains of one level; ranks without a domain stay together.
-Partition refine(const Partition& outer, const Placement& placement, LevelKind kind) {
-  std::vector<std::uint64_t> keys(outer.part_of.size());
-  for (std::size_t rank = 0; rank < keys.size(); ++rank)
-    keys[rank] = static_cast<std::uint64_t>(outer.part_of[rank]) << 32 |
-                 static_cast<std::uint32_t>(domain_of(placement, rank, kind) + 1);
-  std::vector<std::uint64_t> distinct = keys;
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  Partition inner{std::vector<int>(keys.size()), static_cast<int>(distinct.size())};
-  for (std::size_t rank = 0; rank < keys.size(); ++rank)
-    inner.part_of[rank] =
-        static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), keys[rank]) - distinct.begin());
-  return inner;
+RankPartition refine(const RankPartition& outer, const Placement& placement, LevelKind kind) {
+  std::vector<int> domains;
+  domains.reserve(placement.ranks.size());
+  for (const RankPlace& place : placement.ranks) domains.push_back(place.domain[index_of(kind)]);
+  return topology::refine(outer, domains);
 }
 
 /// The kinds without repetitions, outermost (fewest domains) first; of equals, the usually outer one first.
 std::vector<LevelKind> outermost_first(const Placement& placement, std::span<const LevelKind> kinds) {
   std::vector<std::pair<int, LevelKind>> counted;
-  const Partition together = all_together(placement.ranks.size());
+  const RankPartition together = all_together(placement.ranks.size());
   for (auto kind = all_level_kinds.rbegin(); kind != all_level_kinds.rend(); ++kind)
     if (std::find(kinds.begin(), kinds.end(), *kind) != kinds.end())
       counted.emplace_back(refine(together, placement, *kind).parts, *kind);
@@ -58,7 +37,7 @@ std::vector<LevelKind> outermost_first(const Placement& placement, std::span<con
 
 /// Groups those of `participants` (rising) that are in one part. Groups come in order of their lowest member;
 /// groups of one are among them.
-std::vector<Group> group_by_part(const Partition& partition, const std::vector<int>& participants, int root) {
+std::vector<Group> group_by_part(const RankPartition& partition, const std::vector<int>& participants, int root) {
   std::vector<int> group_of_part(static_cast<std::size_t>(partition.parts), -1);
   std::vector<Group> groups;
   for (const int rank : participants) {
@@ -142,9 +121,9 @@ Levels choose_levels(const LevelSpec& spec, const Placement& placement) {
   if (!spec.automatic) return {spec.kinds, spec.widest};
   constexpr std::array candidates{LevelKind::l3, LevelKind::numa, LevelKind::socket};
   std::vector<LevelKind> chosen;
-  Partition current = all_together(placement.ranks.size());
+  RankPartition current = all_together(placement.ranks.size());
   for (const LevelKind kind : outermost_first(placement, candidates)) {
-    Partition finer = refine(current, placement, kind);
+    RankPartition finer = refine(current, placement, kind);
     // Parts nest, so that as many parts means the same parts.
     if (finer.parts == current.parts || finer.parts == static_cast<int>(placement.ranks.size())) continue;
     chosen.insert(chosen.begin(), kind);
@@ -159,7 +138,7 @@ Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, in
 
 Hierarchy build(const Placement& placement, const Levels& levels, int root) {
   const std::size_t ranks = placement.ranks.size();
-  std::vector<std::pair<std::optional<LevelKind>, Partition>> outside_in;
+  std::vector<std::pair<std::optional<LevelKind>, RankPartition>> outside_in;
   outside_in.emplace_back(std::nullopt, all_together(ranks));
   for (const LevelKind kind : outermost_first(placement, levels.kinds))
     outside_in.emplace_back(kind, refine(outside_in.back().second, placement, kind));

@@ -4,21 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "topology/positions.h"
+
 namespace tutti::topology {
 
-namespace {
-
-/// Joins what two units a rank may run on have in common: the domain if it is the same, else none.
-int common(int a, int b) {
-  return a == b ? a : -1;
-}
-
-RankPlace place_on_unit(const Machine& machine, int position) {
-  const ProcessingUnit& unit = machine.units()[static_cast<std::size_t>(position)];
-  return {unit.domain, unit.core, position};
-}
-
-/// Where the units of a mask are; an empty one stands for all units.
 std::vector<int> positions_in(const Machine& machine, const CpuSet& mask) {
   std::vector<int> positions;
   if (mask.empty()) {
@@ -28,6 +17,13 @@ std::vector<int> positions_in(const Machine& machine, const CpuSet& mask) {
   for (const int os_index : mask.members())
     if (const int position = machine.find(os_index); position >= 0) positions.push_back(position);
   return positions;
+}
+
+namespace {
+
+RankPlace place_on_unit(const Machine& machine, int position) {
+  const ProcessingUnit& unit = machine.units()[static_cast<std::size_t>(position)];
+  return {unit.domain, unit.core, position};
 }
 
 RankPlace place_in_mask(const Machine& machine, const CpuSet& mask) {
