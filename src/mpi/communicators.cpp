@@ -9,6 +9,7 @@
 
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
+#include "mpi/hardware/this_process.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
@@ -75,19 +76,6 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
   state->freed.store(true, std::memory_order_relaxed);
   release(*state);
   return MPI_SUCCESS;
-}
-
-/// Whether all processes are of this job. Of the others, spawned or connected ones, each may be without the library.
-bool of_one_job(MPI_Comm communicator, int size) {
-  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  host.Comm_group(communicator, &members);
-  host.Comm_group(MPI_COMM_WORLD, &world);
-  std::vector<int> ranks(static_cast<std::size_t>(size)), in_world(ranks.size(), MPI_UNDEFINED);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  host.Group_translate_ranks(members, size, ranks.data(), world, in_world.data());
-  host.Group_free(&members);
-  host.Group_free(&world);
-  return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
 }
 
 /// Where this rank's part of a communicator is to be.
@@ -325,6 +313,18 @@ Communicator* core_of_found(MPI_Comm communicator) {
 
 }  // namespace
 
+bool of_one_job(MPI_Comm communicator, int size) {
+  MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  host.Comm_group(communicator, &members);
+  host.Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), in_world(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  host.Group_translate_ranks(members, size, ranks.data(), world, in_world.data());
+  host.Group_free(&members);
+  host.Group_free(&world);
+  return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
+}
+
 namespace {
 
 /// Of all communicators: what is set apart.
@@ -371,6 +371,7 @@ void start() {
   if (the_job) return;
   auto made = start_job();
   explain::start(*made);
+  if (made->all_take_part) hardware::begin(made->node.settings.topology, made->node.rank);
   if (!made->active) {
     made->node.log.note("the host MPI does everything: %s", made->why_inactive.c_str());
     return;  // nothing of it is kept
@@ -418,6 +419,7 @@ bool BeingFreed::is(MPI_Comm communicator) {
 
 void stop() {
   explain::finish();
+  hardware::end();
   if (!the_job) return;
   requests.finish_all();
   requests.end();

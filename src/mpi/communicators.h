@@ -47,6 +47,10 @@ int made(int code, const MPI_Comm* communicator, MPI_Comm parent = MPI_COMM_NULL
 /// The same where its ranks may not wait for each other: its state is built at its first collective.
 int being_made(int code, const MPI_Comm* communicator);
 
+/// Whether all processes are of this job. Of the others, spawned or connected ones, each may be without the library. No
+/// other rank is asked.
+bool of_one_job(MPI_Comm communicator, int size);
+
 /// While the host frees a communicator in this thread, its collectives are the host's: the functions that delete its
 /// attributes may call some, and whether ours is still there then is not the same on all ranks.
 class BeingFreed {

@@ -20,6 +20,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[],
                                MPI_Status* status);
 int MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount,
                                 int array_of_indices[], MPI_Status array_of_statuses[]);
+int MPI_Get_hw_resource_info(MPI_Info* hw_info);
 
 }  // extern "C"
 #endif

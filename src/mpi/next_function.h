@@ -58,6 +58,8 @@ class NextFunction<int(Arguments...)> {
   }
   int host(Arguments... arguments) const { return host_(arguments...); }
 
+  /// Whether the host, or a tool, has the function.
+  bool is_there() const { return next_ != nullptr; }
   /// Whether a tool stands between.
   bool watched() const { return watched_; }
   /// What tells its calls apart; the same for functions of which tools call the one in place of the other.

@@ -14,6 +14,9 @@ extern "C" int tutti_last_choice(char* algorithm, int algorithm_bytes, char* mec
 extern "C" int tutti_set_choice(MPI_Comm communicator, const char* algorithm, const char* mechanism);
 extern "C" int tutti_predict(MPI_Comm communicator, const char* collective, std::size_t bytes, char* text, int room);
 extern "C" int tutti_origin(char* text, int room);
+extern "C" int tutti_splits_by_hardware();
+extern "C" int tutti_hw_resource_info(void* info);
+extern "C" int tutti_network_distance();
 
 namespace tutti::mpi {
 

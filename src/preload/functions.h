@@ -20,7 +20,7 @@
 
 // Those that hosts have since MPI 4: from sessions, and with MPI_Count.
 #define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
-  X(Comm_create_from_group) X(Comm_idup_with_info)                                                                \
+  X(Comm_create_from_group) X(Comm_idup_with_info) X(Get_hw_resource_info)                                                             \
   X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)                                  \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
   X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \
@@ -67,6 +67,7 @@
 // Those whose names begin with MPIX_ and PMPIX_.
 #define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)
 
-// Our own, whose names begin with tutti_: for the benchmark and the tests.
-#define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)
+// Our own, whose names begin with tutti_: for the benchmark, the tests and libtutti-comm.
+#define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)                                  \
+  X(splits_by_hardware) X(hw_resource_info) X(network_distance)
 // clang-format on

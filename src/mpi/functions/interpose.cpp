@@ -170,10 +170,6 @@ TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* new
   return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm, comm);
 }
 
-TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_split_type(comm, split_type, key, info, newcomm), newcomm, comm);
-}
-
 TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   return mpi::made(next.Comm_create(comm, group, newcomm), newcomm, comm);
 }

@@ -202,6 +202,7 @@ std::unique_ptr<Job> start_job() {
     node.settings = settings_from(own_variables(node.log), node.log);
     node.log.set_verbose(node.settings.verbose);
     job->why_inactive = node.settings.enable ? "a single rank" : "TUTTI_ENABLE=0";
+    job->all_take_part = node.settings.enable;
     return job;
   }
   std::optional<StartWatch> watch;
@@ -229,6 +230,7 @@ std::unique_ptr<Job> start_job() {
     withdraw(*job, contribution);
     return job;
   }
+  job->all_take_part = true;
   if (!any_share_a_node(all)) {
     job->why_inactive = "no two ranks share a node";
     withdraw(*job, contribution);

@@ -27,7 +27,8 @@ struct Job {
   LeftBehind left_behind;
   XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
-  bool active = false;  ///< false: every call goes to the host
+  bool active = false;         ///< false: every collective goes to the host
+  bool all_take_part = false;  ///< every rank of MPI_COMM_WORLD has the library, and the user wants it
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< that work between all ranks
 };
