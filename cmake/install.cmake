@@ -4,6 +4,7 @@
 #                 below a prefix                             in a wheel, below the package tutti
 #   libraries     lib/tutti                                  lib
 #   programs      libexec/tutti                              libexec
+#   to link with  include/tutti.h, lib/tutti, lib/pkgconfig, lib/cmake/tutti      -
 #   the command   bin/tutti, share/tutti (Python)            beside it: the wheel's own files
 include(GNUInstallDirs)
 
@@ -28,8 +29,17 @@ foreach(abi mpich openmpi abi)
     set_target_properties(tutti-${abi} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
 endforeach()
+# What programs link (lib/): archives, which the wheel does not have.
+set(installed_archives "")
+if(NOT TUTTI_WHEEL)
+  foreach(abi mpich openmpi abi)
+    if(TARGET tutti-comm-${abi})
+      list(APPEND installed_archives tutti-comm-${abi})
+    endif()
+  endforeach()
+endif()
 # What is built for it, without what only measures parts or tests.
-add_custom_target(installed DEPENDS ${installed_libraries} ${installed_programs})
+add_custom_target(installed DEPENDS ${installed_libraries} ${installed_programs} ${installed_archives})
 install(TARGETS ${installed_libraries} LIBRARY DESTINATION ${libraries})
 install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs})
 
@@ -37,6 +47,16 @@ if(TUTTI_WHEEL)
   install(FILES docs/settings.md DESTINATION docs)
   install(PROGRAMS bin/tutti DESTINATION ${SKBUILD_SCRIPTS_DIR})
 else()
+  install(FILES include/tutti.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(TARGETS ${installed_archives} ARCHIVE DESTINATION ${libraries})
+  file(RELATIVE_PATH from_pkgconfig /prefix/lib/pkgconfig /prefix)
+  string(REGEX REPLACE "/$" "" from_pkgconfig "${from_pkgconfig}")
+  foreach(archive ${installed_archives})
+    string(REPLACE "tutti-comm-" "" abi ${archive})
+    configure_file(packaging/comm/tutti.pc.in ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti-${abi}.pc @ONLY)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/packaging/tutti-${abi}.pc DESTINATION lib/pkgconfig)
+  endforeach()
+  install(FILES packaging/comm/tutti-config.cmake DESTINATION lib/cmake/tutti)
   install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(FILES docs/settings.md DESTINATION share/tutti/docs)
   install(PROGRAMS packaging/tutti DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -43,8 +43,20 @@ def check(runner):
             runner.program("hardware", count, "hardware", words, variables)
             runner.program("hardware of this machine", count, "hardware", HERE)
             runner.program("hardware, switched off", count, "hardware", WITHOUT_TUTTI, {"TUTTI_ENABLE": "0"})
+        for levels, root in (("auto", 0), ("node,NUMANode,Core", 1)):
+            check_example(runner, levels, root)
     if runner.preload and 2 in runner.arguments.ranks:
         check_levels(runner)
+
+
+def check_example(runner, levels, root):
+    """The example program finds its own results right."""
+    variables = {"TUTTI_TOPOLOGY": TOPOLOGY}
+    outcome = runner.start(5, "example-hierarchy", [levels, root], variables).wait(60)
+    said = "with Tutti" if runner.preload else "without Tutti"
+    good = outcome.status == 0 and f"{said}: 0 values are wrong" in outcome.text
+    name = f"{runner.arguments.host} 5 the example broadcasts and reduces, {levels}"
+    runner.verdict(good, name, outcome.why(), outcome.text)
 
 
 def check_levels(runner):
