@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* Split types, the same numbers for each MPI; each means what the type of MPI's with this name does (MPI 4.1, section
- * 7.4.2). No MPI has types with such numbers. */
+/* Split types, the same numbers for each MPI; each means what the type of MPI's with this name does (MPI 4.1,
+ * MPI_COMM_SPLIT_TYPE). No MPI has types with such numbers. */
 #define TUTTI_COMM_TYPE_HW_GUIDED 0x54555401
 #define TUTTI_COMM_TYPE_HW_UNGUIDED 0x54555402
 #define TUTTI_COMM_TYPE_RESOURCE_GUIDED 0x54555403

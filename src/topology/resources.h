@@ -1,4 +1,4 @@
-// All that a machine consists of, by hwloc's names, for communicators that follow the hardware (MPI 4.1, section 7.4.2).
+// All that a machine consists of, by hwloc's names, for communicators that follow the hardware (MPI 4.1, MPI_COMM_SPLIT_TYPE).
 //
 // A Machine has the few levels that collectives go by. Here is every type of object that holds processing units.
 #pragma once

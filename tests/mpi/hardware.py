@@ -45,8 +45,33 @@ def check(runner):
             runner.program("hardware, switched off", count, "hardware", WITHOUT_TUTTI, {"TUTTI_ENABLE": "0"})
         for levels, root in (("auto", 0), ("node,NUMANode,Core", 1)):
             check_example(runner, levels, root)
+    if runner.preload and runner.arguments.host in ("mpich", "abi"):
+        check_nodes(runner)
     if runner.preload and 2 in runner.arguments.ranks:
         check_levels(runner)
+
+
+def check_nodes(runner):
+    """A machine that MPICH takes for two nodes is split into them first."""
+    variables = {"TUTTI_TOPOLOGY": TOPOLOGY, "MPIR_CVAR_NUM_CLIQUES": "2"}
+    outcome = runner.start(4, "hardware-levels", [], variables).wait(60)
+    given = dict(line.split("\t", 1) for line in outcome.text.splitlines() if "\t" in line)
+    wanted = {
+        "shared": "2 2 2 2",
+        "guided node": "2 2 2 2",
+        "guided Package": "2 2 2 2",
+        "guided Core": "1 1 1 1",
+        "unguided": "2,1,- 2,1,- 2,1,- 2,1,-",
+        "resource set mpi://WORLD": "4 4 4 4",
+    }
+    good = outcome.status == 0 and all(given.get(question) == wanted[question] for question in wanted)
+    name = f"{runner.arguments.host} 4 levels of two nodes"
+    runner.verdict(good, name, outcome.why(), outcome.text)
+    outcome = runner.start(4, "example-hierarchy", ["auto", 3], variables).wait(60)
+    good = (
+        "0 values are wrong" in outcome.text and "level 0 : 2 ranks with the root, 2 leaders" in outcome.text
+    )
+    runner.verdict(good, f"{name}, the example", outcome.why(), outcome.text)
 
 
 def check_example(runner, levels, root):

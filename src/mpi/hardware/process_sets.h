@@ -1,4 +1,4 @@
-// Process sets (MPI 4.1, section 11.3.2) of a communicator's ranks.
+// Process sets (MPI 4.1, Sessions Model) of a communicator's ranks.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Communicators that follow the hardware (MPI 4.1, section 7.4.2; MPC, sections 6 and 7), on every host.
+// Communicators that follow the hardware (MPI 4.1, MPI_COMM_SPLIT_TYPE; MPC, sections 6 and 7), on every host.
 #pragma once
 
 #include "mpi/host.h"
@@ -8,7 +8,7 @@ namespace tutti::mpi::hardware {
 /// MPI_Comm_split_type. What is not by hardware goes on to the host. The communicators are the host's own.
 int split(MPI_Comm communicator, int split_type, int key, MPI_Info info, MPI_Comm* made);
 
-/// MPI_Get_hw_resource_info (MPI 4.1, section 9.1.2): for each type of the machine, whether the calling thread can only
+/// MPI_Get_hw_resource_info (MPI 4.1): for each type of the machine, whether the calling thread can only
 /// run in one object of it.
 int resource_info(MPI_Info* info);
 
