@@ -9,12 +9,13 @@
 namespace tutti::network {
 
 /// Which message: the other end, the operation that it belongs to, and its step there. A send is matched by the receive
-/// with the same operation and step on the rank that it is for. Between two ranks there is at most one message each way
-/// of an operation and step.
+/// with the same operation, step and lane on the rank that it is for. Between two ranks there is at most one message each
+/// way of these.
 struct Address {
   int peer = 0;  ///< rank of the communicator
   std::uint64_t operation = 0;
   int step = 0;
+  int lane = 0;  ///< multi_object.h
 
   friend auto operator<=>(const Address&, const Address&) = default;
 };

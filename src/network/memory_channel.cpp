@@ -10,7 +10,8 @@ namespace {
 
 std::string words(const Address& address, int receiver) {
   return "message from rank " + std::to_string(address.peer) + " to rank " + std::to_string(receiver) +
-         " in operation " + std::to_string(address.operation) + ", step " + std::to_string(address.step);
+         " in operation " + std::to_string(address.operation) + ", step " + std::to_string(address.step) + ", lane " +
+         std::to_string(address.lane);
 }
 
 }  // namespace
@@ -25,7 +26,7 @@ std::size_t MemoryNetwork::unmatched() {
 }
 
 Ticket MemoryChannel::post_send(const Address& to, const std::byte* data, std::size_t bytes) {
-  return post(to.peer, {rank_, to.operation, to.step}, true, const_cast<std::byte*>(data), bytes);
+  return post(to.peer, {rank_, to.operation, to.step, to.lane}, true, const_cast<std::byte*>(data), bytes);
 }
 
 Ticket MemoryChannel::post_receive(const Address& from, std::byte* data, std::size_t bytes) {

@@ -31,7 +31,7 @@ class MemoryNetwork {
     std::size_t bytes = 0;
     std::atomic<bool> over{false};
   };
-  /// What has been posted for one receiver, by sender, operation and step.
+  /// What has been posted for one receiver, by sender, operation, step and lane.
   struct Box {
     std::mutex mutex;
     std::map<Address, std::shared_ptr<End>> waiting;

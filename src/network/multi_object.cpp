@@ -112,4 +112,21 @@ BruckLane bruck_lane(int nodes, int lanes, int self, int round, int lane) {
           static_cast<int>(count)};
 }
 
+double bruck_messages(int nodes, int lanes) {
+  int messages = 0;
+  for (int round = 0; round < rounds_of(nodes, lanes); ++round)
+    for (int lane = 0; lane < lanes; ++lane) messages += bruck_lane(nodes, lanes, 0, round, lane).count > 0;
+  return messages;
+}
+
+double tree_messages(int nodes, int lanes) {
+  return static_cast<double>(tree_place(nodes, lanes, 0, 0).children.size());
+}
+
+double exchange_messages(int nodes, int lanes) {
+  std::size_t messages = 0;
+  for (const ExchangeRound& round : exchange_rounds(nodes, lanes, 0)) messages += round.sends.size();
+  return static_cast<double>(messages);
+}
+
 }  // namespace tutti::network

@@ -74,4 +74,9 @@ struct BruckLane {
 /// round: of rounds_of(nodes, lanes).
 BruckLane bruck_lane(int nodes, int lanes, int self, int round, int lane);
 
+/// Messages that leave a node, for costs: in Bruck's algorithm, from the tree's root, in the exchange (of the first node).
+double bruck_messages(int nodes, int lanes);
+double tree_messages(int nodes, int lanes);
+double exchange_messages(int nodes, int lanes);
+
 }  // namespace tutti::network
