@@ -192,6 +192,39 @@ TEST_P(BetweenNodesFormulas, ScatterAndGather) {
   });
 }
 
+/// Sizes that only the root knows: they go ahead, 8 bytes for each rank.
+TEST_P(BetweenNodesFormulas, ScattervAndGatherv) {
+  constexpr std::size_t block = 16, size = 8;
+  for_all([](Formulas& f) {
+    std::vector<std::byte> all(block * f.ranks()), one(block * f.ranks());
+    const Counted scatter = f.call<ScatterArguments>("multi-object-sizes-tree", block, [&](int rank) {
+      ScatterArguments of;
+      of.send = Blocks::regular(all.data(), block);
+      of.receive = one.data() + static_cast<std::size_t>(rank) * block;
+      of.bytes = block;
+      of.regular = false;
+      return of;
+    });
+    EXPECT_EQ(scatter.rounds, 2 * f.logarithm());
+    EXPECT_EQ(scatter.messages, 2 * (f.n - 1));
+    EXPECT_EQ(scatter.most_sent(), (block + size) * (f.n - 1) * f.p);
+    const Counted gather = f.call<GatherArguments>(
+        "multi-object-sizes-tree", block,
+        [&](int rank) {
+          GatherArguments of;
+          of.receive = Blocks::regular(all.data(), block);
+          of.send = one.data() + static_cast<std::size_t>(rank) * block;
+          of.bytes = block;
+          of.regular = false;
+          return of;
+        },
+        true);
+    EXPECT_EQ(gather.rounds, 2 * f.logarithm());
+    EXPECT_EQ(gather.messages, 2 * (f.n - 1));
+    EXPECT_EQ(gather.most_received(), (block + size) * (f.n - 1) * f.p);
+  });
+}
+
 TEST_P(BetweenNodesFormulas, Allreduce) {
   for_all([](Formulas& f) {
     const Combiner combiner = addition();
@@ -260,6 +293,38 @@ TEST_P(BetweenNodesFormulas, BcastAndReduce) {
   });
 }
 
+TEST_P(BetweenNodesFormulas, ReduceScatterAndScan) {
+  for_all([](Formulas& f) {
+    const Combiner combiner = addition();
+    constexpr std::size_t part = 16;
+    const std::size_t bytes = part * f.ranks();
+    const std::vector<std::size_t> counts(f.ranks(), part);
+    std::vector<std::byte> sent(bytes);
+    std::vector<std::vector<std::byte>> received(f.ranks(), std::vector<std::byte>(bytes));
+    const Counted scattered = f.call<ReduceScatterArguments>("multi-object-direct", bytes, [&](int rank) {
+      ReduceScatterArguments of;
+      of.send = sent.data();
+      of.receive = received[static_cast<std::size_t>(rank)].data();
+      of.counts = counts.data();
+      of.count = bytes;
+      of.combiner = &combiner;
+      return of;
+    });
+    EXPECT_EQ(scattered.rounds, (f.n - 1 + f.p - 1) / f.p);
+    for (const std::uint64_t of_node : scattered.sent) EXPECT_EQ(of_node, (f.n - 1) * (bytes / f.n));
+    const Counted scan = f.call<ScanArguments>("multi-object-ordered", bytes, [&](int rank) {
+      ScanArguments of;
+      of.send = sent.data();
+      of.receive = received[static_cast<std::size_t>(rank)].data();
+      of.count = bytes;
+      of.combiner = &combiner;
+      return of;
+    });
+    EXPECT_EQ(scan.rounds, f.logarithm());
+    for (const std::uint64_t of_node : scan.sent) EXPECT_EQ(of_node, (f.n - 1) * bytes);
+  });
+}
+
 TEST_P(BetweenNodesFormulas, AlltoallAndBarrier) {
   constexpr std::size_t block = 4;
   for_all([](Formulas& f) {
@@ -275,6 +340,14 @@ TEST_P(BetweenNodesFormulas, AlltoallAndBarrier) {
     EXPECT_EQ(alltoall.messages, f.n * (f.n - 1));
     EXPECT_EQ(alltoall.of_rank, alltoall.rounds);
     for (const std::uint64_t of_node : alltoall.sent) EXPECT_EQ(of_node, (f.n - 1) * f.p * f.p * block);
+    const Counted pairs = f.call<AlltoallArguments>("pairs", block, [&](int rank) {
+      AlltoallArguments of;
+      of.send = Blocks::regular(sent.data(), block);
+      of.receive = Blocks::regular(received[static_cast<std::size_t>(rank)].data(), block);
+      return of;
+    });
+    EXPECT_EQ(pairs.rounds, 1u);
+    EXPECT_EQ(pairs.of_rank, (f.n - 1) * f.p);
     const Counted barrier =
         f.call<BarrierArguments>("multi-object-dissemination", 0, [](int) { return BarrierArguments{}; });
     EXPECT_EQ(barrier.rounds, f.logarithm());

@@ -1,80 +1,16 @@
-// Every algorithm between nodes, on nodes of equal and unequal size, with ranks in any order over them: what arrives is
-// what was sent, and what is combined is combined in the order of ranks where that matters.
+// Between nodes, what arrives is what was sent.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <string>
+#include <atomic>
+#include <optional>
 
-#include "collectives/affine.h"
 #include "collectives/block_patterns.h"
-#include "collectives/spanning_ranks.h"
+#include "collectives/spanning_sweep.h"
 
 namespace tutti::test {
 namespace {
 
-struct Shape {
-  std::vector<int> places;
-  Order order;
-};
-
-std::string name_of(const Shape& shape) {
-  std::string name = shape.order == Order::node_by_node ? "blocks"
-                     : shape.order == Order::in_turn    ? "turns"
-                                                        : "shuffled";
-  for (const int places : shape.places) name += "_" + std::to_string(places);
-  return name;
-}
-
-std::vector<Shape> shapes() {
-  std::vector<std::vector<int>> nodes{{2, 2, 2, 2}, {1, 3, 2}, {1, 1, 1, 1}, {3, 3, 3}, {5}, {2, 1, 4, 1, 3}};
-  if (short_sweep()) nodes = {{2, 2, 2, 2}, {1, 3, 2}};
-  if (full_sweep())
-    nodes.insert(nodes.end(), {{1, 1}, {4, 1}, {1, 6}, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {7, 3, 5, 1, 1, 2, 6}});
-  std::vector<Shape> all;
-  for (const auto& places : nodes)
-    for (const Order order : {Order::node_by_node, Order::in_turn, Order::shuffled}) all.push_back({places, order});
-  return all;
-}
-
-class BetweenNodes : public testing::TestWithParam<Shape> {
- protected:
-  /// Runs an algorithm in both forms, for some sizes, and then again while pieces are small. prepare(bytes, call): makes
-  /// buffers; arguments(rank); check(rank): what they hold then.
-  template <class Arguments>
-  void sweep(const SpanningAlgorithm<Arguments>& algorithm,
-             const std::function<void(int ranks, std::size_t bytes, int call)>& prepare,
-             const std::function<Arguments(int rank)>& arguments, const std::function<void(int rank)>& check) {
-    SCOPED_TRACE(algorithm.name);
-    Settings small_pieces;
-    small_pieces.segment = 1024;
-    int call = 0;
-    for (const bool pieces : {false, true}) {
-      SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order), pieces ? small_pieces : Settings{});
-      if (!algorithm.can(ranks.nodes(), (prepare(ranks.count(), 8, 0), arguments(0)))) return;
-      for (const std::size_t bytes :
-           {std::size_t{0}, std::size_t{1}, std::size_t{24}, std::size_t{777}, std::size_t{5000}}) {
-        SCOPED_TRACE(std::to_string(bytes) + " bytes" + (pieces ? " in pieces" : ""));
-        prepare(ranks.count(), bytes, ++call);
-        ASSERT_TRUE(ranks.call<Arguments>(algorithm, arguments)) << "hangs as a pending call";
-        for (int rank = 0; rank < ranks.count(); ++rank) check(rank);
-        prepare(ranks.count(), bytes, ++call);
-        ranks.run(
-            [&](int rank, const Spanning& spanning) { call_between_nodes(spanning, algorithm, arguments(rank)); });
-        for (int rank = 0; rank < ranks.count(); ++rank) check(rank);
-        ASSERT_EQ(ranks.unmatched(), 0u);
-        if (HasFailure()) return;
-      }
-    }
-  }
-  /// A few roots: the first rank, the last, and one in the middle.
-  static std::vector<int> roots() {
-    int ranks = 0;
-    for (const int places : GetParam().places) ranks += places;
-    return {0, ranks / 2, ranks - 1};
-  }
-};
-
-using Buffers = std::vector<std::vector<std::byte>>;
+class BetweenNodes : public SpanningSweep {};
 
 TEST_P(BetweenNodes, BarrierLetsNobodyGoBeforeAllHaveCome) {
   for (const auto* algorithm : algorithms_between_nodes<BarrierArguments>()) {
@@ -263,111 +199,130 @@ TEST_P(BetweenNodes, AlltoallGivesEachWhatIsForIt) {
   }
 }
 
-/// What reductions get and give: elements of 8 bytes, and an operator that does not commute.
-struct Reduction {
-  std::size_t element_bytes = 8;
-  Combiner combiner;
-  Buffers sent, received;
-  std::vector<std::byte> expected;
-  std::size_t bytes = 0;
-  bool in_place = false;
+/// Sizes that only the root knows all of.
+std::vector<std::size_t> irregular_sizes(int ranks, std::size_t bytes) {
+  std::vector<std::size_t> sizes;
+  for (int rank = 0; rank < ranks; ++rank) sizes.push_back(bytes * static_cast<std::size_t>((rank + 1) % 3));
+  return sizes;
+}
 
-  explicit Reduction(bool place) : combiner(composition(element_bytes, false)), in_place(place) {}
-  void prepare(int ranks, std::size_t wanted, int call) {
-    bytes = wanted / element_bytes * element_bytes;
-    sent.assign(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
-    for (int rank = 0; rank < ranks; ++rank) fill(sent[static_cast<std::size_t>(rank)], bytes, call, rank);
-    received = in_place ? sent : Buffers(sent.size(), std::vector<std::byte>(bytes, guard));
-    expected.assign(bytes, guard);
-    write_composed(expected.data(), composed(ranks).data(), 0, bytes, call);
-  }
-  const std::byte* send(int rank) const { return (in_place ? received : sent)[static_cast<std::size_t>(rank)].data(); }
-};
-
-TEST_P(BetweenNodes, AllreduceCombinesInTheOrderOfRanks) {
-  for (const auto* algorithm : algorithms_between_nodes<AllreduceArguments>())
-    for (const bool in_place : {false, true}) {
-      Reduction reduction(in_place);
-      sweep<AllreduceArguments>(
-          *algorithm, [&](int ranks, std::size_t bytes, int call) { reduction.prepare(ranks, bytes, call); },
+TEST_P(BetweenNodes, ScattervGivesEachItsBlock) {
+  for (const auto* algorithm : algorithms_between_nodes<ScatterArguments>())
+    for (const int root : roots()) {
+      Buffers received;
+      std::optional<BlockBuffer> sent;
+      int salt = 0;
+      sweep<ScatterArguments>(
+          *algorithm,
+          [&](int ranks, std::size_t bytes, int call) {
+            salt = call;
+            sent.emplace(irregular_sizes(ranks, bytes), 5, true);
+            received.clear();
+            for (int to = 0; to < ranks; ++to) {
+              const auto t = static_cast<std::size_t>(to);
+              fill_block(sent->block(t), sent->sizes[t], root, to, call);
+              received.emplace_back(sent->sizes[t] + 1, guard);
+            }
+          },
           [&](int rank) {
-            AllreduceArguments arguments;
-            arguments.send = reduction.send(rank);
-            arguments.receive = reduction.received[static_cast<std::size_t>(rank)].data();
-            arguments.count = reduction.bytes / reduction.element_bytes;
-            arguments.combiner = &reduction.combiner;
+            const auto r = static_cast<std::size_t>(rank);
+            ScatterArguments arguments;
+            if (rank == root) arguments.send = sent->blocks(false);
+            arguments.receive = received[r].data();
+            arguments.bytes = sent->sizes[r];
+            arguments.root = root;
+            arguments.regular = false;
             return arguments;
           },
           [&](int rank) {
-            EXPECT_EQ(first_difference(reduction.received[static_cast<std::size_t>(rank)], reduction.expected),
-                      reduction.bytes)
-                << "rank " << rank;
+            const auto r = static_cast<std::size_t>(rank);
+            std::vector<std::byte> expected(sent->sizes[r] + 1, guard);
+            fill_block(expected.data(), sent->sizes[r], root, rank, salt);
+            EXPECT_EQ(first_difference(received[r], expected), expected.size()) << "rank " << rank;
           });
     }
 }
 
-TEST_P(BetweenNodes, ReduceCombinesInTheOrderOfRanks) {
-  for (const auto* algorithm : algorithms_between_nodes<ReduceArguments>())
+TEST_P(BetweenNodes, GathervGivesTheRootAllBlocks) {
+  for (const auto* algorithm : algorithms_between_nodes<GatherArguments>())
     for (const int root : roots()) {
-      Reduction reduction(root != 0);
-      sweep<ReduceArguments>(
-          *algorithm, [&](int ranks, std::size_t bytes, int call) { reduction.prepare(ranks, bytes, call); },
+      Buffers sent;
+      std::optional<BlockBuffer> received, expected;
+      sweep<GatherArguments>(
+          *algorithm,
+          [&](int ranks, std::size_t bytes, int call) {
+            received.emplace(irregular_sizes(ranks, bytes), 5, true);
+            expected = received;
+            sent.clear();
+            for (int from = 0; from < ranks; ++from) {
+              const auto f = static_cast<std::size_t>(from);
+              fill_block(expected->block(f), expected->sizes[f], from, root, call);
+              sent.emplace_back(expected->sizes[f] + 1);
+              fill_block(sent.back().data(), expected->sizes[f], from, root, call);
+            }
+          },
           [&](int rank) {
-            ReduceArguments arguments;
-            arguments.send = reduction.send(rank);
-            if (rank == root) arguments.receive = reduction.received[static_cast<std::size_t>(rank)].data();
-            arguments.count = reduction.bytes / reduction.element_bytes;
-            arguments.combiner = &reduction.combiner;
+            GatherArguments arguments;
+            arguments.send = sent[static_cast<std::size_t>(rank)].data();
+            arguments.bytes = expected->sizes[static_cast<std::size_t>(rank)];
+            if (rank == root) arguments.receive = received->blocks(false);
             arguments.root = root;
+            arguments.regular = false;
             return arguments;
           },
           [&](int rank) {
             if (rank != root) return;
-            EXPECT_EQ(first_difference(reduction.received[static_cast<std::size_t>(rank)], reduction.expected),
-                      reduction.bytes);
+            EXPECT_EQ(first_difference(received->bytes, expected->bytes), expected->bytes.size());
           });
     }
 }
 
-/// A sum of doubles of very different size, whose bits depend on how it is bracketed.
-TEST_P(BetweenNodes, AllreduceGivesEveryRankTheSameBits) {
-  Combiner sum;
-  sum.element_bytes = sizeof(double);
-  sum.function = [](void*, void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
-    for (std::size_t i = 0; i < elements; ++i) {
-      double value = static_cast<const double*>(sources[0])[i];
-      for (std::size_t s = 1; s < count; ++s) value += static_cast<const double*>(sources[s])[i];
-      static_cast<double*>(destination)[i] = value;
-    }
-  };
-  for (const auto* algorithm : algorithms_between_nodes<AllreduceArguments>()) {
-    SCOPED_TRACE(algorithm->name);
-    SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order));
-    constexpr std::size_t count = 700;
-    const auto number = static_cast<std::size_t>(ranks.count());
-    std::vector<std::vector<double>> sent(number, std::vector<double>(count)), received = sent;
-    std::vector<double> expected(count);
-    std::mt19937_64 random(7);
-    for (auto& values : sent)
-      for (std::size_t i = 0; i < count; ++i) {
-        values[i] = static_cast<double>(random()) * (random() % 2 ? 1.0 : 1e-18);
-        expected[i] += values[i];
-      }
-    ASSERT_TRUE(ranks.call<AllreduceArguments>(*algorithm, [&](int rank) {
-      AllreduceArguments arguments;
-      arguments.send = reinterpret_cast<const std::byte*>(sent[static_cast<std::size_t>(rank)].data());
-      arguments.receive = reinterpret_cast<std::byte*>(received[static_cast<std::size_t>(rank)].data());
-      arguments.count = count;
-      arguments.combiner = &sum;
-      return arguments;
-    }));
-    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(received[0][i], expected[i], expected[i] * 1e-12);
-    for (const auto& values : received)
-      EXPECT_EQ(std::memcmp(values.data(), received[0].data(), count * sizeof(double)), 0);
+/// What rank `from` has for rank `to`; some have nothing.
+std::size_t pair_bytes(std::size_t bytes, int from, int to) {
+  return bytes * static_cast<std::size_t>((from + 2 * to) % 4) / 2;
+}
+
+TEST_P(BetweenNodes, AlltoallvGivesEachWhatIsForIt) {
+  for (const auto* algorithm : algorithms_between_nodes<AlltoallArguments>()) {
+    std::vector<BlockBuffer> sent, received, expected;
+    sweep<AlltoallArguments>(
+        *algorithm,
+        [&](int ranks, std::size_t bytes, int call) {
+          sent.clear();
+          received.clear();
+          for (int rank = 0; rank < ranks; ++rank) {
+            std::vector<std::size_t> to_go, to_come;
+            for (int other = 0; other < ranks; ++other) {
+              to_go.push_back(pair_bytes(bytes, rank, other));
+              to_come.push_back(pair_bytes(bytes, other, rank));
+            }
+            sent.emplace_back(to_go, 3);
+            received.emplace_back(to_come, 2, true);
+          }
+          expected = received;
+          for (int from = 0; from < ranks; ++from)
+            for (int to = 0; to < ranks; ++to) {
+              const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+              fill_block(sent[f].block(t), pair_bytes(bytes, from, to), from, to, call);
+              fill_block(expected[t].block(f), pair_bytes(bytes, from, to), from, to, call);
+            }
+        },
+        [&](int rank) {
+          AlltoallArguments arguments;
+          arguments.send = sent[static_cast<std::size_t>(rank)].blocks(false);
+          arguments.receive = received[static_cast<std::size_t>(rank)].blocks(false);
+          arguments.regular = false;
+          return arguments;
+        },
+        [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          EXPECT_EQ(first_difference(received[r].bytes, expected[r].bytes), expected[r].bytes.size())
+              << "rank " << rank;
+        });
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, BetweenNodes, testing::ValuesIn(shapes()),
+INSTANTIATE_TEST_SUITE_P(Shapes, BetweenNodes, testing::ValuesIn(spanning_shapes()),
                          [](const auto& info) { return name_of(info.param); });
 
 }  // namespace

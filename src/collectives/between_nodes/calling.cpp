@@ -21,14 +21,17 @@ Cut cut_of(const Spanning& spanning, const Arguments& arguments) {
   };
   if constexpr (std::is_same_v<Arguments, BcastArguments>) {
     return {arguments.bytes, segment};
+  } else if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) {
+    // What belongs to a rank is no piece of what belongs to all.
+    return {};
   } else if constexpr (requires { arguments.combiner; }) {
     return {arguments.count, std::max<std::size_t>(1, lines(segment / places) / arguments.combiner->element_bytes)};
   } else if constexpr (std::is_same_v<Arguments, AlltoallArguments>) {
-    return {arguments.send.bytes, lines(segment / (places * ranks))};
+    return arguments.regular ? Cut{arguments.send.bytes, lines(segment / (places * ranks))} : Cut{};
   } else if constexpr (std::is_same_v<Arguments, AllgatherArguments>) {
     return arguments.receive.is_regular() ? Cut{arguments.receive.bytes, lines(segment / ranks)} : Cut{};
   } else if constexpr (std::is_same_v<Arguments, ScatterArguments> || std::is_same_v<Arguments, GatherArguments>) {
-    return {arguments.bytes, lines(segment / ranks)};
+    return arguments.regular ? Cut{arguments.bytes, lines(segment / ranks)} : Cut{};
   } else {
     return {};
   }

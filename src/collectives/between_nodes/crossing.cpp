@@ -29,20 +29,40 @@ std::byte* Crossing::area() const {
   return operation_.communicator().peer(owner).pointer(posted_source(operation_, owner), 0, lent_bytes_);
 }
 
+void Crossing::lend_more(std::size_t bytes) {
+  more_bytes_ = bytes;
+  if (place != owner) return;
+  // The other region is being read.
+  Post& post = operation_.own().post;
+  post.regions.destination = staging_buffer(operation_, Side::destination, bytes).region.bits();
+  operation_.publish(post.flag, 1);
+}
+
+std::byte* Crossing::more() const {
+  return operation_.communicator().peer(owner).pointer(posted_destination(operation_, owner), 0, more_bytes_);
+}
+
 /// On all nodes the operations of a communicator have the same numbers, since each is one of all ranks. Those of its two
 /// channels are told apart by the last bit.
-network::Address Crossing::address(int other_node, int lane, int step) const {
+network::Address Crossing::address(int rank, int step, int lane) const {
   const bool pending = operation_.channel().kind() == Channel::Kind::pending;
-  return {nodes.rank_at(other_node, lane % nodes.places(other_node)), operation_.sequence() << 1 | (pending ? 1u : 0u),
-          step, lane};
+  return {rank, operation_.sequence() << 1 | (pending ? 1u : 0u), step, lane};
 }
 
 void Crossing::send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes) {
-  sends_.push_back(channel_.post_send(address(to_node, lane, step), data, bytes));
+  sends_.push_back(channel_.post_send(address(server(to_node, lane), step, lane), data, bytes));
 }
 
 void Crossing::receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes) {
-  receives_.push_back(channel_.post_receive(address(from_node, lane, step), data, bytes));
+  receives_.push_back(channel_.post_receive(address(server(from_node, lane), step, lane), data, bytes));
+}
+
+void Crossing::send_to(int rank, int step, const std::byte* data, std::size_t bytes) {
+  sends_.push_back(channel_.post_send(address(rank, step, 0), data, bytes));
+}
+
+void Crossing::receive_from(int rank, int step, std::byte* data, std::size_t bytes) {
+  receives_.push_back(channel_.post_receive(address(rank, step, 0), data, bytes));
 }
 
 bool Crossing::all_over(std::vector<network::Ticket>& tickets) {

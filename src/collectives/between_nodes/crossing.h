@@ -35,10 +35,17 @@ class Crossing {
   void lend(std::size_t bytes);
   auto lent() { return operation_.posted(owner); }
   std::byte* area() const;
+  /// A second piece, of a size that is known only after something has come into the first.
+  void lend_more(std::size_t bytes);
+  auto lent_more() { return operation_.posted(owner, 1); }
+  std::byte* more() const;
 
   /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank.
   void send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes);
   void receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes);
+  /// The same with one rank of another node, at most one each way in a step.
+  void send_to(int rank, int step, const std::byte* data, std::size_t bytes);
+  void receive_from(int rank, int step, std::byte* data, std::size_t bytes);
   /// co_await crossing.received(): all that it has posted to receive has come.
   auto received() {
     return operation_.until(place, [this] { return all_over(receives_); });
@@ -68,7 +75,8 @@ class Crossing {
   static constexpr int phase_flag = 0, steps_flag = 1;
   static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
 
-  network::Address address(int other_node, int lane, int step) const;
+  network::Address address(int rank, int step, int lane) const;
+  int server(int other_node, int lane) const { return nodes.rank_at(other_node, lane % nodes.places(other_node)); }
   bool all_over(std::vector<network::Ticket>& tickets);
   void arrive();
   /// Whether all between this rank and `at` have arrived; moves `at` on.
@@ -80,7 +88,7 @@ class Crossing {
   network::Channel& channel_;
   std::vector<network::Ticket> sends_, receives_;
   std::uint64_t phase_ = 0;
-  std::size_t lent_bytes_ = 0;
+  std::size_t lent_bytes_ = 0, more_bytes_ = 0;
 };
 
 /// The end of an operation: nobody uses the shared memory any more.

@@ -51,17 +51,17 @@ Task ring(Operation&, Crossing& crossing, NodeParts parts, int first_step, int a
   co_await crossing.over();
 }
 
-Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
-                        int first_step) {
+Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts, int first_step,
+                        int announced) {
   if (tree.parent) {
     const network::Branch& from = *tree.parent;
     if (crossing.serves(from.lane)) {
       crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
                        parts.bytes(from.nodes));
       co_await crossing.received();
-      crossing.announce(1);
+      crossing.announce(announced);
     } else {
-      co_await crossing.announced(from.lane % crossing.places, 1);
+      co_await crossing.announced(from.lane % crossing.places, announced);
     }
   }
   for (const network::Branch& to : tree.children)

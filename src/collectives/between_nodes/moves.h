@@ -38,10 +38,10 @@ inline int part_of_step(const Crossing& crossing, int step) {
 }
 
 /// Parts from `root` to the nodes that they belong to, along the tree (section III.A.1): parts of the nodes below this
-/// one. The root's are there; others are announced, as one step, when they are. Posts what goes to other nodes and does
+/// one. The root's are there; others are announced, as step `announced`, when they are. Posts what goes to other nodes and does
 /// not wait until it is over.
 Task scatter_along_tree(Operation& operation, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
-                        int first_step);
+                        int first_step, int announced = 1);
 /// The other way round: the node's own part is complete when all ranks of it call this; at the end, on all of them
 /// together, all parts below it are there, and have been sent on.
 Task gather_along_tree(Operation& operation, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,

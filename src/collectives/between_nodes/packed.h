@@ -26,14 +26,31 @@ class Packed {
       starts.push_back(starts.back() + bytes);
     }
   }
+  /// The same with the size of each rank given, in the order of nodes, of the nodes [first, end); others have nothing.
+  Packed(const network::Nodes& nodes, topology::Range of, const std::uint64_t* sizes) : nodes_(nodes) {
+    sizes_.resize(static_cast<std::size_t>(nodes.ranks()));
+    starts.push_back(0);
+    for (int node = 0; node < nodes.count(); ++node) {
+      std::size_t bytes = 0;
+      if (static_cast<std::size_t>(node) >= of.begin && static_cast<std::size_t>(node) < of.end)
+        for (const int rank : nodes.ranks_of(node)) {
+          sizes_[static_cast<std::size_t>(rank)] = *sizes++;
+          bytes += size(rank);
+        }
+      starts.push_back(starts.back() + bytes);
+    }
+  }
 
   Starts starts;
 
-  std::size_t size(int rank) const { return blocks_ ? blocks_->size(static_cast<std::size_t>(rank)) : bytes_; }
+  std::size_t size(int rank) const {
+    const auto r = static_cast<std::size_t>(rank);
+    return blocks_ ? blocks_->size(r) : sizes_.empty() ? bytes_ : sizes_[r];
+  }
   /// Where a rank's block lies in what belongs to its node.
   std::size_t in_node(int rank) const {
     const auto place = static_cast<std::size_t>(nodes_.place_of(rank));
-    if (!blocks_) return place * bytes_;
+    if (!blocks_ && sizes_.empty()) return place * bytes_;
     std::size_t before = 0;
     for (const int other : nodes_.ranks_of(nodes_.node_of(rank)).first(place)) before += size(other);
     return before;
@@ -55,6 +72,7 @@ class Packed {
  private:
   const network::Nodes& nodes_;
   const Blocks* blocks_ = nullptr;
+  std::vector<std::size_t> sizes_;
   std::size_t bytes_ = 0;
 };
 
