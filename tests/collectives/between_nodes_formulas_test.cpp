@@ -340,14 +340,17 @@ TEST_P(BetweenNodesFormulas, AlltoallAndBarrier) {
     EXPECT_EQ(alltoall.messages, f.n * (f.n - 1));
     EXPECT_EQ(alltoall.of_rank, alltoall.rounds);
     for (const std::uint64_t of_node : alltoall.sent) EXPECT_EQ(of_node, (f.n - 1) * f.p * f.p * block);
-    const Counted pairs = f.call<AlltoallArguments>("pairs", block, [&](int rank) {
-      AlltoallArguments of;
-      of.send = Blocks::regular(sent.data(), block);
-      of.receive = Blocks::regular(received[static_cast<std::size_t>(rank)].data(), block);
-      return of;
-    });
-    EXPECT_EQ(pairs.rounds, 1u);
-    EXPECT_EQ(pairs.of_rank, (f.n - 1) * f.p);
+    // A message for each two ranks: more of them than it takes to see.
+    if (f.ranks() <= 64) {
+      const Counted pairs = f.call<AlltoallArguments>("pairs", block, [&](int rank) {
+        AlltoallArguments of;
+        of.send = Blocks::regular(sent.data(), block);
+        of.receive = Blocks::regular(received[static_cast<std::size_t>(rank)].data(), block);
+        return of;
+      });
+      EXPECT_EQ(pairs.rounds, 1u);
+      EXPECT_EQ(pairs.of_rank, (f.n - 1) * f.p);
+    }
     const Counted barrier =
         f.call<BarrierArguments>("multi-object-dissemination", 0, [](int) { return BarrierArguments{}; });
     EXPECT_EQ(barrier.rounds, f.logarithm());
