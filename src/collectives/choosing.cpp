@@ -4,21 +4,11 @@
 #include <type_traits>
 
 #include "collectives/collectives.h"
+#include "collectives/identity.h"
 #include "collectives/kinds.h"
 #include "selection/unmapped.h"
 
 namespace tutti {
-
-namespace {
-
-std::uint16_t identity_of(std::string_view collective, std::string_view algorithm) {
-  std::uint32_t hash = 2166136261u;  // FNV-1a
-  for (const std::string_view name : {collective, std::string_view("/"), algorithm})
-    for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
-  return static_cast<std::uint16_t>(hash ^ (hash >> 16));
-}
-
-}  // namespace
 
 std::vector<selection::UserChoice::Known> known_algorithms() {
   std::vector<selection::UserChoice::Known> known;

@@ -8,6 +8,7 @@
 
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
+#include "collectives/pieces.h"
 
 namespace tutti {
 
@@ -208,65 +209,6 @@ std::size_t announced(std::size_t bytes) {
   return std::is_same_v<Arguments, NeighborArguments> ? 0 : bytes;
 }
 
-/// One operation's part of a call.
-BarrierArguments part_of(BarrierArguments arguments, topology::Range) {
-  return arguments;
-}
-BcastArguments part_of(BcastArguments arguments, topology::Range piece) {
-  arguments.buffer += piece.begin;
-  arguments.bytes = piece.length();
-  return arguments;
-}
-template <class Arguments>
-requires requires(Arguments arguments) {
-  arguments.combiner;
-}
-Arguments part_of(Arguments arguments, topology::Range piece) {
-  arguments.send += piece.begin * arguments.combiner->element_bytes;
-  if (arguments.receive) arguments.receive += piece.begin * arguments.combiner->element_bytes;
-  arguments.count = piece.length();
-  return arguments;
-}
-ReduceScatterArguments part_of(ReduceScatterArguments arguments, topology::Range piece) {
-  arguments.piece = piece;
-  return arguments;
-}
-ScatterArguments part_of(ScatterArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.send.bytes = piece.length();
-  arguments.send.base += piece.begin;
-  if (arguments.receive) arguments.receive += piece.begin;
-  return arguments;
-}
-GatherArguments part_of(GatherArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.receive.bytes = piece.length();
-  arguments.receive.base += piece.begin;
-  if (arguments.send) arguments.send += piece.begin;
-  return arguments;
-}
-AllgatherArguments part_of(AllgatherArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.receive.bytes = piece.length();
-  arguments.receive.base += piece.begin;
-  if (arguments.send) arguments.send += piece.begin;
-  return arguments;
-}
-AlltoallArguments part_of(AlltoallArguments arguments, topology::Range piece) {
-  arguments.send.bytes = arguments.receive.bytes = piece.length();
-  arguments.send.base += piece.begin;
-  arguments.receive.base += piece.begin;
-  return arguments;
-}
-NeighborArguments part_of(NeighborArguments arguments, topology::Range) {
-  return arguments;
-}
-
-/// Calls in turn what is to be one operation: piece `index` of those that `cut` makes.
-template <class Arguments>
-Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
-  if (cut.operations() == 1 && !std::is_same_v<Arguments, ReduceScatterArguments>) return arguments;
-  const std::size_t begin = index * cut.piece;
-  return part_of(arguments, topology::Range{begin, std::min(begin + cut.piece, cut.total)});
-}
-
 template <class Arguments>
 std::uint64_t in_flight(const selection::Forms<Arguments>& forms, const Communicator& communicator,
                         const Arguments& arguments) {
@@ -280,73 +222,20 @@ void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms,
   operation.run(forms.body(operation, arguments));
 }
 
-/// Its operations come one after the other, since what they need is as much as one rank should have at a time.
+/// An algorithm, as pending calls run it.
 template <class Arguments>
-class PendingCallOf final : public PendingCall {
- public:
-  PendingCallOf(Communicator& communicator, const char* collective, std::uint16_t identity, std::size_t bytes,
-                const selection::Algorithm<Arguments>& algorithm, const Arguments& arguments, Cut cut)
-      : channel_(communicator.pending()),
-        collective_(collective),
-        identity_(identity),
-        bytes_(bytes),
-        algorithm_(algorithm),
-        arguments_(arguments),
-        cut_(cut) {}
+struct Carrier {
+  const selection::Algorithm<Arguments>& algorithm;
 
-  void start() override {
-    call_.emplace(collective_, identity_, bytes_, cut_.operations() > 1);
-    call_->first = next_ = channel_.reserve(cut_.operations());
-    index_ = 0;
-    prepare();
+  Task body(Operation& operation, const Arguments& arguments) const {
+    return algorithm.forms.body(operation, arguments);
   }
-
-  bool progress() override {
-    while (operation_) {
-      try {
-        if (!begun_) {
-          if (!operation_->try_to_begin()) return false;
-          begun_ = true;
-          operation_->start(algorithm_.forms.body(*operation_, part_));
-        }
-        if (!operation_->progress()) return false;
-      } catch (...) {
-        operation_.reset();
-        throw;
-      }
-      ++index_;
-      prepare();
-    }
-    return true;
+  std::uint64_t in_flight(const Communicator& communicator, const Arguments& arguments) const {
+    return tutti::in_flight(algorithm.forms, communicator, arguments);
   }
-
-  int waits_for() const override { return operation_ ? operation_->waits_for() : -1; }
-  bool truncated() const override { return call_ && call_->truncated; }
-
- private:
-  /// The next operation, if there is one more.
-  void prepare() {
-    operation_.reset();
-    begun_ = false;
-    if (index_ >= cut_.operations()) return;
-    part_ = part_of(arguments_, cut_, index_);
-    operation_.emplace(channel_, *call_, next_ + index_, in_flight(algorithm_.forms, channel_.communicator(), part_));
-  }
-
-  Channel& channel_;
-  const char* collective_;
-  std::uint16_t identity_;
-  std::size_t bytes_;
-  const selection::Algorithm<Arguments>& algorithm_;
-  const Arguments arguments_;
-  const Cut cut_;
-  std::uint64_t next_ = 0;  ///< number of its first operation
-  std::size_t index_ = 0;   ///< of the operation that is under way
-  std::optional<Call> call_;
-  Arguments part_{};
-  std::optional<PendingOperation> operation_;
-  bool begun_ = false;
 };
+template <class Arguments>
+using PendingCallOf = PendingCallInPieces<Arguments, Carrier<Arguments>>;
 
 }  // namespace
 
@@ -425,8 +314,8 @@ PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& throu
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
-  return make(through, choices.collective, chosen.identity, announced<Arguments>(key.bytes), *chosen.algorithm,
-              arguments, cut_of(chosen, arguments, request));
+  return make(through, choices.collective, chosen.identity, announced<Arguments>(key.bytes),
+              Carrier<Arguments>{*chosen.algorithm}, arguments, cut_of(chosen, arguments, request));
 }
 
 template <class Arguments>

@@ -1,0 +1,31 @@
+// The algorithms between nodes, by name; and how one is run.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "collectives/arguments.h"
+#include "collectives/between_nodes/spanning.h"
+#include "collectives/pending_call.h"
+
+namespace tutti {
+
+/// Those of a collective. Made from the files of src/collectives/between_nodes/<collective>/.
+template <class Arguments>
+std::span<const SpanningAlgorithm<Arguments>* const> algorithms_between_nodes();
+
+/// For algorithms that require nothing.
+inline constexpr auto always = [](const network::Nodes&, const auto&) { return true; };
+
+/// Calls an algorithm, which can do it, from its beginning to its end. All ranks of the communicator call the same.
+template <class Arguments>
+void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+                        const Arguments& arguments);
+
+/// The same as a pending call, which has yet to be started. All that is passed outlives it.
+template <class Arguments>
+std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,
+                                                   const SpanningAlgorithm<Arguments>& algorithm,
+                                                   const Arguments& arguments);
+
+}  // namespace tutti

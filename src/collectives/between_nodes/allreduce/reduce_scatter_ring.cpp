@@ -1,0 +1,82 @@
+// Allreduce between nodes, for large messages: reduce-scatter, then the ring of the allgather, overlapped with the
+// broadcast inside; all ranks of a node at once.
+//
+// Phase 1: each rank copies its elements into memory that the node shares, and combines its share of all of them, chunk by
+// chunk: one chunk a node. Phase 2: chunk j goes to node j, from every node, each lane to its own nodes; then the ranks of
+// a node combine what has come. Phase 3: the chunks go around the ring of nodes, each rank sending its lane's share, while
+// all ranks copy the chunks that are there to their buffers.
+// Cost, section III.B.2: alpha_r (P - 1) + n P gamma, then alpha_e (P - 1) + (N - 1) n / N (beta_e + gamma), then the
+// greater one of alpha_e (N - 1) + n (N - 1) / N beta_e and the copying inside. The paper gives each rank N / P nodes to
+// send to, whose chunks one rank there receives; here both sides are dealt out by the distance of the nodes, so that a
+// rank sends and receives ceil((N - 1) / P) chunks, and so many rounds are counted.
+// Requires: nothing. Where the order of ranks matters and is not that of nodes, the chunks of all runs of ranks are sent.
+// PiP-MColl, section III.B.2, any N, P and count.
+
+#include <cmath>
+#include <utility>
+
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/chunks.h"
+#include "collectives/between_nodes/folding.h"
+#include "collectives/between_nodes/moves.h"
+
+namespace tutti {
+
+namespace {
+
+Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
+  for (int step = 0; step < crossing.nodes.count(); ++step) {
+    const int part = part_of_step(crossing, step);
+    if (step > 0) co_await crossing.all_announced(step);
+    if (parts.bytes(part) > 0) copy_bytes(to + place_at(*parts.starts, part), parts.at(part), parts.bytes(part));
+  }
+}
+
+Task body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
+  Crossing crossing(operation, spanning);
+  const int nodes = crossing.nodes.count();
+  Folding folding(crossing, *arguments.combiner, arguments.count);
+  std::vector<std::size_t> first_elements;
+  for (int node = 0; node < nodes; ++node)
+    first_elements.push_back(topology::share_of({0, arguments.count}, static_cast<std::size_t>(node),
+                                                static_cast<std::size_t>(nodes),
+                                                topology::elements_in_line(arguments.combiner->element_bytes))
+                                 .begin);
+  first_elements.push_back(arguments.count);
+  const Chunks chunks(crossing, folding, *arguments.combiner, std::move(first_elements));
+  crossing.lend(chunks.area_bytes() + folding.bytes());
+  co_await crossing.lent();
+  std::byte* const area = crossing.area();
+  copy_bytes(area + chunks.contribution(crossing.place), arguments.send, folding.bytes());
+  co_await crossing.together();
+  const NodeParts parts{area + chunks.area_bytes(), &chunks.starts};
+  co_await reduce_scatter(operation, crossing, chunks, area, parts.at(crossing.node));
+  co_await operation.both(ring(operation, crossing, parts, chunk_steps(crossing)),
+                          collect(operation, crossing, parts, arguments.receive));
+  co_await leave(operation, crossing);
+}
+
+}  // namespace
+
+extern const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring;
+const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring{
+    "multi-object-reduce-scatter-ring",
+    "ceil((N-1)/P) + N-1",
+    "2 n (N-1)/N; of each run in the first half",
+    "PiP-MColl III.B.2; any N, P and order",
+    "nothing",
+    always,
+    [](const network::Shape& shape) {
+      const double others = shape.nodes - 1.0;
+      const double scattered = shape.bytes * others / shape.nodes * shape.runs;
+      return network::Cost{.rounds = std::ceil(others / shape.places) + others,
+                           .messages = others + others * shape.places,
+                           .bytes = scattered + shape.bytes * others / shape.nodes,
+                           .inside_starts = 5,
+                           .inside_bytes = shape.bytes,
+                           .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places,
+                           .overlapped_bytes = shape.bytes};
+    },
+    body};
+
+}  // namespace tutti

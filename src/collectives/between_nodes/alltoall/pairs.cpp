@@ -1,0 +1,95 @@
+// Alltoall, Alltoallv and Alltoallw between nodes: every rank sends and receives for itself.
+//
+// Phase 1: each rank posts its messages with the ranks of other nodes, from and to its own buffers. Phase 2, meanwhile: the
+// ranks of a node list the sizes of the blocks that they have for each other in memory that they share, copy these blocks
+// there, and take theirs. Phase 3: each waits for its messages.
+// Cost: (N - 1) P messages of n bytes a rank, all posted at once; inside, 2 P n copied by each rank.
+// Requires: nothing. No multi-object algorithm: with large or irregular blocks there is nothing to be put together.
+
+#include "base/copy.h"
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/crossing.h"
+
+namespace tutti {
+
+namespace {
+
+/// The sizes that the ranks of a node have listed, by sender and receiver, and where these blocks lie.
+class Inside {
+ public:
+  Inside(const std::uint64_t* sizes, int places) : sizes_(sizes), places_(static_cast<std::size_t>(places)) {}
+  std::size_t size(int from, int to) const { return sizes_[index(from, to)]; }
+  std::size_t at(int from, int to) const { return sum(index(from, to)); }
+  std::size_t bytes() const { return sum(places_ * places_); }
+
+ private:
+  std::size_t index(int from, int to) const {
+    return static_cast<std::size_t>(from) * places_ + static_cast<std::size_t>(to);
+  }
+  std::size_t sum(std::size_t end) const {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < end; ++i) bytes += sizes_[i];
+    return bytes;
+  }
+  const std::uint64_t* sizes_;
+  std::size_t places_;
+};
+
+Task body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
+  Crossing crossing(operation, spanning);
+  const network::Nodes& nodes = crossing.nodes;
+  const auto places = static_cast<std::size_t>(crossing.places);
+  crossing.lend(places * places * sizeof(std::uint64_t));
+  // So that not all send to the same rank at once.
+  for (int distance = 1; distance < nodes.ranks(); ++distance) {
+    const auto to = static_cast<std::size_t>((spanning.rank + distance) % nodes.ranks());
+    const auto from = static_cast<std::size_t>((spanning.rank - distance + nodes.ranks()) % nodes.ranks());
+    if (nodes.node_of(static_cast<int>(from)) != crossing.node)
+      crossing.receive_from(static_cast<int>(from), 0, arguments.receive.at(from), arguments.receive.size(from));
+    if (nodes.node_of(static_cast<int>(to)) != crossing.node)
+      crossing.send_to(static_cast<int>(to), 0, arguments.send.at(to), arguments.send.size(to));
+  }
+  co_await crossing.lent();
+  auto* const sizes = reinterpret_cast<std::uint64_t*>(crossing.area());
+  const auto rank_at = [&](int place) { return static_cast<std::size_t>(nodes.rank_at(crossing.node, place)); };
+  for (int to = 0; to < crossing.places; ++to)
+    sizes[static_cast<std::size_t>(crossing.place) * places + static_cast<std::size_t>(to)] =
+        arguments.send.size(rank_at(to));
+  co_await crossing.together();
+  const Inside inside(sizes, crossing.places);
+  crossing.lend_more(inside.bytes());
+  co_await crossing.lent_more();
+  std::byte* const blocks = crossing.more();
+  for (int to = 0; to < crossing.places; ++to)
+    if (const std::size_t bytes = inside.size(crossing.place, to))
+      copy_bytes(blocks + inside.at(crossing.place, to), arguments.send.at(rank_at(to)), bytes);
+  co_await crossing.together();
+  for (int from = 0; from < crossing.places; ++from) {
+    const std::size_t bytes =
+        operation.fitting(inside.size(from, crossing.place), arguments.receive.size(rank_at(from)));
+    if (bytes > 0) copy_bytes(arguments.receive.at(rank_at(from)), blocks + inside.at(from, crossing.place), bytes);
+  }
+  co_await leave(operation, crossing);
+}
+
+}  // namespace
+
+extern const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs;
+const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs{
+    "pairs",
+    "1",
+    "(N-1) P^2 n",
+    "each rank for itself",
+    "nothing",
+    always,
+    [](const network::Shape& shape) {
+      const double others = (shape.nodes - 1.0) * shape.places;
+      return network::Cost{.rounds = shape.nodes > 1 ? 1.0 : 0.0,
+                           .messages = others * shape.places,
+                           .bytes = others * shape.places * shape.bytes,
+                           .inside_starts = 5,
+                           .overlapped_bytes = 2 * shape.places * shape.bytes};
+    },
+    body};
+
+}  // namespace tutti

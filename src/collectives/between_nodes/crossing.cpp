@@ -1,0 +1,104 @@
+#include "collectives/between_nodes/crossing.h"
+
+#include "collectives/common/buffers/exposure.h"
+
+namespace tutti {
+
+Crossing::Crossing(Operation& operation, const Spanning& spanning, int lender)
+    : nodes(spanning.nodes),
+      node(spanning.node()),
+      place(spanning.nodes.place_of(spanning.rank)),
+      places(spanning.nodes.places(spanning.node())),
+      lanes(spanning.nodes.most_places()),
+      owner(lender),
+      operation_(operation),
+      channel_(spanning.channel) {}
+
+Crossing::~Crossing() {
+  for (auto* tickets : {&sends_, &receives_})
+    for (network::Ticket& ticket : *tickets)
+      if (ticket) channel_.withdraw(ticket);
+}
+
+void Crossing::lend(std::size_t bytes) {
+  lent_bytes_ = bytes;
+  if (place == owner) post(operation_, staging_buffer(operation_, Side::source, bytes), {});
+}
+
+std::byte* Crossing::area() const {
+  return operation_.communicator().peer(owner).pointer(posted_source(operation_, owner), 0, lent_bytes_);
+}
+
+void Crossing::lend_more(std::size_t bytes) {
+  more_bytes_ = bytes;
+  if (place != owner) return;
+  // The other region is being read.
+  Post& post = operation_.own().post;
+  post.regions.destination = staging_buffer(operation_, Side::destination, bytes).region.bits();
+  operation_.publish(post.flag, 1);
+}
+
+std::byte* Crossing::more() const {
+  return operation_.communicator().peer(owner).pointer(posted_destination(operation_, owner), 0, more_bytes_);
+}
+
+/// On all nodes the operations of a communicator have the same numbers, since each is one of all ranks. Those of its two
+/// channels are told apart by the last bit.
+network::Address Crossing::address(int rank, int step, int lane) const {
+  const bool pending = operation_.channel().kind() == Channel::Kind::pending;
+  return {rank, operation_.sequence() << 1 | (pending ? 1u : 0u), step, lane};
+}
+
+void Crossing::send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes) {
+  sends_.push_back(channel_.post_send(address(server(to_node, lane), step, lane), data, bytes));
+}
+
+void Crossing::receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes) {
+  receives_.push_back(channel_.post_receive(address(server(from_node, lane), step, lane), data, bytes));
+}
+
+void Crossing::send_to(int rank, int step, const std::byte* data, std::size_t bytes) {
+  sends_.push_back(channel_.post_send(address(rank, step, 0), data, bytes));
+}
+
+void Crossing::receive_from(int rank, int step, std::byte* data, std::size_t bytes) {
+  receives_.push_back(channel_.post_receive(address(rank, step, 0), data, bytes));
+}
+
+bool Crossing::all_over(std::vector<network::Ticket>& tickets) {
+  while (!tickets.empty()) {
+    if (!channel_.test(tickets.back())) return false;
+    tickets.pop_back();
+  }
+  return true;
+}
+
+void Crossing::arrive() {
+  operation_.publish(operation_.own().ready.flag[phase_flag], ++phase_);
+}
+
+bool Crossing::all_at(int& at) const {
+  for (; at != place; at = at + 1 == places ? 0 : at + 1) {
+    if (!operation_.slot(at).ready.flag[phase_flag].has(operation_.stamp(phase_))) return false;
+    operation_.check(at);
+  }
+  return true;
+}
+
+bool Crossing::all_announced(int& at, int steps) const {
+  for (; at < places; ++at) {
+    if (!operation_.slot(at).ready.flag[steps_flag].has(operation_.stamp(count(steps)))) return false;
+    operation_.check(at);
+  }
+  return true;
+}
+
+Task leave(Operation& operation, Crossing& crossing) {
+  co_await crossing.over();
+  if (crossing.place == crossing.owner)
+    co_await operation.others_done();
+  else
+    operation.publish(operation.own().done.flag[0]);
+}
+
+}  // namespace tutti

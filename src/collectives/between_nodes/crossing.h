@@ -1,0 +1,113 @@
+// What a rank has of one operation between nodes: memory that the ranks of its node share, the messages that it has
+// posted, and how it waits for either.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "collectives/between_nodes/spanning.h"
+#include "engine/operation.h"
+#include "network/multi_object.h"
+
+namespace tutti {
+
+class Crossing {
+ public:
+  /// owner: the place on this node whose rank lends the shared memory.
+  Crossing(Operation& operation, const Spanning& spanning, int owner = 0);
+  /// What is still posted, because the operation ends early, is withdrawn.
+  ~Crossing();
+  Crossing(const Crossing&) = delete;
+  Crossing& operator=(const Crossing&) = delete;
+
+  const network::Nodes& nodes;
+  const int node;    ///< this rank's
+  const int place;   ///< this rank's, there
+  const int places;  ///< ranks of the node
+  const int lanes;   ///< network/multi_object.h
+  const int owner;
+
+  /// Whether this rank carries what goes along the lane: lanes place, place + places, ...
+  bool serves(int lane) const { return lane % places == place; }
+
+  /// Memory of the owner that all ranks of the node may load and store: it lends it, the others wait for it. To be called
+  /// by all of them, of as many bytes, and then leave() at the end.
+  void lend(std::size_t bytes);
+  auto lent() { return operation_.posted(owner); }
+  std::byte* area() const;
+  /// A second piece, of a size that is known only after something has come into the first.
+  void lend_more(std::size_t bytes);
+  auto lent_more() { return operation_.posted(owner, 1); }
+  std::byte* more() const;
+
+  /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank.
+  void send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes);
+  void receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes);
+  /// The same with one rank of another node, at most one each way in a step.
+  void send_to(int rank, int step, const std::byte* data, std::size_t bytes);
+  void receive_from(int rank, int step, std::byte* data, std::size_t bytes);
+  /// co_await crossing.received(): all that it has posted to receive has come.
+  auto received() {
+    return operation_.until(place, [this] { return all_over(receives_); });
+  }
+  /// co_await crossing.over(): all that it has posted is over.
+  auto over() {
+    return operation_.until(place, [this] { return all_over(receives_) && all_over(sends_); });
+  }
+
+  /// co_await crossing.together(): every rank of the node has come here, with all that it has stored before.
+  auto together() {
+    arrive();
+    return operation_.until(place, [this, at = operation_.communicator().next_rank()]() mutable { return all_at(at); });
+  }
+
+  /// How many steps this rank has received, for ranks of its node that await it.
+  void announce(int steps) { operation_.publish(operation_.own().ready.flag[steps_flag], count(steps)); }
+  auto announced(int by_place, int steps) {
+    return operation_.has(operation_.slot(by_place).ready.flag[steps_flag], count(steps), by_place);
+  }
+  /// co_await crossing.all_announced(steps): every rank of the node, this one included, has announced so many.
+  auto all_announced(int steps) {
+    return operation_.until(place, [this, steps, at = 0]() mutable { return all_announced(at, steps); });
+  }
+
+ private:
+  static constexpr int phase_flag = 0, steps_flag = 1;
+  static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
+
+  network::Address address(int rank, int step, int lane) const;
+  int server(int other_node, int lane) const { return nodes.rank_at(other_node, lane % nodes.places(other_node)); }
+  bool all_over(std::vector<network::Ticket>& tickets);
+  void arrive();
+  /// Whether all between this rank and `at` have arrived; moves `at` on.
+  bool all_at(int& at) const;
+  /// Whether all from `at` on have announced so many steps; moves it on.
+  bool all_announced(int& at, int steps) const;
+
+  Operation& operation_;
+  network::Channel& channel_;
+  std::vector<network::Ticket> sends_, receives_;
+  std::uint64_t phase_ = 0;
+  std::size_t lent_bytes_ = 0, more_bytes_ = 0;
+};
+
+/// The end of an operation: nobody uses the shared memory any more.
+Task leave(Operation& operation, Crossing& crossing);
+
+/// Sizes of what belongs to each node, one after the other: node n has [starts[n], starts[n + 1]).
+using Starts = std::vector<std::size_t>;
+inline std::size_t bytes_at(const Starts& starts, int node) {
+  const auto n = static_cast<std::size_t>(node);
+  return starts[n + 1] - starts[n];
+}
+/// Where node n's part lies in memory that begins with that of node `first`.
+inline std::size_t place_at(const Starts& starts, int node, std::size_t first = 0) {
+  return starts[static_cast<std::size_t>(node)] - starts[first];
+}
+
+/// Rounded up so that what follows begins with a line of its own.
+constexpr std::size_t whole_lines(std::size_t bytes) {
+  return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
+}
+
+}  // namespace tutti

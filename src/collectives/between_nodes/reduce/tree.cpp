@@ -1,0 +1,106 @@
+// Reduce between nodes: a tree with base P + 1, all ranks of a node at once.
+//
+// Phase 1: each rank copies its elements into memory that the node shares, and combines its share of all of them. Phase 2,
+// round by round: the lanes of a node receive what the nodes below it have combined, of up to P ranges of nodes; each rank
+// combines its share of the elements, in the order of nodes; then one lane sends the result on. Phase 3: the root copies.
+// Cost: alpha_e ceil(log_{P+1} N); to the node that receives most, n bytes a branch; inside n copied, and about
+// n + n ceil(log_{P+1} N) combined by each rank.
+// Requires: a commutative operator, or nodes in the order of ranks. In the spirit of PiP-MColl, sections III.A.3 and III.C.
+
+#include <algorithm>
+
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/folding.h"
+
+namespace tutti {
+
+namespace {
+
+/// The children of a round, in the order of nodes, and how many of them come before the node's own range.
+struct Round {
+  std::vector<network::Branch> children;
+  std::size_t before = 0;
+};
+
+std::vector<Round> rounds_of_tree(const network::TreePlace& tree, int rounds, int self) {
+  std::vector<Round> all(static_cast<std::size_t>(rounds));
+  for (const network::Branch& child : tree.children) {
+    Round& round = all[static_cast<std::size_t>(rounds - 1 - child.round)];
+    round.children.push_back(child);
+    round.before += child.nodes.begin < static_cast<std::size_t>(self);
+  }
+  return all;
+}
+
+Task body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
+  const int root_node = spanning.nodes.node_of(arguments.root);
+  const bool at_root = spanning.node() == root_node;
+  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
+  Folding folding(crossing, *arguments.combiner, arguments.count);
+  const int nodes = crossing.nodes.count();
+  const network::TreePlace tree = network::tree_place(nodes, crossing.lanes, root_node, crossing.node);
+  const std::vector<Round> rounds = rounds_of_tree(tree, network::rounds_of(nodes, crossing.lanes), crossing.node);
+  std::size_t others = 0;
+  for (const Round& round : rounds) others = std::max(others, round.children.size());
+  const auto places = static_cast<std::size_t>(crossing.places);
+  crossing.lend((places + 1 + others) * folding.stride());
+  co_await crossing.lent();
+  std::byte* const contributions = crossing.area();
+  std::byte* const combined = contributions + places * folding.stride();
+  std::byte* const received = combined + folding.stride();
+  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), arguments.send,
+             folding.bytes());
+  co_await crossing.together();
+  std::vector<const std::byte*> sources;
+  for (std::size_t place = 0; place < places; ++place) sources.push_back(contributions + place * folding.stride());
+  folding.combine(folding.share(), combined, sources);
+  co_await crossing.together();
+  for (std::size_t step = 0; step < rounds.size(); ++step) {
+    const Round& round = rounds[step];
+    if (!round.children.empty()) {
+      sources.clear();
+      for (std::size_t i = 0; i < round.children.size(); ++i) {
+        const network::Branch& from = round.children[i];
+        if (i == round.before) sources.push_back(combined);
+        std::byte* const here = received + i * folding.stride();
+        sources.push_back(here);
+        if (crossing.serves(from.lane))
+          crossing.receive(from.node, from.lane, static_cast<int>(step), here, folding.bytes());
+      }
+      if (round.before == round.children.size()) sources.push_back(combined);
+      co_await crossing.received();
+      co_await crossing.together();
+      folding.combine(folding.share(), combined, sources);
+      co_await crossing.together();
+    }
+  }
+  if (tree.parent && crossing.serves(tree.parent->lane))
+    crossing.send(tree.parent->node, tree.parent->lane, static_cast<int>(rounds.size()) - 1 - tree.parent->round,
+                  combined, folding.bytes());
+  if (spanning.rank == arguments.root) copy_bytes(arguments.receive, combined, folding.bytes());
+  co_await leave(operation, crossing);
+}
+
+}  // namespace
+
+extern const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree;
+const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree{
+    "multi-object-tree",
+    "ceil(log_{P+1} N)",
+    "n; to the root's node n a branch, at most P ceil(log_{P+1} N)",
+    "after PiP-MColl III.A.3 and III.C",
+    "a commutative operator, or nodes in the order of ranks",
+    order_of_nodes_will_do,
+    [](const network::Shape& shape) {
+      const double rounds = network::rounds_of(shape.nodes, shape.places);
+      const double messages = network::tree_messages(shape.nodes, shape.places);
+      return network::Cost{.rounds = rounds,
+                           .messages = messages,
+                           .bytes = messages * shape.bytes,
+                           .inside_starts = 3 + 2 * rounds,
+                           .inside_bytes = shape.bytes,
+                           .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
+    },
+    body};
+
+}  // namespace tutti

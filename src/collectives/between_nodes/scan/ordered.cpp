@@ -1,0 +1,75 @@
+// Scan and Exscan between nodes: what runs of ranks come to is gathered by all nodes, all ranks of a node at once.
+//
+// Phase 1: each rank copies its elements into memory that the node shares; of ranks that follow each other the elements
+// are combined, one result a run. Phase 2: all nodes get all results, by Bruck's algorithm with base P + 1. Phase 3: each
+// rank combines the runs before its own and, of its own, the ranks up to itself.
+// Cost: alpha_e ceil(log_{P+1} N) + (R - r) n beta_e for R runs, r of them the node's own; up to (R + P) n combined by
+// the last rank.
+// Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
+
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/folding.h"
+#include "collectives/between_nodes/moves.h"
+
+namespace tutti {
+
+namespace {
+
+Task body(Operation& operation, const Spanning& spanning, const ScanArguments& arguments) {
+  Crossing crossing(operation, spanning);
+  Folding folding(crossing, *arguments.combiner, arguments.count);
+  const Runs runs(crossing.nodes, true);
+  Starts starts{0};
+  for (int node = 0; node < crossing.nodes.count(); ++node)
+    starts.push_back(starts.back() + static_cast<std::size_t>(runs.count(node)) * folding.bytes());
+  const std::size_t gathered_bytes = whole_lines(starts.back());
+  crossing.lend(gathered_bytes + static_cast<std::size_t>(crossing.places) * folding.stride());
+  co_await crossing.lent();
+  std::byte* const gathered = crossing.area();
+  std::byte* const contributions = gathered + gathered_bytes;
+  const auto contribution = [&](int place) {
+    return contributions + static_cast<std::size_t>(place) * folding.stride();
+  };
+  copy_bytes(contribution(crossing.place), arguments.send, folding.bytes());
+  co_await crossing.together();
+  fold_runs(folding, runs, crossing.node, contributions, gathered);
+  co_await crossing.together();
+  co_await gather_by_bruck(operation, crossing, gathered, starts, 0);
+  std::vector<const std::byte*> sources;
+  const int end = crossing.place + (arguments.exclusive ? 0 : 1);
+  for (const Runs::Run& run : runs.all) {
+    if (run.node == crossing.node && run.first_place + run.places > crossing.place) {
+      for (int place = run.first_place; place < end; ++place) sources.push_back(contribution(place));
+      break;
+    }
+    sources.push_back(gathered + turned(starts, run.node, crossing.node) +
+                      static_cast<std::size_t>(run.index) * folding.bytes());
+  }
+  // Exscan leaves the first rank's buffer alone.
+  if (!sources.empty()) folding.combine({0, arguments.count}, arguments.receive, sources);
+  co_await leave(operation, crossing);
+}
+
+}  // namespace
+
+extern const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered;
+const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered{
+    "multi-object-ordered",
+    "ceil(log_{P+1} N)",
+    "(N-1) n for each run of ranks on a node",
+    "after PiP-MColl III.A.2",
+    "nothing",
+    always,
+    [](const network::Shape& shape) {
+      const double rounds = network::rounds_of(shape.nodes, shape.places);
+      const double runs = static_cast<double>(shape.nodes) * shape.runs;
+      return network::Cost{.rounds = rounds,
+                           .messages = network::bruck_messages(shape.nodes, shape.places),
+                           .bytes = (shape.nodes - 1.0) * shape.runs * shape.bytes,
+                           .inside_starts = 3 + rounds,
+                           .inside_bytes = shape.bytes,
+                           .reduced_bytes = (1 + runs + shape.places) * shape.bytes};
+    },
+    body};
+
+}  // namespace tutti

@@ -1,0 +1,144 @@
+// A call as the operations that it takes: what of its arguments each of them carries; and a pending call made of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "collectives/arguments.h"
+#include "collectives/pending_call.h"
+#include "engine/operation.h"
+
+namespace tutti {
+
+/// One operation's part of a call.
+inline BarrierArguments part_of(BarrierArguments arguments, topology::Range) {
+  return arguments;
+}
+inline BcastArguments part_of(BcastArguments arguments, topology::Range piece) {
+  arguments.buffer += piece.begin;
+  arguments.bytes = piece.length();
+  return arguments;
+}
+template <class Arguments>
+requires requires(Arguments arguments) {
+  arguments.combiner;
+}
+Arguments part_of(Arguments arguments, topology::Range piece) {
+  arguments.send += piece.begin * arguments.combiner->element_bytes;
+  if (arguments.receive) arguments.receive += piece.begin * arguments.combiner->element_bytes;
+  arguments.count = piece.length();
+  return arguments;
+}
+inline ReduceScatterArguments part_of(ReduceScatterArguments arguments, topology::Range piece) {
+  arguments.piece = piece;
+  return arguments;
+}
+inline ScatterArguments part_of(ScatterArguments arguments, topology::Range piece) {
+  arguments.bytes = arguments.send.bytes = piece.length();
+  arguments.send.base += piece.begin;
+  if (arguments.receive) arguments.receive += piece.begin;
+  return arguments;
+}
+inline GatherArguments part_of(GatherArguments arguments, topology::Range piece) {
+  arguments.bytes = arguments.receive.bytes = piece.length();
+  arguments.receive.base += piece.begin;
+  if (arguments.send) arguments.send += piece.begin;
+  return arguments;
+}
+inline AllgatherArguments part_of(AllgatherArguments arguments, topology::Range piece) {
+  arguments.bytes = arguments.receive.bytes = piece.length();
+  arguments.receive.base += piece.begin;
+  if (arguments.send) arguments.send += piece.begin;
+  return arguments;
+}
+inline AlltoallArguments part_of(AlltoallArguments arguments, topology::Range piece) {
+  arguments.send.bytes = arguments.receive.bytes = piece.length();
+  arguments.send.base += piece.begin;
+  arguments.receive.base += piece.begin;
+  return arguments;
+}
+inline NeighborArguments part_of(NeighborArguments arguments, topology::Range) {
+  return arguments;
+}
+
+/// Calls in turn what is to be one operation: piece `index` of those that `cut` makes.
+template <class Arguments>
+Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
+  if (cut.operations() == 1 && !std::is_same_v<Arguments, ReduceScatterArguments>) return arguments;
+  const std::size_t begin = index * cut.piece;
+  return part_of(arguments, topology::Range{begin, std::min(begin + cut.piece, cut.total)});
+}
+
+/// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.
+/// Carrier: body(operation, part) and in_flight(communicator, part), see Operation.
+template <class Arguments, class Carrier>
+class PendingCallInPieces final : public PendingCall {
+ public:
+  PendingCallInPieces(Communicator& communicator, const char* collective, std::uint16_t identity, std::size_t bytes,
+                      const Carrier& carrier, const Arguments& arguments, Cut cut)
+      : channel_(communicator.pending()),
+        collective_(collective),
+        identity_(identity),
+        bytes_(bytes),
+        carrier_(carrier),
+        arguments_(arguments),
+        cut_(cut) {}
+
+  void start() override {
+    call_.emplace(collective_, identity_, bytes_, cut_.operations() > 1);
+    call_->first = next_ = channel_.reserve(cut_.operations());
+    index_ = 0;
+    prepare();
+  }
+
+  bool progress() override {
+    while (operation_) {
+      try {
+        if (!begun_) {
+          if (!operation_->try_to_begin()) return false;
+          begun_ = true;
+          operation_->start(carrier_.body(*operation_, part_));
+        }
+        if (!operation_->progress()) return false;
+      } catch (...) {
+        operation_.reset();
+        throw;
+      }
+      ++index_;
+      prepare();
+    }
+    return true;
+  }
+
+  int waits_for() const override { return operation_ ? operation_->waits_for() : -1; }
+  bool truncated() const override { return call_ && call_->truncated; }
+
+ private:
+  /// The next operation, if there is one more.
+  void prepare() {
+    operation_.reset();
+    begun_ = false;
+    if (index_ >= cut_.operations()) return;
+    part_ = part_of(arguments_, cut_, index_);
+    operation_.emplace(channel_, *call_, next_ + index_, carrier_.in_flight(channel_.communicator(), part_));
+  }
+
+  Channel& channel_;
+  const char* collective_;
+  std::uint16_t identity_;
+  std::size_t bytes_;
+  const Carrier carrier_;
+  const Arguments arguments_;
+  const Cut cut_;
+  std::uint64_t next_ = 0;  ///< number of its first operation
+  std::size_t index_ = 0;   ///< of the operation that is under way
+  std::optional<Call> call_;
+  Arguments part_{};
+  std::optional<PendingOperation> operation_;
+  bool begun_ = false;
+};
+
+}  // namespace tutti

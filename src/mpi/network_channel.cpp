@@ -1,0 +1,81 @@
+#include "mpi/network_channel.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tutti::mpi {
+
+int NetworkChannel::tag_of(const network::Address& address) const {
+  const long long within = static_cast<long long>(address.step) * lanes_ + address.lane;
+  return static_cast<int>(static_cast<long long>(address.operation % operations) * steps_tags_ + within % steps_tags_);
+}
+
+network::Ticket NetworkChannel::keep(Message message) {
+  messages_.emplace(++last_, std::move(message));
+  return last_;
+}
+
+network::Ticket NetworkChannel::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
+  Message message{true, {}};
+  std::size_t at = 0;
+  do {
+    const std::size_t piece = std::min(bytes - at, piece_bytes);
+    message.requests.emplace_back();
+    const int code = calls_.isend(data + at, static_cast<int>(piece), MPI_BYTE, to.peer, tag_of(to), communicator_,
+                                  &message.requests.back());
+    if (code != MPI_SUCCESS) throw NetworkError("MPI_Isend", code);
+    at += piece;
+  } while (at < bytes);
+  return keep(std::move(message));
+}
+
+network::Ticket NetworkChannel::post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
+  Message message{false, {}};
+  std::size_t at = 0;
+  do {
+    const std::size_t piece = std::min(bytes - at, piece_bytes);
+    message.requests.emplace_back();
+    const int code = calls_.irecv(data + at, static_cast<int>(piece), MPI_BYTE, from.peer, tag_of(from), communicator_,
+                                  &message.requests.back());
+    if (code != MPI_SUCCESS) throw NetworkError("MPI_Irecv", code);
+    at += piece;
+  } while (at < bytes);
+  return keep(std::move(message));
+}
+
+bool NetworkChannel::test(network::Ticket& ticket) {
+  if (ticket == 0) return true;
+  const auto found = messages_.find(ticket);
+  if (found == messages_.end()) throw std::logic_error("no such ticket");
+  std::vector<MPI_Request>& requests = found->second.requests;
+  int over = 0;
+  const int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE);
+  if (code != MPI_SUCCESS) {
+    messages_.erase(found);
+    ticket = 0;
+    throw NetworkError("MPI_Testall", code);
+  }
+  if (!over) return false;
+  messages_.erase(found);
+  ticket = 0;
+  return true;
+}
+
+void NetworkChannel::withdraw(network::Ticket& ticket) {
+  const auto found = messages_.find(ticket);
+  ticket = 0;
+  if (found == messages_.end()) return;
+  for (MPI_Request& request : found->second.requests) {
+    if (request == MPI_REQUEST_NULL) continue;
+    if (found->second.is_send) {
+      calls_.request_free(&request);
+      continue;
+    }
+    // A receive that is cancelled is over without the sender.
+    calls_.cancel(&request);
+    calls_.wait(&request, MPI_STATUS_IGNORE);
+  }
+  messages_.erase(found);
+}
+
+}  // namespace tutti::mpi

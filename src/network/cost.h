@@ -1,0 +1,46 @@
+// What an algorithm between nodes costs, in the terms of PiP-MColl, section III: Hockney's alpha + M beta, inside a node
+// and between nodes apart.
+#pragma once
+
+#include <algorithm>
+
+namespace tutti::network {
+
+/// The call, and the nodes.
+struct Shape {
+  int nodes = 1;
+  int places = 1;    ///< ranks of the largest node, which is the number of lanes
+  double bytes = 0;  ///< C_b: of a block, or of the whole message in Bcast, Reduce and Allreduce
+  int runs = 1;      ///< results that a node has to keep apart to combine in the order of ranks (Nodes::runs_of)
+
+  double ranks() const { return static_cast<double>(nodes) * places; }
+};
+
+/// Seconds, seconds a byte, messages a second.
+struct Parameters {
+  double between_start = 1e-6;      ///< alpha_e
+  double between_byte = 8 / 100e9;  ///< beta_e, of a node's link: 100 Gb/s
+  double message_rate = 97e6;       ///< of a node: Omni-Path's, as in the paper's section IV.A
+  double inside_start = 200e-9;     ///< alpha_r
+  double inside_byte = 1 / 10e9;    ///< beta_r
+  double reduce_byte = 1 / 10e9;    ///< gamma
+};
+
+struct Cost {
+  double rounds = 0;            ///< between nodes, one after the other
+  double messages = 0;          ///< that leave the busiest node
+  double bytes = 0;             ///< the same
+  double inside_starts = 0;     ///< inside the node, one after the other
+  double inside_bytes = 0;      ///< copied by the rank that copies most
+  double reduced_bytes = 0;     ///< read to be combined, by the rank that reads most
+  double overlapped_bytes = 0;  ///< copied inside while messages are under way; not in inside_bytes
+
+  double seconds(const Parameters& with) const {
+    const double between =
+        rounds * with.between_start + std::max(bytes * with.between_byte, messages / with.message_rate);
+    return std::max(between, overlapped_bytes * with.inside_byte) + inside_starts * with.inside_start +
+           inside_bytes * with.inside_byte + reduced_bytes * with.reduce_byte;
+  }
+};
+
+}  // namespace tutti::network

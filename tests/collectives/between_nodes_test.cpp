@@ -1,0 +1,329 @@
+// Between nodes, what arrives is what was sent.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+
+#include "collectives/block_patterns.h"
+#include "collectives/spanning_sweep.h"
+
+namespace tutti::test {
+namespace {
+
+class BetweenNodes : public SpanningSweep {};
+
+TEST_P(BetweenNodes, BarrierLetsNobodyGoBeforeAllHaveCome) {
+  for (const auto* algorithm : algorithms_between_nodes<BarrierArguments>()) {
+    SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order));
+    std::atomic<int> here{0};
+    ranks.run([&](int, const Spanning& spanning) {
+      for (int call = 1; call <= 20; ++call) {
+        here.fetch_add(1);
+        call_between_nodes(spanning, *algorithm, BarrierArguments{});
+        EXPECT_GE(here.load(), call * ranks.count());
+      }
+    });
+    EXPECT_EQ(ranks.unmatched(), 0u);
+  }
+}
+
+TEST_P(BetweenNodes, BcastGivesAllWhatTheRootHas) {
+  for (const auto* algorithm : algorithms_between_nodes<BcastArguments>())
+    for (const int root : roots()) {
+      Buffers buffers;
+      std::vector<std::byte> expected;
+      sweep<BcastArguments>(
+          *algorithm,
+          [&](int ranks, std::size_t bytes, int call) {
+            expected.assign(bytes, guard);
+            fill_block(expected.data(), bytes, root, 0, call);
+            buffers.assign(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes, guard));
+            buffers[static_cast<std::size_t>(root)] = expected;
+          },
+          [&](int rank) {
+            auto& buffer = buffers[static_cast<std::size_t>(rank)];
+            return BcastArguments{buffer.data(), buffer.size(), root};
+          },
+          [&](int rank) {
+            EXPECT_EQ(first_difference(buffers[static_cast<std::size_t>(rank)], expected), expected.size())
+                << "rank " << rank;
+          });
+    }
+}
+
+TEST_P(BetweenNodes, ScatterGivesEachItsBlock) {
+  for (const auto* algorithm : algorithms_between_nodes<ScatterArguments>())
+    for (const int root : roots())
+      for (const bool in_place : {false, true}) {
+        Buffers received;
+        std::optional<BlockBuffer> sent;
+        std::size_t size = 0;
+        int salt = 0;
+        sweep<ScatterArguments>(
+            *algorithm,
+            [&](int ranks, std::size_t bytes, int call) {
+              size = bytes;
+              salt = call;
+              sent.emplace(std::vector<std::size_t>(static_cast<std::size_t>(ranks), bytes), 0);
+              for (int to = 0; to < ranks; ++to)
+                fill_block(sent->block(static_cast<std::size_t>(to)), bytes, root, to, call);
+              received.assign(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes + 1, guard));
+            },
+            [&](int rank) {
+              ScatterArguments arguments;
+              if (rank == root) arguments.send = Blocks::regular(sent->bytes.data() + 1, size);
+              arguments.receive = in_place && rank == root ? nullptr : received[static_cast<std::size_t>(rank)].data();
+              arguments.bytes = size;
+              arguments.root = root;
+              return arguments;
+            },
+            [&](int rank) {
+              std::vector<std::byte> expected(size + 1, guard);
+              if (!in_place || rank != root) fill_block(expected.data(), size, root, rank, salt);
+              EXPECT_EQ(first_difference(received[static_cast<std::size_t>(rank)], expected), expected.size())
+                  << "rank " << rank;
+            });
+      }
+}
+
+TEST_P(BetweenNodes, GatherGivesTheRootAllBlocks) {
+  for (const auto* algorithm : algorithms_between_nodes<GatherArguments>())
+    for (const int root : roots())
+      for (const bool in_place : {false, true}) {
+        Buffers sent;
+        std::optional<BlockBuffer> received, expected;
+        std::size_t size = 0;
+        sweep<GatherArguments>(
+            *algorithm,
+            [&](int ranks, std::size_t bytes, int call) {
+              size = bytes;
+              sent.assign(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
+              received.emplace(std::vector<std::size_t>(static_cast<std::size_t>(ranks), bytes), 0);
+              expected = received;
+              for (int from = 0; from < ranks; ++from) {
+                const auto f = static_cast<std::size_t>(from);
+                fill_block(sent[f].data(), bytes, from, root, call);
+                fill_block(expected->block(f), bytes, from, root, call);
+              }
+              if (in_place) fill_block(received->block(static_cast<std::size_t>(root)), bytes, root, root, call);
+            },
+            [&](int rank) {
+              GatherArguments arguments;
+              arguments.send = in_place && rank == root ? nullptr : sent[static_cast<std::size_t>(rank)].data();
+              arguments.bytes = size;
+              if (rank == root) arguments.receive = Blocks::regular(received->bytes.data() + 1, size);
+              arguments.root = root;
+              return arguments;
+            },
+            [&](int rank) {
+              if (rank != root) return;
+              EXPECT_EQ(first_difference(received->bytes, expected->bytes), expected->bytes.size());
+            });
+      }
+}
+
+/// Allgather, and Allgatherv with blocks of different sizes in reverse order.
+TEST_P(BetweenNodes, AllgatherGivesAllAllBlocks) {
+  for (const auto* algorithm : algorithms_between_nodes<AllgatherArguments>())
+    for (const bool regular : {true, false})
+      for (const bool in_place : {false, true}) {
+        Buffers sent;
+        std::vector<BlockBuffer> received;
+        std::optional<BlockBuffer> expected;
+        sweep<AllgatherArguments>(
+            *algorithm,
+            [&](int ranks, std::size_t bytes, int call) {
+              std::vector<std::size_t> sizes;
+              for (int rank = 0; rank < ranks; ++rank)
+                sizes.push_back(regular ? bytes : bytes * static_cast<std::size_t>(rank % 3));
+              expected.emplace(sizes, regular ? 0 : 3, !regular);
+              received.assign(static_cast<std::size_t>(ranks), *expected);
+              sent.clear();
+              for (std::size_t from = 0; from < sizes.size(); ++from) {
+                fill_block(expected->block(from), sizes[from], static_cast<int>(from), 0, call);
+                sent.emplace_back(sizes[from]);
+                fill_block(sent.back().data(), sizes[from], static_cast<int>(from), 0, call);
+                if (in_place) fill_block(received[from].block(from), sizes[from], static_cast<int>(from), 0, call);
+              }
+            },
+            [&](int rank) {
+              const auto r = static_cast<std::size_t>(rank);
+              AllgatherArguments arguments;
+              arguments.send = in_place ? nullptr : sent[r].data();
+              arguments.bytes = sent[r].size();
+              arguments.receive = received[r].blocks(regular);
+              // Of nothing there may be no address.
+              if (!in_place && sent[r].empty()) arguments.send = reinterpret_cast<const std::byte*>(&arguments);
+              return arguments;
+            },
+            [&](int rank) {
+              EXPECT_EQ(first_difference(received[static_cast<std::size_t>(rank)].bytes, expected->bytes),
+                        expected->bytes.size())
+                  << "rank " << rank;
+            });
+      }
+}
+
+TEST_P(BetweenNodes, AlltoallGivesEachWhatIsForIt) {
+  for (const auto* algorithm : algorithms_between_nodes<AlltoallArguments>()) {
+    std::vector<BlockBuffer> sent, received;
+    std::size_t size = 0;
+    int salt = 0;
+    sweep<AlltoallArguments>(
+        *algorithm,
+        [&](int ranks, std::size_t bytes, int call) {
+          size = bytes;
+          salt = call;
+          const std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks), bytes);
+          received.assign(sizes.size(), BlockBuffer(sizes, 0));
+          sent = received;
+          for (int from = 0; from < ranks; ++from)
+            for (int to = 0; to < ranks; ++to)
+              fill_block(sent[static_cast<std::size_t>(from)].block(static_cast<std::size_t>(to)), bytes, from, to,
+                         call);
+        },
+        [&](int rank) {
+          AlltoallArguments arguments;
+          arguments.send = Blocks::regular(sent[static_cast<std::size_t>(rank)].bytes.data() + 1, size);
+          arguments.receive = Blocks::regular(received[static_cast<std::size_t>(rank)].bytes.data() + 1, size);
+          return arguments;
+        },
+        [&](int rank) {
+          BlockBuffer expected(std::vector<std::size_t>(received.size(), size), 0);
+          for (std::size_t from = 0; from < received.size(); ++from)
+            fill_block(expected.block(from), size, static_cast<int>(from), rank, salt);
+          EXPECT_EQ(first_difference(received[static_cast<std::size_t>(rank)].bytes, expected.bytes),
+                    expected.bytes.size())
+              << "rank " << rank;
+        });
+  }
+}
+
+/// Sizes that only the root knows all of.
+std::vector<std::size_t> irregular_sizes(int ranks, std::size_t bytes) {
+  std::vector<std::size_t> sizes;
+  for (int rank = 0; rank < ranks; ++rank) sizes.push_back(bytes * static_cast<std::size_t>((rank + 1) % 3));
+  return sizes;
+}
+
+TEST_P(BetweenNodes, ScattervGivesEachItsBlock) {
+  for (const auto* algorithm : algorithms_between_nodes<ScatterArguments>())
+    for (const int root : roots()) {
+      Buffers received;
+      std::optional<BlockBuffer> sent;
+      int salt = 0;
+      sweep<ScatterArguments>(
+          *algorithm,
+          [&](int ranks, std::size_t bytes, int call) {
+            salt = call;
+            sent.emplace(irregular_sizes(ranks, bytes), 5, true);
+            received.clear();
+            for (int to = 0; to < ranks; ++to) {
+              const auto t = static_cast<std::size_t>(to);
+              fill_block(sent->block(t), sent->sizes[t], root, to, call);
+              received.emplace_back(sent->sizes[t] + 1, guard);
+            }
+          },
+          [&](int rank) {
+            const auto r = static_cast<std::size_t>(rank);
+            ScatterArguments arguments;
+            if (rank == root) arguments.send = sent->blocks(false);
+            arguments.receive = received[r].data();
+            arguments.bytes = sent->sizes[r];
+            arguments.root = root;
+            arguments.regular = false;
+            return arguments;
+          },
+          [&](int rank) {
+            const auto r = static_cast<std::size_t>(rank);
+            std::vector<std::byte> expected(sent->sizes[r] + 1, guard);
+            fill_block(expected.data(), sent->sizes[r], root, rank, salt);
+            EXPECT_EQ(first_difference(received[r], expected), expected.size()) << "rank " << rank;
+          });
+    }
+}
+
+TEST_P(BetweenNodes, GathervGivesTheRootAllBlocks) {
+  for (const auto* algorithm : algorithms_between_nodes<GatherArguments>())
+    for (const int root : roots()) {
+      Buffers sent;
+      std::optional<BlockBuffer> received, expected;
+      sweep<GatherArguments>(
+          *algorithm,
+          [&](int ranks, std::size_t bytes, int call) {
+            received.emplace(irregular_sizes(ranks, bytes), 5, true);
+            expected = received;
+            sent.clear();
+            for (int from = 0; from < ranks; ++from) {
+              const auto f = static_cast<std::size_t>(from);
+              fill_block(expected->block(f), expected->sizes[f], from, root, call);
+              sent.emplace_back(expected->sizes[f] + 1);
+              fill_block(sent.back().data(), expected->sizes[f], from, root, call);
+            }
+          },
+          [&](int rank) {
+            GatherArguments arguments;
+            arguments.send = sent[static_cast<std::size_t>(rank)].data();
+            arguments.bytes = expected->sizes[static_cast<std::size_t>(rank)];
+            if (rank == root) arguments.receive = received->blocks(false);
+            arguments.root = root;
+            arguments.regular = false;
+            return arguments;
+          },
+          [&](int rank) {
+            if (rank != root) return;
+            EXPECT_EQ(first_difference(received->bytes, expected->bytes), expected->bytes.size());
+          });
+    }
+}
+
+/// What rank `from` has for rank `to`; some have nothing.
+std::size_t pair_bytes(std::size_t bytes, int from, int to) {
+  return bytes * static_cast<std::size_t>((from + 2 * to) % 4) / 2;
+}
+
+TEST_P(BetweenNodes, AlltoallvGivesEachWhatIsForIt) {
+  for (const auto* algorithm : algorithms_between_nodes<AlltoallArguments>()) {
+    std::vector<BlockBuffer> sent, received, expected;
+    sweep<AlltoallArguments>(
+        *algorithm,
+        [&](int ranks, std::size_t bytes, int call) {
+          sent.clear();
+          received.clear();
+          for (int rank = 0; rank < ranks; ++rank) {
+            std::vector<std::size_t> to_go, to_come;
+            for (int other = 0; other < ranks; ++other) {
+              to_go.push_back(pair_bytes(bytes, rank, other));
+              to_come.push_back(pair_bytes(bytes, other, rank));
+            }
+            sent.emplace_back(to_go, 3);
+            received.emplace_back(to_come, 2, true);
+          }
+          expected = received;
+          for (int from = 0; from < ranks; ++from)
+            for (int to = 0; to < ranks; ++to) {
+              const auto f = static_cast<std::size_t>(from), t = static_cast<std::size_t>(to);
+              fill_block(sent[f].block(t), pair_bytes(bytes, from, to), from, to, call);
+              fill_block(expected[t].block(f), pair_bytes(bytes, from, to), from, to, call);
+            }
+        },
+        [&](int rank) {
+          AlltoallArguments arguments;
+          arguments.send = sent[static_cast<std::size_t>(rank)].blocks(false);
+          arguments.receive = received[static_cast<std::size_t>(rank)].blocks(false);
+          arguments.regular = false;
+          return arguments;
+        },
+        [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          EXPECT_EQ(first_difference(received[r].bytes, expected[r].bytes), expected[r].bytes.size())
+              << "rank " << rank;
+        });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, BetweenNodes, testing::ValuesIn(spanning_shapes()),
+                         [](const auto& info) { return name_of(info.param); });
+
+}  // namespace
+}  // namespace tutti::test
