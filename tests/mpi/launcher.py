@@ -3,9 +3,15 @@
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests" / "nodes"))
+import places  # noqa: E402
+
+# Each node would give its first rank the first core.
+_UNBOUND = ["--bind-to", "none"]
 DEFAULT_BUILD = REPOSITORY / "build" / "release"
 HOSTS = ["mpich", "intel", "abi", "openmpi", "openmpi-debian"]
 #: Those that only Fortran programs are built for, where the system has them.
@@ -54,6 +60,17 @@ class Launcher:
     def hydra(self):
         """Whether the launcher is Hydra, which MPICH and Intel MPI have."""
         return not self.host.startswith("openmpi")
+
+    def options_on_nodes(self):
+        """The launcher's options by which the ranks are spread over make-believe nodes (tests/nodes)."""
+        if self.host == "openmpi":
+            return ["--prtemca", "plm_ssh_agent", places.REACH, "--hostfile", places.SLOTS_FILE, *_UNBOUND]
+        if self.host == "openmpi-debian":
+            return ["--mca", "plm_rsh_agent", places.REACH, "--hostfile", places.SLOTS_FILE, *_UNBOUND]
+        if self.host == "intel":
+            bootstrap = ["-bootstrap", "ssh", "-bootstrap-exec", places.REACH]
+            return [*bootstrap, "-machinefile", places.COUNTS_FILE, "-genv", "I_MPI_PIN", "0"]
+        return ["-launcher", "ssh", "-launcher-exec", places.REACH, "-f", places.COUNTS_FILE]
 
     def program(self, folder, name):
         """The path of a program of ours that was built for this host."""

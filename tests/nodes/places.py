@@ -1,0 +1,42 @@
+"""Names, addresses and files of make-believe nodes."""
+
+import os
+
+#: Seen in every node, and gone with the last.
+FOLDER = "/tmp/tutti-nodes"
+#: For Open MPI: "node0 slots=2". For Hydra: "node0:2".
+SLOTS_FILE = f"{FOLDER}/slots"
+COUNTS_FILE = f"{FOLDER}/counts"
+HOSTS_FILE = f"{FOLDER}/hosts"
+#: What launchers take for ssh.
+REACH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "reach")
+#: The network device of a node.
+DEVICE = "net0"
+
+
+def name_of(node):
+    """The host name of a node, counted from 0."""
+    return f"node{node}"
+
+
+def address_of(node):
+    """The address of a node, counted from 0. The last 16 bits are the node's: no more than 250."""
+    return f"10.37.0.{node + 1}"
+
+
+def socket_of(name):
+    """Where the agent of a node listens."""
+    return f"{FOLDER}/{name}"
+
+
+def write_files(ranks_per_node):
+    """The files that launchers read, and the names that programs look up."""
+    os.makedirs(FOLDER, exist_ok=True)
+    names = [name_of(node) for node in range(len(ranks_per_node))]
+    with open(SLOTS_FILE, "w", encoding="ascii") as file:
+        file.writelines(f"{name} slots={ranks}\n" for name, ranks in zip(names, ranks_per_node))
+    with open(COUNTS_FILE, "w", encoding="ascii") as file:
+        file.writelines(f"{name}:{ranks}\n" for name, ranks in zip(names, ranks_per_node))
+    with open(HOSTS_FILE, "w", encoding="ascii") as file:
+        file.write("127.0.0.1 localhost\n")
+        file.writelines(f"{address_of(node)} {name}\n" for node, name in enumerate(names))
