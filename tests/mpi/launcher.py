@@ -32,13 +32,23 @@ def mpi_root(build):
     return Path(found.group(1)) if found else REPOSITORY / ".venv" / "mpi"
 
 
-class Launcher:
-    """Starts programs with one host MPI. preload: the library for the ranks (never for the launcher), or None."""
+def naps_of(build):
+    """The path of the library by which ranks on make-believe nodes nap while nothing comes."""
+    return Path(build) / "tests" / "nodes" / "libtutti-test-nap.so"
 
-    def __init__(self, host, build, preload=None):
+
+class Launcher:
+    """Starts programs with one host MPI.
+
+    preload: the library for the ranks (never for the launcher), or None. nodes: how many ranks each make-believe node
+    has, "2,2,1"; None: all ranks on this machine as it is.
+    """
+
+    def __init__(self, host, build, preload=None, nodes=None):
         self.host = host
         self.build = Path(build)
         self.preload = preload
+        self.nodes = nodes
         root = mpi_root(build)
         prefixes = {"mpich": "mpich", "abi": "mpich", "intel": "intel", "openmpi": "openmpi"}
         self.environment = dict(os.environ)
@@ -62,7 +72,7 @@ class Launcher:
         return not self.host.startswith("openmpi")
 
     def options_on_nodes(self):
-        """The launcher's options by which the ranks are spread over make-believe nodes (tests/nodes)."""
+        """By these the ranks are spread over make-believe nodes (tests/nodes)."""
         if self.host == "openmpi":
             return ["--prtemca", "plm_ssh_agent", places.REACH, "--hostfile", places.SLOTS_FILE, *_UNBOUND]
         if self.host == "openmpi-debian":
@@ -78,9 +88,23 @@ class Launcher:
 
     def command(self, ranks, command, variables=None, options=()):
         """The command line that runs `command` on so many ranks with more environment variables."""
-        variables = dict(variables or {})
-        if self.preload:
-            variables["LD_PRELOAD"] = str(self.preload)
+        if not self.nodes:
+            return self._line(ranks, command, self._preloaded(variables, []), options)
+        line = self.command_on_nodes(ranks, command, variables, options)
+        return [places.NODES, "--nodes", self.nodes, "--build", str(self.build), "--", *line]
+
+    def command_on_nodes(self, ranks, command, variables=None, options=()):
+        """The same where the nodes are there already, and this is run on the first."""
+        variables = self._preloaded(variables, [naps_of(self.build)])
+        return self._line(ranks, command, variables, [*self.options_on_nodes(), *options])
+
+    def _preloaded(self, variables, libraries):
+        """The variables, with what is preloaded. libraries: before ours."""
+        libraries = [*libraries, self.preload] if self.preload else libraries
+        preload = {"LD_PRELOAD": ":".join(map(str, libraries))} if libraries else {}
+        return {**(variables or {}), **preload}
+
+    def _line(self, ranks, command, variables, options):
         line = [self.mpirun]
         if not self.hydra:
             line += ["--allow-run-as-root", "--oversubscribe"]

@@ -1,8 +1,8 @@
 """The process number 1 of a make-believe node, which starts there what it is asked to; and how it is asked.
 
-A request goes over a UNIX socket, since the nodes have no other way into each other: standard input, output and error as
-descriptors, then a line of JSON. From then on what the asker sends are signals for the command, a byte each; what it gets
-is the exit status, one byte, as a shell would say it.
+A request goes over a UNIX socket, since the nodes have no other way into each other: standard input, output and error
+as descriptors, then a line of JSON. From then on what the asker sends are signals for the command, a byte each; what it
+gets is the exit status, one byte, as a shell would say it.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def listen(path):
 
 
 def serve(server):
-    """Answers requests for ever. Whatever is orphaned in this PID namespace ends up here, and its end is taken note of."""
+    """Answers requests for ever, and takes note of the end of whatever is orphaned in this PID namespace."""
     signal.signal(signal.SIGCHLD, lambda *_: _reap())
     while True:
         connection, _ = server.accept()

@@ -9,7 +9,10 @@ SLOTS_FILE = f"{FOLDER}/slots"
 COUNTS_FILE = f"{FOLDER}/counts"
 HOSTS_FILE = f"{FOLDER}/hosts"
 #: What launchers take for ssh.
-REACH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "reach")
+_HERE = os.path.dirname(os.path.realpath(__file__))
+REACH = os.path.join(_HERE, "reach")
+#: Runs a command on nodes.
+NODES = os.path.join(_HERE, "nodes")
 #: The network device of a node.
 DEVICE = "net0"
 
