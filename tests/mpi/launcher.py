@@ -93,9 +93,9 @@ class Launcher:
         line = self.command_on_nodes(ranks, command, variables, options)
         return [places.NODES, "--nodes", self.nodes, "--build", str(self.build), "--", *line]
 
-    def command_on_nodes(self, ranks, command, variables=None, options=()):
+    def command_on_nodes(self, ranks, command, variables=None, options=(), naps=True):
         """The same where the nodes are there already, and this is run on the first."""
-        variables = self._preloaded(variables, [naps_of(self.build)])
+        variables = self._preloaded(variables, [naps_of(self.build)] if naps else [])
         return self._line(ranks, command, variables, [*self.options_on_nodes(), *options])
 
     def _preloaded(self, variables, libraries):

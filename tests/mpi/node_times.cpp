@@ -211,10 +211,10 @@ Nanoseconds time_of_call(const World& world, const Collective& collective, Buffe
   return last.is_late ? -1 : last.end - start;
 }
 
-/// Whether the numbers are those of all ranks; on rank 0.
+/// Whether it holds on all ranks; all of them are told.
 bool on_all(bool holds) {
   int own = holds ? 1 : 0, all = 0;
-  MPI_Reduce(&own, &all, 1, MPI_INT, MPI_MIN, root, MPI_COMM_WORLD);
+  MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   return all != 0;
 }
 

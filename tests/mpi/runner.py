@@ -80,7 +80,7 @@ class Runner:
     def __init__(self, arguments, parts):
         self.arguments = arguments
         self.preload = None if arguments.plain else arguments.library
-        self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload)
+        self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload, arguments.nodes)
         self.parts = parts
         self.counting = threading.Lock()
         self.passed = 0
@@ -111,7 +111,7 @@ class Runner:
 
     def start_plain(self, *arguments, **more):
         """The same without the preload."""
-        plain = launchers.Launcher(self.arguments.host, self.arguments.build)
+        plain = launchers.Launcher(self.arguments.host, self.arguments.build, nodes=self.arguments.nodes)
         return self.start(*arguments, **more, launcher=plain)
 
     def program(self, label, ranks, program, words=(), variables=None, wrapper=(), seconds=180):

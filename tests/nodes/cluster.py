@@ -24,8 +24,6 @@ import kernel
 import network as networks
 import places
 
-#: Seconds that processes have after the command's end until they are said to be left over.
-GRACE = 5
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of nodes that could not be made, as of a command that could not be started.
 NOT_MADE = 2
@@ -33,12 +31,17 @@ NOT_MADE = 2
 
 @dataclass
 class Plan:
-    """What is to be made. kept: folders that are seen in the nodes even if they lie in /tmp or /dev/shm."""
+    """What is to be made.
+
+    kept: folders that are seen in the nodes even if they lie in /tmp or /dev/shm. grace: seconds that processes have
+    after the command's end until they are said to be left over.
+    """
 
     ranks_per_node: List[int]
     command: List[str]
     network: networks.Network
     kept: List[str] = field(default_factory=list)
+    grace: float = 5
 
 
 def run(plan):
@@ -94,10 +97,25 @@ def _room(plan, caller):
         networks.make_bridge()
     nodes = [_Warden(plan, node) for node in range(len(plan.ranks_per_node))]
     if plan.network.switch:
-        networks.start_switch(plan.network, [node.device for node in nodes])
+        _end_without(networks.start_switch(plan.network, [node.device for node in nodes]))
     for node in nodes:
         node.wait_until_ready()
-    return _command_on_first_node(plan, received)
+    status = _command_on_first_node(plan, received)
+    _report_left_over(plan.grace)
+    return status
+
+
+def _end_without(switch):
+    """Ends all when the switch does: nobody would hear of anybody."""
+
+    def look(*_):
+        if switch.poll() is not None:
+            sys.stderr.write(f"nodes: the switch has ended ({switch.returncode})\n")
+            sys.stderr.flush()
+            os._exit(NOT_MADE)
+
+    signal.signal(signal.SIGCHLD, look)
+    look()
 
 
 def _command_on_first_node(plan, received):
@@ -111,17 +129,15 @@ def _command_on_first_node(plan, received):
         signal.signal(number, pass_on)
     for number in received:
         pass_on(number, None)
-    status = agent.status_of(connection)
-    _report_left_over()
-    return status
+    return agent.status_of(connection)
 
 
-def _report_left_over():
+def _report_left_over(grace):
     """Says what goes on after the command's end. It ends with the nodes."""
-    deadline = time.monotonic() + GRACE
+    deadline = time.monotonic() + grace
     while left := _processes_left():
         if time.monotonic() > deadline:
-            sys.stderr.write(f"nodes: still running {GRACE} s after the command's end: {', '.join(left)}\n")
+            sys.stderr.write(f"nodes: still running {grace:g} s after the command's end: {', '.join(left)}\n")
             return
         time.sleep(0.02)
 

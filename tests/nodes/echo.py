@@ -1,7 +1,7 @@
 """What the network between two nodes does, without an MPI: run on the first, it asks for its other half on the second.
 
-Prints JSON: the seconds of round trips of one byte, and how long messages that were sent at once take to arrive, from the
-first to the last.   echo.py [MESSAGES BYTES]
+Prints JSON: the seconds of round trips of one byte, and how long messages that were sent at once take to arrive, from
+the first to the last.   echo.py MESSAGES BYTES
 """
 
 import json

@@ -22,12 +22,12 @@ IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
 
 @dataclass
 class Network:
-    """What is asked for. switch: the program, or None for devices in pairs. The words are the switch's."""
+    """What is asked for. switch: the program, or None for devices in pairs, which have none of the rest."""
 
     switch: Optional[Path] = None
-    delay: str = "0"
-    rate: str = "0"
-    gap: str = "0"
+    delay_ns: float = 0
+    bits_a_second: float = 0
+    gap_ns: float = 0
 
 
 def ip(*words):
@@ -89,6 +89,16 @@ def hardware_address(node):
 
 def start_switch(network, descriptors):
     """Starts the switch between these devices. Returns the process."""
-    command = [network.switch, "--delay", network.delay, "--rate", network.rate, "--gap", network.gap]
-    numbers = [str(descriptor) for descriptor in descriptors]
-    return subprocess.Popen([*command, *numbers], pass_fds=descriptors)
+    command = [
+        network.switch,
+        "--delay",
+        network.delay_ns,
+        "--rate",
+        network.bits_a_second,
+        "--gap",
+        network.gap_ns,
+    ]
+    process = subprocess.Popen([str(word) for word in [*command, *descriptors]], pass_fds=descriptors)
+    for descriptor in descriptors:  # without it there are no devices
+        os.close(descriptor)
+    return process

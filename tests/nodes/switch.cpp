@@ -1,8 +1,8 @@
 // A switch between TAP devices: it forwards Ethernet frames with a delay, at a rate, and with a gap between messages.
 //
-//     tutti-test-switch [--delay 1ms] [--rate 10Gb] [--gap 100ns] DESCRIPTOR...
+//     tutti-test-switch [--delay NANOSECONDS] [--rate BITS_A_SECOND] [--gap NANOSECONDS] DESCRIPTOR...
 //
-// The descriptors are inherited: the device of node i is the i-th. A frame goes to the node whose number is the last byte of
+// What is not given, or 0, is none: no delay, no end of bits, no gap. The descriptors are inherited: the device of node i is the i-th. A frame goes to the node whose number is the last byte of
 // its destination, or to all others.
 //
 // Each node has a line to the switch and one from it, and each line carries one frame after the other. A frame holds a line
@@ -53,26 +53,11 @@ Nanoseconds now() {
   return time.tv_sec * static_cast<Nanoseconds>(second) + time.tv_nsec;
 }
 
-struct Unit {
-  const char* name;
-  double factor;
-};
-constexpr std::array times{Unit{"ns", 1.0}, Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}};
-constexpr std::array rates{Unit{"Kb", 1e3}, Unit{"Mb", 1e6}, Unit{"Gb", 1e9}};
-
-/// A number with one of these units, in the smallest; 0 needs none.
-template <std::size_t N>
-double quantity(const char* option, const std::string& text, const std::array<Unit, N>& units) {
+double number(const std::string& option, const std::string& text) {
   char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() && number >= 0) {
-    if (number == 0 && *end == '\0') return 0;
-    for (const Unit& unit : units)
-      if (std::strcmp(end, unit.name) == 0) return number * unit.factor;
-  }
-  std::string names;
-  for (const Unit& unit : units) names += std::string(names.empty() ? "" : ", ") + unit.name;
-  fail(std::string(option) + " " + text + ": a number and one of " + names);
+  const double result = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != '\0' || result < 0) fail(option + " '" + text + "': not a number");
+  return result;
 }
 
 struct Asked {
@@ -92,11 +77,11 @@ Asked asked(int argc, char** argv) {
     }
     const std::string value = i + 1 < argc ? argv[++i] : "";
     if (word == "--delay")
-      result.delay = static_cast<Nanoseconds>(quantity("--delay", value, times));
+      result.delay = static_cast<Nanoseconds>(number(word, value));
     else if (word == "--rate")
-      result.bits_a_second = quantity("--rate", value, rates);
+      result.bits_a_second = number(word, value);
     else if (word == "--gap")
-      result.gap = static_cast<Nanoseconds>(quantity("--gap", value, times));
+      result.gap = static_cast<Nanoseconds>(number(word, value));
     else
       fail(word + ": there are --delay, --rate and --gap");
   }
