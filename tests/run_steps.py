@@ -224,6 +224,7 @@ def steps(full: bool) -> List[Step]:
     if shutil.which("mpirun.mpich"):
         words = ["tests/mpi/run", "--host", "mpich-debian", "--only", "inner", "fortran"]
         found.append(Step("mpi mpich-debian", words, 300))
+    found.append(Step("nodes", ["tests/nodes/run", *([] if full else ["--short"])], 900 * patience))
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]

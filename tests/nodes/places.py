@@ -1,6 +1,7 @@
 """Names, addresses and files of make-believe nodes."""
 
 import os
+import subprocess
 
 #: Seen in every node, and gone with the last.
 FOLDER = "/tmp/tutti-nodes"
@@ -15,6 +16,17 @@ REACH = os.path.join(_HERE, "reach")
 NODES = os.path.join(_HERE, "nodes")
 #: The network device of a node.
 DEVICE = "net0"
+
+
+#: The exit status where nodes cannot be made.
+CANNOT = 77
+
+
+def what_is_missing():
+    """Why nodes cannot be made here, as a line; None if they can, with a switch, too."""
+    command = [NODES, "--nodes", "1", "--delay", "1us", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode == CANNOT else None
 
 
 def name_of(node):
