@@ -224,6 +224,10 @@ def steps(full: bool) -> List[Step]:
     if shutil.which("mpirun.mpich"):
         words = ["tests/mpi/run", "--host", "mpich-debian", "--only", "inner", "fortran"]
         found.append(Step("mpi mpich-debian", words, 300))
+    found.append(Step("nodes", ["tests/nodes/run", *([] if full else ["--short"])], 900 * patience))
+    for host in hosts if full else hosts[:1]:
+        words = ["tests/mpi/run", "--host", host, "--nodes", "2,1"]
+        found.append(Step(f"mpi {host} on nodes", words, 600))
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]

@@ -10,10 +10,7 @@
 
 namespace tutti::tests {
 
-namespace {
-
-/// Only comes back if it could not end.
-void end(const std::string& way) {
+void end_in(const std::string& way) {
   const auto dash = way.rfind('-');
   const std::string verb = way.substr(0, dash);
   const char* const argument = dash == std::string::npos ? "0" : way.c_str() + dash + 1;
@@ -30,8 +27,6 @@ void end(const std::string& way) {
     pause();
   }
 }
-
-}  // namespace
 
 int ends(const std::string& way, const std::string& others, unsigned delay) {
   int rank = 0;
@@ -50,7 +45,7 @@ int ends(const std::string& way, const std::string& others, unsigned delay) {
     usleep(200'000 + delay * 1'000'000);  // the others wait by now
     std::printf("ENDS %d\n", rank);
     std::fflush(stdout);
-    end(way);
+    end_in(way);
   }
   int value = 0;
   if (others == "collective") MPI_Barrier(MPI_COMM_WORLD);

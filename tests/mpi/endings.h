@@ -5,6 +5,9 @@
 
 namespace tutti::tests {
 
+/// Ends this rank; only comes back if it could not. way: see ends().
+void end_in(const std::string& way);
+
 /// Rank 1 ends: `way` is one of exit, _exit, quick_exit with "-STATUS" behind it, abort, signal-NUMBER, exec-SECONDS (the
 /// process becomes a program that takes so long), mpi-abort-STATUS. What the others do meanwhile: "collective" or
 /// "receive", they wait for it; "nonblocking", in a collective that all have started; "compute"; "same", they end as it does. delay: so many seconds later

@@ -3,9 +3,15 @@
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests" / "nodes"))
+import places  # noqa: E402
+
+# Each node would give its first rank the first core.
+_UNBOUND = ["--bind-to", "none"]
 DEFAULT_BUILD = REPOSITORY / "build" / "release"
 HOSTS = ["mpich", "intel", "abi", "openmpi", "openmpi-debian"]
 #: Those that only Fortran programs are built for, where the system has them.
@@ -26,13 +32,23 @@ def mpi_root(build):
     return Path(found.group(1)) if found else REPOSITORY / ".venv" / "mpi"
 
 
-class Launcher:
-    """Starts programs with one host MPI. preload: the library for the ranks (never for the launcher), or None."""
+def naps_of(build):
+    """The path of the library by which ranks on make-believe nodes nap while nothing comes."""
+    return Path(build) / "tests" / "nodes" / "libtutti-test-nap.so"
 
-    def __init__(self, host, build, preload=None):
+
+class Launcher:
+    """Starts programs with one host MPI.
+
+    preload: the library for the ranks (never for the launcher), or None. nodes: how many ranks each make-believe node
+    has, "2,2,1"; None: all ranks on this machine as it is.
+    """
+
+    def __init__(self, host, build, preload=None, nodes=None):
         self.host = host
         self.build = Path(build)
         self.preload = preload
+        self.nodes = nodes
         root = mpi_root(build)
         prefixes = {"mpich": "mpich", "abi": "mpich", "intel": "intel", "openmpi": "openmpi"}
         self.environment = dict(os.environ)
@@ -55,15 +71,40 @@ class Launcher:
         """Whether the launcher is Hydra, which MPICH and Intel MPI have."""
         return not self.host.startswith("openmpi")
 
+    def options_on_nodes(self):
+        """By these the ranks are spread over make-believe nodes (tests/nodes)."""
+        if self.host == "openmpi":
+            return ["--prtemca", "plm_ssh_agent", places.REACH, "--hostfile", places.SLOTS_FILE, *_UNBOUND]
+        if self.host == "openmpi-debian":
+            return ["--mca", "plm_rsh_agent", places.REACH, "--hostfile", places.SLOTS_FILE, *_UNBOUND]
+        if self.host == "intel":
+            bootstrap = ["-bootstrap", "ssh", "-bootstrap-exec", places.REACH]
+            return [*bootstrap, "-machinefile", places.COUNTS_FILE, "-genv", "I_MPI_PIN", "0"]
+        return ["-launcher", "ssh", "-launcher-exec", places.REACH, "-f", places.COUNTS_FILE]
+
     def program(self, folder, name):
         """The path of a program of ours that was built for this host."""
         return str(self.build / folder / f"{name}-{self.host}")
 
     def command(self, ranks, command, variables=None, options=()):
         """The command line that runs `command` on so many ranks with more environment variables."""
-        variables = dict(variables or {})
-        if self.preload:
-            variables["LD_PRELOAD"] = str(self.preload)
+        if not self.nodes:
+            return self._line(ranks, command, self._preloaded(variables, []), options)
+        line = self.command_on_nodes(ranks, command, variables, options)
+        return [places.NODES, "--nodes", self.nodes, "--build", str(self.build), "--", *line]
+
+    def command_on_nodes(self, ranks, command, variables=None, options=(), naps=True):
+        """The same where the nodes are there already, and this is run on the first."""
+        variables = self._preloaded(variables, [naps_of(self.build)] if naps else [])
+        return self._line(ranks, command, variables, [*self.options_on_nodes(), *options])
+
+    def _preloaded(self, variables, libraries):
+        """The variables, with what is preloaded. libraries: before ours."""
+        libraries = [*libraries, self.preload] if self.preload else libraries
+        preload = {"LD_PRELOAD": ":".join(map(str, libraries))} if libraries else {}
+        return {**(variables or {}), **preload}
+
+    def _line(self, ranks, command, variables, options):
         line = [self.mpirun]
         if not self.hydra:
             line += ["--allow-run-as-root", "--oversubscribe"]

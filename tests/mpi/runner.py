@@ -74,13 +74,38 @@ WORKAROUNDS = {
 }
 
 
+# What hosts do not do between nodes, without Tutti either: ranks that describe one message by different types, progress
+# outside of their calls, memory that is the host's.
+NOT_BETWEEN_NODES = {
+    "mpich": [
+        "allgather_gives_everybody_all_blocks",
+        "large_count_functions_of_blocks_work",
+        "communicators_of_every_origin",
+    ],
+    "intel": ["many_communicators_leave_nothing_behind", "what_is_between_members_stays_in_reductions"],
+    "openmpi": [
+        "ranks_that_wait_elsewhere_let_others_go_on",
+        "operators_of_the_program_go_on_while_ranks_wait",
+        "what_calls_use_may_be_freed_before_their_end",
+        "persistent_calls_go_on_while_ranks_wait_elsewhere",
+    ],
+}
+NOT_BETWEEN_NODES["abi"] = NOT_BETWEEN_NODES["mpich"]
+NOT_BETWEEN_NODES["openmpi-debian"] = NOT_BETWEEN_NODES["openmpi"]
+# What asks whether the library has carried out a collective of all ranks, which it leaves to the host there.
+ASKS_WHOSE = [
+    "disconnected_communicators_leave_nothing_behind",
+    "communicators_may_be_freed_behind_everybodys_back",
+]
+
+
 class Runner:
     """Runs tests and counts."""
 
     def __init__(self, arguments, parts):
         self.arguments = arguments
         self.preload = None if arguments.plain else arguments.library
-        self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload)
+        self.launcher = launchers.Launcher(arguments.host, arguments.build, self.preload, arguments.nodes)
         self.parts = parts
         self.counting = threading.Lock()
         self.passed = 0
@@ -111,7 +136,7 @@ class Runner:
 
     def start_plain(self, *arguments, **more):
         """The same without the preload."""
-        plain = launchers.Launcher(self.arguments.host, self.arguments.build)
+        plain = launchers.Launcher(self.arguments.host, self.arguments.build, nodes=self.arguments.nodes)
         return self.start(*arguments, **more, launcher=plain)
 
     def program(self, label, ranks, program, words=(), variables=None, wrapper=(), seconds=180):
@@ -137,7 +162,9 @@ class Runner:
     def semantics(self, ranks, label="semantics", brief=False, **more):
         """The deterministic tests. brief: only some of them, unless all is asked for."""
         crowded = self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from
-        names = BRIEF if (crowded or brief) and not self.arguments.all else []
+        names = BRIEF if (crowded or brief or self.arguments.nodes) and not self.arguments.all else []
+        not_there = [*NOT_BETWEEN_NODES[self.arguments.host], *ASKS_WHOSE] if self.arguments.nodes else []
+        names = [name for name in names if name not in not_there] or [f"-{name}" for name in not_there]
         seconds = 600 if self.arguments.all else 240
         self.program(label, ranks, "semantics", names, seconds=seconds, **more)
 

@@ -50,7 +50,7 @@ struct Test {
   void (*run)(Context&);
 };
 
-/// Runs the tests named on the command line, or all; prints "RUN name" and "PASS name" or "FAIL name" on rank 0.
+/// Runs the tests named on the command line, or all, without those that stand there as -NAME; prints "RUN name" and "PASS name" or "FAIL name" on rank 0.
 /// Returns the exit status. MPI must be initialised.
 int run_tests(Context& context, const std::vector<Test>& tests, int argc, char** argv);
 
@@ -99,7 +99,8 @@ void lend_stack(char* region, std::size_t bytes);
 /// Barrier, Bcast, Reduce and Allreduce on a communicator, with results known beforehand.
 void exercise(Context& context, MPI_Comm communicator, const char* what, int count = 100);
 
-/// Whether the preload is there. If not, MPI_ is the host's own.
+/// Whether collectives of MPI_COMM_WORLD are Tutti's: the preload is there, and all ranks were found on one node by
+/// run_tests(). If not, they are the host's own.
 bool tutti_is_there();
 
 /// Resident memory of this process in bytes, without what it shares with files.
