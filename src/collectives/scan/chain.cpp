@@ -111,6 +111,9 @@ const selection::Algorithm<ScanArguments> scan_chain{
                              .crossing = std::max(1.0, apart * others / 2),
                              .across = selection::Across::ranks};
     },
-    body};
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
 
 }  // namespace tutti
