@@ -3,6 +3,7 @@
 // error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -112,17 +113,20 @@ ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hiera
   return notes;
 }
 
-/// Blocks that all send to all are counted up to here: more of them would need much memory.
-constexpr std::size_t most_of_a_block = std::size_t{16} << 10;
+/// Blocks that all send to all, and all get from all, are counted up to here: all of them are in memory.
+std::size_t most_of_a_block(std::size_t ranks) {
+  constexpr std::size_t together = std::size_t{256} << 20;
+  return std::min(std::size_t{16} << 10, std::bit_floor(together / (2 * ranks * ranks)));
+}
 /// Each is a thread of this process.
 constexpr int most_counted_ranks = 512;
 
-std::vector<tutti::TrafficAsked> calls_to_count(const Options& options) {
+std::vector<tutti::TrafficAsked> calls_to_count(const Options& options, std::size_t ranks) {
   std::vector<tutti::TrafficAsked> calls;
   for (const std::size_t bytes : options.messages) {
     for (const std::string_view collective : tutti::counted_collectives()) {
       const bool is_block = collective == "allgather" || collective == "alltoall";
-      calls.push_back({collective, is_block ? std::min(bytes, most_of_a_block) : bytes, options.root});
+      calls.push_back({collective, is_block ? std::min(bytes, most_of_a_block(ranks)) : bytes, options.root});
     }
     for (const char* collective : {"reduce", "allreduce"}) calls.push_back({collective, bytes, options.root, false});
   }
@@ -143,7 +147,7 @@ ordered_json json_of_traffic(const Options& options, const Machine& machine, con
   const auto ranks = static_cast<int>(placement.ranks.size());
   tutti::Settings settings;
   settings.hierarchy = options.hierarchy;
-  const auto calls = calls_to_count(options);
+  const auto calls = calls_to_count(options, placement.ranks.size());
   const auto mapped = tutti::count_traffic(placement, settings, calls);
   const auto ordered =
       tutti::count_traffic(place_by_affinity(machine, map_ranks(machine, ranks, Mapping::core)), settings, calls);
