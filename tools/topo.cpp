@@ -3,6 +3,7 @@
 // error.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <bit>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "topology/mapping.h"
 #include "topology/tree.h"
+#include "traffic.h"
 
 namespace {
 
@@ -27,6 +29,7 @@ struct Options {
   std::string mapping = "core";
   int ranks = 0;  ///< 0: one a core
   int root = 0;
+  std::vector<std::size_t> messages;  ///< sizes of the calls whose messages are counted
 };
 
 /// What is wrong with the options, for the user.
@@ -110,6 +113,53 @@ ordered_json notes_on(const LevelSpec& spec, const Machine& machine, const Hiera
   return notes;
 }
 
+/// Blocks that all send to all, and all get from all, are counted up to here: all of them are in memory.
+std::size_t most_of_a_block(std::size_t ranks) {
+  constexpr std::size_t together = std::size_t{256} << 20;
+  return std::min(std::size_t{16} << 10, std::bit_floor(together / (2 * ranks * ranks)));
+}
+/// Each is a thread of this process.
+constexpr int most_counted_ranks = 512;
+
+std::vector<tutti::TrafficAsked> calls_to_count(const Options& options, std::size_t ranks) {
+  std::vector<tutti::TrafficAsked> calls;
+  for (const std::size_t bytes : options.messages) {
+    for (const std::string_view collective : tutti::counted_collectives()) {
+      const bool is_block = collective == "allgather" || collective == "alltoall";
+      calls.push_back({collective, is_block ? std::min(bytes, most_of_a_block(ranks)) : bytes, options.root});
+    }
+    for (const char* collective : {"reduce", "allreduce"}) calls.push_back({collective, bytes, options.root, false});
+  }
+  return calls;
+}
+
+ordered_json json_of(const tutti::ByBoundary& counts) {
+  return {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}};
+}
+
+ordered_json json_of(const tutti::Traffic& traffic) {
+  return {{"algorithm", traffic.algorithm}, {"messages", json_of(traffic.messages)}, {"bytes", json_of(traffic.bytes)}};
+}
+
+/// What the collectives send between ranks: with the mapping that was asked for, and with ranks in the machine's order.
+ordered_json json_of_traffic(const Options& options, const Machine& machine, const Placement& placement) {
+  ordered_json out = ordered_json::array();
+  const auto ranks = static_cast<int>(placement.ranks.size());
+  tutti::Settings settings;
+  settings.hierarchy = options.hierarchy;
+  const auto calls = calls_to_count(options, placement.ranks.size());
+  const auto mapped = tutti::count_traffic(placement, settings, calls);
+  const auto ordered =
+      tutti::count_traffic(place_by_affinity(machine, map_ranks(machine, ranks, Mapping::core)), settings, calls);
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    out.push_back({{"collective", calls[i].collective},
+                   {"bytes", calls[i].bytes},
+                   {"commutative", calls[i].commutative},
+                   {"ordered", json_of(ordered[i])},
+                   {"mapped", json_of(mapped[i])}});
+  return out;
+}
+
 /// Value of a step that explains failure in `error`.
 template <typename Value>
 Value require(std::optional<Value> value, const std::string& error) {
@@ -141,7 +191,13 @@ ordered_json describe(const Options& options) {
   const Levels chosen = choose_levels(spec, placement);
   const Hierarchy hierarchy = build(placement, chosen, options.root);
   const MessageCounts counts = message_counts(hierarchy, placement);
-  return {
+  ordered_json notes = notes_on(spec, machine, hierarchy, chosen.widest);
+  ordered_json collectives = nullptr;
+  if (!options.messages.empty() && ranks > most_counted_ranks)
+    notes.push_back("messages by collective are counted on up to " + std::to_string(most_counted_ranks) + " ranks");
+  else if (!options.messages.empty() && ranks > 1)
+    collectives = json_of_traffic(options, machine, placement);
+  ordered_json told = {
       {"machine", json_of_machine(machine, options.topology)},
       {"requested_hierarchy", to_string(spec)},
       {"hierarchy", to_string({false, chosen.kinds, has_artificial_levels(hierarchy) ? chosen.widest : 0})},
@@ -155,7 +211,9 @@ ordered_json describe(const Options& options) {
       {"levels", json_of_levels(hierarchy)},
       {"message_counts",
        {{"inter_socket", counts.inter_socket}, {"inter_numa", counts.inter_numa}, {"intra_numa", counts.intra_numa}}},
-      {"notes", notes_on(spec, machine, hierarchy, chosen.widest)}};
+      {"notes", notes}};
+  if (!collectives.is_null()) told["collectives"] = std::move(collectives);
+  return told;
 }
 
 void add_options(CLI::App& app, Options& options) {
@@ -165,8 +223,9 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--ranks", options.ranks, "how many ranks; without it, one a core");
   app.add_option("--root", options.root, "the rank that a broadcast starts from")->capture_default_str();
-  app.add_option("--map", options.mapping, "how ranks sit on the machine: core, numa, socket, unbound")
+  app.add_option("--map", options.mapping, "how ranks sit on the machine: core, numa, socket, unbound, shuffle:SEED")
       ->capture_default_str();
+  app.add_option("--messages", options.messages, "count what the collectives send with messages of so many bytes");
 }
 
 int fail(const std::string& message) {
@@ -188,7 +247,7 @@ int main(int argc, char** argv) {
     return app.exit(help);
   } catch (const CLI::ParseError& problem) {
     return fail(problem.what());
-  } catch (const UsageError& problem) {
+  } catch (const std::runtime_error& problem) {
     return fail(problem.what());
   }
 }

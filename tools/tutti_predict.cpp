@@ -155,9 +155,9 @@ Surroundings surroundings_of(const Options& options, const Settings& settings) {
     const topology::Machine machine = machine_of(options);
     if (ranks == 0) ranks = machine.core_count();
     const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
-    const auto hierarchy = topology::build(placement, topology::choose_levels(*spec, placement), 0);
-    levels = static_cast<int>(hierarchy.levels.size());
-    distances = topology::distances(placement, hierarchy);
+    const topology::Levels chosen = topology::choose_levels(*spec, placement);
+    levels = static_cast<int>(topology::build(placement, chosen, 0).levels.size());
+    distances = topology::distances(placement, chosen);
     if (ranks_per_core == 0) ranks_per_core = ranks_per_core_of(placement, ranks, placement.oversubscribed());
   }
   if (ranks < 1) throw UsageError("--ranks 0: expected a number of ranks, or --map as well");

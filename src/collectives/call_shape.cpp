@@ -32,6 +32,12 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
   shape.bytes = bytes <= 1 ? bytes : std::size_t{1} << size_class_of(bytes);
   shape.regular = regular;
   shape.commutative = commutative;
+  if (const topology::Joined& joined = shape.distances.in_rank_order; !commutative && joined.levels > 0) {
+    shape.levels = joined.levels;
+    shape.distances.levels = joined.hops;
+    shape.distances.boundaries = joined.boundaries;
+    shape.distances.branching = joined.branching;
+  }
   const bool in_slots = shape.bytes <= shape.eager_max;
   // By the largest of the class, a power of two as most messages are.
   const bool in_window =

@@ -30,13 +30,14 @@ Arrangement::Arrangement(const Settings& settings, const topology::Placement& no
                          int rank)
     : rank_(rank),
       placement_(topology::subset(node, node_ranks)),
-      plans_{Plans(node_ranks.size()), Plans(node_ranks.size())} {
+      plans_{Plans(node_ranks.size()), Plans(node_ranks.size()), Plans(node_ranks.size())},
+      orders_(node_ranks.size()) {
   std::string error;
   const auto spec = topology::parse_levels(settings.hierarchy, error);
   levels_ = topology::choose_levels(spec.value_or(topology::LevelSpec{true, {}}), placement_);
   const topology::Hierarchy hierarchy = topology::build(placement_, levels_, 0);
   depth_ = std::max<int>(1, static_cast<int>(hierarchy.levels.size()));
-  distances_ = topology::distances(placement_, hierarchy);
+  distances_ = topology::distances(placement_, hierarchy, topology::build_in_rank_order(placement_, levels_, 0));
   if (settings.chunk != "auto") chunk_of_level_ = parse_chunks(settings.chunk);
   if (chunk_of_level_.empty()) chunk_of_level_.push_back(default_chunk_bytes);
 }
@@ -47,10 +48,21 @@ const topology::RankPlan& Arrangement::build_plan(int root, Grouping grouping) {
   if (const topology::RankPlan* const plan = place.load(std::memory_order_relaxed)) return *plan;
   const topology::Levels levels =
       grouping == Grouping::by_socket ? topology::Levels{{topology::LevelKind::socket}, 0} : levels_;
-  built_.push_back(
-      std::make_unique<topology::RankPlan>(topology::plan(topology::build(placement_, levels, root), rank_)));
+  const topology::Hierarchy hierarchy = grouping == Grouping::in_rank_order
+                                            ? topology::build_in_rank_order(placement_, levels, root)
+                                            : topology::build(placement_, levels, root);
+  built_.push_back(std::make_unique<topology::RankPlan>(topology::plan(hierarchy, rank_)));
   place.store(built_.back().get(), std::memory_order_release);
   return *built_.back();
+}
+
+const topology::MachineOrder& Arrangement::build_order(int root) {
+  const std::lock_guard lock(mutex_);
+  auto& place = orders_[static_cast<std::size_t>(root)];
+  if (const topology::MachineOrder* const order = place.load(std::memory_order_relaxed)) return *order;
+  built_orders_.push_back(std::make_unique<topology::MachineOrder>(topology::machine_order(placement_, root)));
+  place.store(built_orders_.back().get(), std::memory_order_release);
+  return *built_orders_.back();
 }
 
 const topology::RankBlocks& Arrangement::rank_blocks() {

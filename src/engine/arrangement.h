@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "topology/distance.h"
 #include "topology/hierarchy.h"
+#include "topology/machine_order.h"
 #include "topology/placement.h"
 #include "topology/rank_blocks.h"
 #include "topology/tree.h"
@@ -22,8 +23,9 @@ namespace tutti {
 /// Progress of flags is counted in grains, so that it fits beside the sequence number.
 inline constexpr std::size_t grain_bytes = 4096;
 
-/// Which groups a tree follows: those of the settings, or the sockets whatever these say.
-enum class Grouping { by_settings = 0, by_socket = 1 };
+/// Which groups a tree follows: those of the settings; the sockets, whatever these say; those of the settings, but of
+/// consecutive ranks.
+enum class Grouping { by_settings = 0, by_socket = 1, in_rank_order = 2 };
 
 /// Any thread may ask it.
 class Arrangement {
@@ -47,11 +49,18 @@ class Arrangement {
     const topology::RankPlan* const plan = plans[static_cast<std::size_t>(root)].load(std::memory_order_acquire);
     return plan ? *plan : build_plan(root, grouping);
   }
+  /// The ranks in the order of the machine, beginning with the root; built once a root.
+  const topology::MachineOrder& order(int root = 0) {
+    // Pairs with the store of who has built it.
+    const topology::MachineOrder* const order = orders_[static_cast<std::size_t>(root)].load(std::memory_order_acquire);
+    return order ? *order : build_order(root);
+  }
   /// Blocks of consecutive ranks, near each other where ranks are placed so (topology/rank_blocks.h); built once.
   const topology::RankBlocks& rank_blocks();
 
  private:
   const topology::RankPlan& build_plan(int root, Grouping grouping);
+  const topology::MachineOrder& build_order(int root);
 
   int rank_;
   topology::Placement placement_;
@@ -60,11 +69,13 @@ class Arrangement {
   topology::Distances distances_;
   std::vector<std::size_t> chunk_of_level_;
   using Plans = std::vector<std::atomic<const topology::RankPlan*>>;
-  std::array<Plans, 2> plans_;  ///< by grouping and root
+  std::array<Plans, 3> plans_;                                      ///< by grouping and root
+  std::vector<std::atomic<const topology::MachineOrder*>> orders_;  ///< by root
   std::once_flag blocks_built_;
   topology::RankBlocks rank_blocks_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<const topology::RankPlan>> built_;
+  std::vector<std::unique_ptr<const topology::MachineOrder>> built_orders_;
 };
 
 /// Those that were asked for last. Any thread may call it.

@@ -69,6 +69,7 @@ class Communicator final {
   const topology::RankPlan& plan(int root, Grouping grouping = Grouping::by_settings) {
     return arrangement_->plan(root, grouping);
   }
+  const topology::MachineOrder& order(int root = 0) { return arrangement_->order(root); }
   const topology::RankBlocks& rank_blocks() { return arrangement_->rank_blocks(); }
   int depth() const { return arrangement_->depth(); }
   const topology::Distances& distances() const { return arrangement_->distances(); }

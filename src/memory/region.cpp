@@ -165,6 +165,7 @@ void Peer::copy_while_filling(Region region, std::size_t offset, std::byte* dest
 void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
   if (region.kind() == Kind::filling)
     return copy_while_filling(region, offset, static_cast<std::byte*>(destination), bytes, store);
+  loaded(bytes);
   if (const std::byte* source = pointer_or_copied(region, offset, bytes)) {
     store == Store::streaming ? stream_copy(destination, source, bytes)
                               : static_cast<void>(copy_from_peer(destination, source, bytes));
@@ -178,11 +179,38 @@ void Peer::copy_from(Region region, std::size_t offset, void* destination, std::
   }
 }
 
+void Peer::copy_runs_from(Region region, const Run* runs, std::size_t count, Store store) const {
+  constexpr std::size_t at_once = 64;
+  const bool by_kernel = region.kind() == Kind::cma && !(requests && requests->kernel_refuses);
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t part = std::min(count - done, at_once);
+    iovec here[at_once], there[at_once];
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; by_kernel && i < part; ++i) {
+      const Run& run = runs[done + i];
+      here[i] = {run.destination, run.bytes};
+      there[i] = {reinterpret_cast<void*>(address_of(region) + run.offset), run.bytes};
+      bytes += run.bytes;
+    }
+    if (by_kernel && part > 1 && process_vm_readv(process, here, part, there, part, 0) == static_cast<ssize_t>(bytes)) {
+      loaded(bytes);
+      for (std::size_t i = 0; is_watched(process) && i < part; ++i)
+        tell_sanitizer_of_read(there[i].iov_base, there[i].iov_len);
+    } else {
+      // One by one, also what the kernel has not copied as a whole: each is looked into by itself then.
+      for (std::size_t i = done; i < done + part; ++i)
+        copy_from(region, runs[i].offset, runs[i].destination, runs[i].bytes, store);
+    }
+    done += part;
+  }
+}
+
 void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
   if (region.kind() == Kind::filling) {
     wait_until_filled(region, offset + bytes);
     region = {Kind::arena, region.offset()};
   }
+  stored(bytes);
   if (std::byte* destination = pointer_or_copied(region, offset, bytes)) {
     store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
   } else {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "memory/stream.h"
+#include "memory/traffic.h"
 #include "memory/view.h"
 #include "sync/flag.h"
 
@@ -75,6 +76,13 @@ class Region {
   std::uint64_t bits_ = 0;
 };
 
+/// A part of a region, and where in this process it belongs.
+struct Run {
+  std::size_t offset;  ///< in the region
+  std::byte* destination;
+  std::size_t bytes;
+};
+
 /// A rank of the node as seen from here.
 struct Peer {
   pid_t process = 0;
@@ -89,6 +97,7 @@ struct Peer {
   std::size_t views = 1;         ///< of all peers together, among which address space is divided where it is limited
   int rank = 0;                  ///< node-local
   Requests* requests = nullptr;  ///< of this process, by which it asks for what it cannot reach; may be null
+  Traffic* traffic = nullptr;    ///< where this rank's copies from the peer and to it are counted; usually null
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
   /// only be copied, which a region of the arena never is. Throws std::runtime_error if the system refuses, and nobody
@@ -123,6 +132,19 @@ struct Peer {
                  Store store = Store::cached) const;
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
                Store store = Store::cached) const;
+  /// Several parts of one region. Where the kernel copies, it takes few calls.
+  void copy_runs_from(Region region, const Run* runs, std::size_t count, Store store = Store::cached) const;
+
+  /// Tells that so many bytes were loaded from memory of the peer that is mapped here, or stored there; copies tell it
+  /// themselves.
+  void loaded(std::size_t bytes) const {
+    if (traffic) [[unlikely]]
+      traffic->bytes_from += bytes;
+  }
+  void stored(std::size_t bytes) const {
+    if (traffic) [[unlikely]]
+      traffic->bytes_to += bytes;
+  }
 
  private:
   /// Waits until so many bytes of a copy are there. Returns how many are.

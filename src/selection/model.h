@@ -117,6 +117,9 @@ struct Shape {
   bool several_sockets() const {
     return distances.branching.children > 0 ? distances.pairs[index_of(topology::Distance::machine)] > 0 : levels > 1;
   }
+  /// Whether ranks that are near each other by rank, or for operators that commute in the machine's order, are near on
+  /// the machine.
+  bool neighbors_are_near() const { return commutative || !distances.scattered; }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
   bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
@@ -127,6 +130,7 @@ enum class Across {
   farthest,  ///< bytes of one other rank, which is far away; so are the hops
   all,       ///< bytes of all the others, or to them, near and far; some hops are far
   levels,    ///< both from level to level of the hierarchy
+  ranks,     ///< bytes of the rank before, wherever that is; so are the hops
 };
 
 /// What one rank, the root, does at the same time as the others do their work.
@@ -283,7 +287,9 @@ struct Cost {
     return one;
   }
   topology::DistanceShares hop_distances(const Shape& shape) const {
-    return across == Across::levels ? shape.distances.levels : widest(shape);
+    return across == Across::levels  ? shape.distances.levels
+           : across == Across::ranks ? shape.distances.consecutive
+                                     : widest(shape);
   }
   topology::DistanceShares byte_distances(const Shape& shape) const {
     // Levels more, with no boundary of the machine between their groups, bring nobody's bytes nearer.

@@ -4,7 +4,11 @@
 #include <compare>
 #include <iterator>
 #include <map>
+#include <numeric>
+#include <span>
 #include <vector>
+
+#include "topology/machine_order.h"
 
 namespace tutti::topology {
 
@@ -84,6 +88,22 @@ DistanceShares count_levels(const Placement& placement, const Hierarchy& hierarc
   return counted;
 }
 
+/// Pairs of ranks that are next to each other in this order.
+DistanceShares count_neighbors(const Placement& placement, std::span<const int> order) {
+  DistanceShares counted{};
+  const auto place_of = [&](std::size_t i) { return placement.ranks[static_cast<std::size_t>(order[i])]; };
+  for (std::size_t i = 0; i + 1 < order.size(); ++i)
+    ++counted[index_of(topology::distance_between(place_of(i), place_of(i + 1)))];
+  return counted;
+}
+
+/// How far all these pairs are from each other, in steps of the distances.
+double reach_of(const DistanceShares& counted) {
+  double reach = 0;
+  for (std::size_t i = 0; i < counted.size(); ++i) reach += static_cast<double>(i) * counted[i];
+  return reach;
+}
+
 Branching branching_of(const Hierarchy& hierarchy) {
   Branching branching;
   // By rank: those that are reached through it so far, itself included, and what leaders handle on the longest way down.
@@ -125,9 +145,23 @@ Distance Distances::widest() const {
   return widest;
 }
 
-Distances distances(const Placement& placement, const Hierarchy& hierarchy) {
-  return {shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy, true)),
-          shares_of(count_levels(placement, hierarchy, false)), branching_of(hierarchy)};
+Distances distances(const Placement& placement, const Hierarchy& hierarchy, const Hierarchy& in_rank_order) {
+  Distances out{shares_of(count_pairs(placement)), shares_of(count_levels(placement, hierarchy, true)),
+                shares_of(count_levels(placement, hierarchy, false)), branching_of(hierarchy)};
+  out.in_rank_order = {std::max(1, static_cast<int>(in_rank_order.levels.size())),
+                       shares_of(count_levels(placement, in_rank_order, true)),
+                       shares_of(count_levels(placement, in_rank_order, false)), branching_of(in_rank_order)};
+  if (placement.ranks.size() < 3) return out;  // there is nothing to scatter
+  std::vector<int> by_rank(placement.ranks.size());
+  std::iota(by_rank.begin(), by_rank.end(), 0);
+  const DistanceShares along = count_neighbors(placement, by_rank);
+  out.scattered = reach_of(along) > reach_of(count_neighbors(placement, machine_order(placement, 0).ranks));
+  out.consecutive = shares_of(along);
+  return out;
+}
+
+Distances distances(const Placement& placement, const Levels& levels) {
+  return distances(placement, build(placement, levels, 0), build_in_rank_order(placement, levels, 0));
 }
 
 }  // namespace tutti::topology

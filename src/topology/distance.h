@@ -38,18 +38,36 @@ struct Branching {
   double group = 0;       ///< members of the widest group
 };
 
+/// A hierarchy, as costs see it.
+struct Joined {
+  int levels = 0;                         ///< its depth; 0: it is not known
+  DistanceShares hops{1, 0, 0, 0};        ///< of the levels, each by who is farthest from the leader
+  DistanceShares boundaries{1, 0, 0, 0};  ///< the same of those that are not artificial
+  Branching branching{};
+};
+
 /// How far apart the ranks of a communicator are, and how they are joined.
 struct Distances {
   DistanceShares pairs{1, 0, 0, 0};       ///< of the pairs of ranks that do not share a core
   DistanceShares levels{1, 0, 0, 0};      ///< of the levels of the hierarchy, each by who is farthest from the leader
   DistanceShares boundaries{1, 0, 0, 0};  ///< the same of those that are not artificial
   Branching branching{};
+  /// The same where operators do not commute: of the hierarchy in rank order.
+  Joined in_rank_order{};
+  /// Of the pairs of consecutive ranks: whose bytes go where one hands on to the next.
+  DistanceShares consecutive{1, 0, 0, 0};
+  /// Whether ranks that follow one another are farther apart than they need be, so that who is near by rank is not so on
+  /// the machine.
+  bool scattered = false;
 
   /// Of any two ranks.
   Distance widest() const;
 };
 
-/// The placement must be the one that the hierarchy was built from. Costs a look at each pair of caches that ranks have.
-Distances distances(const Placement& placement, const Hierarchy& hierarchy);
+/// The placement must be the one that the hierarchies were built from; `in_rank_order` by build_in_rank_order(). Costs a
+/// look at each pair of caches that ranks have.
+Distances distances(const Placement& placement, const Hierarchy& hierarchy, const Hierarchy& in_rank_order);
+/// Of the hierarchies that these levels make, with root 0.
+Distances distances(const Placement& placement, const Levels& levels);
 
 }  // namespace tutti::topology

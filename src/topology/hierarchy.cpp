@@ -35,14 +35,17 @@ std::vector<LevelKind> outermost_first(const Placement& placement, std::span<con
   return out;
 }
 
-/// Groups those of `participants` (rising) that are in one part. Groups come in order of their lowest member;
-/// groups of one are among them.
-std::vector<Group> group_by_part(const RankPartition& partition, const std::vector<int>& participants, int root) {
+enum class Who { together, consecutive };
+
+/// Groups those of `participants` (rising) that are in one part, or those of them that follow one another there. Groups
+/// come in order of their lowest member; groups of one are among them.
+std::vector<Group> group_by_part(const RankPartition& partition, const std::vector<int>& participants, int root, Who who) {
   std::vector<int> group_of_part(static_cast<std::size_t>(partition.parts), -1);
   std::vector<Group> groups;
   for (const int rank : participants) {
     int& index = group_of_part[static_cast<std::size_t>(partition.part_of[static_cast<std::size_t>(rank)])];
-    if (index < 0) {
+    const bool was_left = who == Who::consecutive && index + 1 != static_cast<int>(groups.size());
+    if (index < 0 || was_left) {
       index = static_cast<int>(groups.size());
       groups.push_back({rank, {}});
     }
@@ -89,11 +92,12 @@ std::size_t even_width(std::size_t members, std::size_t widest) {
   return width;
 }
 
-/// The parts of one group, of neighbours by core.
-void cut_into(std::vector<Group>& parts, const Placement& placement, const Group& group, std::size_t widest) {
+/// The parts of one group, of neighbours by core, or by rank.
+void cut_into(std::vector<Group>& parts, const Placement& placement, const Group& group, std::size_t widest, Who who) {
   const auto core_of = [&](int rank) { return placement.ranks[static_cast<std::size_t>(rank)].core; };
   std::vector<int> by_core = group.members;
-  std::stable_sort(by_core.begin(), by_core.end(), [&](int a, int b) { return core_of(a) < core_of(b); });
+  if (who == Who::together)
+    std::stable_sort(by_core.begin(), by_core.end(), [&](int a, int b) { return core_of(a) < core_of(b); });
   const std::size_t members = by_core.size();
   // Who is in a group that is not too wide is left for the level of that.
   const std::size_t width = members > widest ? even_width(members, widest) : 1;
@@ -107,12 +111,42 @@ void cut_into(std::vector<Group>& parts, const Placement& placement, const Group
   }
 }
 
-std::vector<Group> cut(const Placement& placement, const std::vector<Group>& groups, std::size_t widest) {
+std::vector<Group> cut(const Placement& placement, const std::vector<Group>& groups, std::size_t widest, Who who) {
   std::vector<Group> parts;
-  for (const Group& group : groups) cut_into(parts, placement, group, widest);
+  for (const Group& group : groups) cut_into(parts, placement, group, widest, who);
   std::sort(parts.begin(), parts.end(),
             [](const Group& a, const Group& b) { return a.members.front() < b.members.front(); });
   return parts;
+}
+
+Hierarchy build_of(const Placement& placement, const Levels& levels, int root, Who who) {
+  const std::size_t ranks = placement.ranks.size();
+  std::vector<std::pair<std::optional<LevelKind>, RankPartition>> outside_in;
+  outside_in.emplace_back(std::nullopt, all_together(ranks));
+  for (const LevelKind kind : outermost_first(placement, levels.kinds))
+    outside_in.emplace_back(kind, refine(outside_in.back().second, placement, kind));
+
+  Hierarchy hierarchy{static_cast<int>(ranks), root, {}};
+  std::vector<int> participants(ranks);
+  std::iota(participants.begin(), participants.end(), 0);
+  for (auto entry = outside_in.rbegin(); entry != outside_in.rend() && participants.size() > 1; ++entry) {
+    std::vector<Group> groups = group_by_part(entry->second, participants, root, who);
+    const auto to_come = static_cast<std::size_t>(outside_in.rend() - entry);
+    while (levels.widest > 1 && widest_of(groups) > static_cast<std::size_t>(levels.widest) &&
+           hierarchy.levels.size() + to_come < most_levels) {
+      std::vector<Group> parts = cut(placement, groups, static_cast<std::size_t>(levels.widest), who);
+      participants = leaders_of(parts);
+      hierarchy.levels.push_back(make_level(std::nullopt, std::move(parts), ranks));
+      hierarchy.levels.back().artificial = true;
+      groups = group_by_part(entry->second, participants, root, who);
+    }
+    if (groups.size() == participants.size()) continue;
+    // What joins everybody is the top, whatever its members share.
+    const auto kind = groups.size() == 1 ? std::nullopt : entry->first;
+    participants = leaders_of(groups);
+    hierarchy.levels.push_back(make_level(kind, std::move(groups), ranks));
+  }
+  return hierarchy;
 }
 
 }  // namespace
@@ -137,33 +171,11 @@ Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, in
 }
 
 Hierarchy build(const Placement& placement, const Levels& levels, int root) {
-  const std::size_t ranks = placement.ranks.size();
-  std::vector<std::pair<std::optional<LevelKind>, RankPartition>> outside_in;
-  outside_in.emplace_back(std::nullopt, all_together(ranks));
-  for (const LevelKind kind : outermost_first(placement, levels.kinds))
-    outside_in.emplace_back(kind, refine(outside_in.back().second, placement, kind));
+  return build_of(placement, levels, root, Who::together);
+}
 
-  Hierarchy hierarchy{static_cast<int>(ranks), root, {}};
-  std::vector<int> participants(ranks);
-  std::iota(participants.begin(), participants.end(), 0);
-  for (auto entry = outside_in.rbegin(); entry != outside_in.rend() && participants.size() > 1; ++entry) {
-    std::vector<Group> groups = group_by_part(entry->second, participants, root);
-    const auto to_come = static_cast<std::size_t>(outside_in.rend() - entry);
-    while (levels.widest > 1 && widest_of(groups) > static_cast<std::size_t>(levels.widest) &&
-           hierarchy.levels.size() + to_come < most_levels) {
-      std::vector<Group> parts = cut(placement, groups, static_cast<std::size_t>(levels.widest));
-      participants = leaders_of(parts);
-      hierarchy.levels.push_back(make_level(std::nullopt, std::move(parts), ranks));
-      hierarchy.levels.back().artificial = true;
-      groups = group_by_part(entry->second, participants, root);
-    }
-    if (groups.size() == participants.size()) continue;
-    // What joins everybody is the top, whatever its members share.
-    const auto kind = groups.size() == 1 ? std::nullopt : entry->first;
-    participants = leaders_of(groups);
-    hierarchy.levels.push_back(make_level(kind, std::move(groups), ranks));
-  }
-  return hierarchy;
+Hierarchy build_in_rank_order(const Placement& placement, const Levels& levels, int root) {
+  return build_of(placement, levels, root, Who::consecutive);
 }
 
 }  // namespace tutti::topology

@@ -65,4 +65,10 @@ Hierarchy build(const Placement& placement, std::span<const LevelKind> kinds, in
 /// in each. Who are together does not depend on the root.
 Hierarchy build(const Placement& placement, const Levels& levels, int root);
 
+/// The same, but of a level's domain only those are a group who follow one another by rank: groups of consecutive ranks,
+/// of which each group further out joins several that follow one another. So what the members of a group have, combined
+/// in the order of its members, is combined in the order of ranks. Where ranks are numbered along the machine, it is the
+/// same hierarchy; the less they are, the more ranks meet in the top level.
+Hierarchy build_in_rank_order(const Placement& placement, const Levels& levels, int root);
+
 }  // namespace tutti::topology

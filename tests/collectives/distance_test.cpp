@@ -26,7 +26,7 @@ Surroundings surroundings_on(const std::string& description, int ranks) {
   const auto levels = topology::choose_levels({true, {}}, placement);
   const auto hierarchy = topology::build(placement, levels, 0);
   Surroundings surroundings = surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()), 1,
-                                              topology::distances(placement, hierarchy));
+                                              topology::distances(placement, levels));
   surroundings.window = true;
   return surroundings;
 }

@@ -41,10 +41,11 @@ Surroundings surroundings_on(const topology::Machine& machine, int ranks, const 
   std::string error;
   const auto mapping = topology::parse_mapping("core", error);
   const auto placement = topology::place_by_affinity(machine, topology::map_ranks(machine, ranks, *mapping));
-  const auto hierarchy = topology::build(placement, topology::choose_levels(spec, placement), 0);
+  const auto levels = topology::choose_levels(spec, placement);
+  const auto hierarchy = topology::build(placement, levels, 0);
   return surroundings_of(Settings(), ranks, static_cast<int>(hierarchy.levels.size()),
                          ranks_per_core_of(placement, ranks, placement.oversubscribed()),
-                         topology::distances(placement, hierarchy));
+                         topology::distances(placement, levels));
 }
 
 Described machine_of(const std::string& name, int on_each = 1, const topology::LevelSpec& spec = {true, {}, 0}) {

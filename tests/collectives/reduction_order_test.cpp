@@ -11,6 +11,7 @@
 
 #include "collectives/thread_ranks.h"
 #include "reduction/fold.h"
+#include "topology/machine_order.h"
 #include "topology/rank_blocks.h"
 
 namespace tutti::test {
@@ -171,12 +172,29 @@ struct Tested {
   World world;
   std::string collective;  ///< as in TUTTI_ALGORITHM
   std::string algorithm;
-  bool commutes = false;  ///< what the core is told of an operator that does not: the order is checked all the same
+  bool commutes = false;  ///< what the core is told of the operator: the order is checked all the same
 
   int last() const { return world.ranks - 1; }
 
+  /// Whether the ranks are gone through in the order of the machine, where the operator commutes.
+  bool is_by_place() const {
+    return algorithm.starts_with("reduce-scatter-") ||
+           (collective == "allreduce" && algorithm == "recursive-doubling") || algorithm == "binomial";
+  }
+
   /// The order of what `rank` gets; no parts and no rank: it gets nothing.
   Term order(int rank, int root) const {
+    Term term = order_of_places(rank, root);
+    if (commutes && is_by_place()) put_ranks(term, topology::machine_order(placement_of(world), 0));
+    return term;
+  }
+
+ private:
+  static void put_ranks(Term& term, const topology::MachineOrder& order) {
+    if (term.rank >= 0) term.rank = order.rank(term.rank);
+    for (Term& part : term.parts) put_ranks(part, order);
+  }
+  Term order_of_places(int rank, int root) const {
     if (collective == "scan") return prefix(rank);
     if (collective == "exscan") return rank == 0 ? Term{} : prefix(rank - 1);
     if (collective == "reduce" && rank != root) return {};
@@ -193,8 +211,6 @@ struct Tested {
     const topology::RankBlocks blocks = rank_blocks(hierarchy(world.settings.hierarchy, 0));
     return behind_blocks(blocks, blocks.count() - 1, rank_order(blocks.first(blocks.count() - 1), last()));
   }
-
- private:
   Term prefix(int rank) const {
     if (algorithm == "recursive-doubling") return doubled(rank, 31);
     if (algorithm != "hierarchical") return rank_order(0, rank);
@@ -207,7 +223,10 @@ struct Tested {
     const topology::Placement placement = placement_of(world);
     const auto spec = topology::parse_levels(levels, error);
     EXPECT_TRUE(spec) << error;
-    return topology::build(placement, topology::choose_levels(*spec, placement), root);
+    const topology::Levels chosen = topology::choose_levels(*spec, placement);
+    const bool in_rank_order = algorithm == "xhc" && !commutes;
+    return in_rank_order ? topology::build_in_rank_order(placement, chosen, root)
+                         : topology::build(placement, chosen, root);
   }
 };
 
@@ -290,9 +309,10 @@ struct Layout {
   bool dealt_out;
 };
 
-/// flat_only: the algorithm looks at no hierarchy.
-std::vector<Layout> layouts(bool flat_only) {
-  if (flat_only) return {{"flat", false}};
+/// flat_only: the algorithm looks at no hierarchy. by_place: but at where ranks sit.
+std::vector<Layout> layouts(bool flat_only, bool by_place) {
+  if (flat_only && by_place && !short_sweep()) return {{"flat", false}, {"flat", true}};
+  if (flat_only) return {{"flat", by_place}};
   if (short_sweep()) return {{"numa+socket", true}};
   // The last one is cut where nothing of the machine is.
   return {{"flat", false}, {"numa+socket", false}, {"numa+socket", true}, {"3", true}};
@@ -308,12 +328,14 @@ std::vector<int> ranks_in_order() {
 using Counts = std::map<std::string, int>;
 
 template <class Element, class Arguments>
-void sweep(const std::string& collective, const selection::Algorithm<Arguments>& algorithm, Reach reach, Counts& runs) {
+void sweep(const std::string& collective, const selection::Algorithm<Arguments>& algorithm, Reach reach, bool commutes,
+           Counts& runs) {
   const std::string name = algorithm.name;
   const bool flat_only = name != "xhc" && name != "smhc-socket" && name != "hierarchical";
+  const bool by_place = Tested{.world = {}, .collective = collective, .algorithm = name}.is_by_place();
   for (const int ranks : ranks_in_order())
-    for (const Layout& layout : layouts(flat_only)) {
-      Tested tested{.world = {}, .collective = collective, .algorithm = name};
+    for (const Layout& layout : layouts(flat_only, by_place)) {
+      Tested tested{.world = {}, .collective = collective, .algorithm = name, .commutes = commutes};
       tested.world.ranks = ranks;
       tested.world.reach = reach;
       tested.world.machine = "package:2 numa:2 core:2 pu:1";
@@ -332,9 +354,8 @@ void sweep(const std::string& collective, const selection::Algorithm<Arguments>&
         shape.eager_max = tested.world.settings.eager_max;
         shape.slot_bytes = slot_bytes_of(tested.world.settings, ranks);
         shape.flat_max = static_cast<std::size_t>(tested.world.settings.flat_max);
+        shape.commutative = commutes;
         if (!algorithm.eligible(shape)) continue;
-        shape.commutative = false;
-        tested.commutes = !algorithm.eligible(shape);
         examples.emplace_back(tested, count);
       }
       if (examples.empty()) continue;
@@ -351,9 +372,9 @@ template <class Arguments>
 void sweep_all(const std::string& collective, Reach reach) {
   Counts runs;
   for (const auto* algorithm : algorithms_of<Arguments>()) {
-    sweep<double>(collective, *algorithm, reach, runs);
-    sweep<float>(collective, *algorithm, reach, runs);
-    sweep<Line>(collective, *algorithm, reach, runs);
+    sweep<double>(collective, *algorithm, reach, true, runs);
+    sweep<float>(collective, *algorithm, reach, true, runs);
+    for (const bool commutes : {false, true}) sweep<Line>(collective, *algorithm, reach, commutes, runs);
     EXPECT_GT(runs[collective + " " + algorithm->name], 0) << collective << " by " << algorithm->name << " did not run";
     if (testing::Test::HasFailure()) return;
   }

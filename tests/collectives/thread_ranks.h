@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -77,6 +78,8 @@ struct World {
   bool and_cma = false;    ///< what is out of the window is reached by the kernel
   bool may_stage = false;  ///< ranks try to lend copies of what the kernel reaches
   bool dealt_out = false;  ///< neighbouring ranks sit on different NUMA nodes, as a launcher may deal them out
+  std::optional<std::uint32_t> shuffled = std::nullopt;          ///< ranks are numbered in any order: the seed of that
+  std::vector<std::vector<memory::Traffic>>* traffic = nullptr;  ///< by who copies and with whom; null: nobody counts
 };
 
 /// Room for everything that is staged; making it and taking it back is most of what a short run costs.
@@ -90,6 +93,9 @@ inline topology::Placement placement_of(const World& world) {
   std::string error;
   const auto machine = topology::Machine::load(world.machine, error);
   EXPECT_TRUE(machine) << error;
+  if (world.shuffled)
+    return topology::place_by_affinity(
+        *machine, topology::map_ranks(*machine, world.ranks, topology::Mapping::shuffled(*world.shuffled)));
   if (world.dealt_out)
     return topology::place_by_affinity(*machine, topology::map_ranks(*machine, world.ranks, topology::Mapping::numa));
   return topology::place(*machine, std::vector<topology::CpuSet>(static_cast<std::size_t>(world.ranks)));
@@ -171,6 +177,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
   CommunicatorLayout layout;
   for (std::size_t i = 0; i < count; ++i) {
     nodes[i]->peers = peers;
+    for (std::size_t j = 0; world.traffic && j < count; ++j) nodes[i]->peers[j].traffic = &(*world.traffic)[i][j];
     attach_peers(world, *nodes[i], tables);
     set_up_requests(world, *nodes[i], areas);
     layout.node_ranks.push_back(static_cast<int>(i));

@@ -172,22 +172,21 @@ TEST_P(WideGroups, AreCutAndAllAlongTheHierarchyStillGivesEachRankItsOwn) {
 INSTANTIATE_TEST_SUITE_P(Reaches, WideGroups, testing::Values(Reach::direct, Reach::cma, Reach::staged, Reach::window),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
+struct Chosen {
+  std::size_t count;
+  const char *allreduce, *reduce;
+};
+
 /// More ranks than TUTTI_FLAT_MAX: no flat algorithm is there for them, and none that takes ranks in another order.
-TEST(ManyRanks, CombineInTheOrderOfRanks) {
+void expect_the_order_of_ranks(const char* algorithm, const std::vector<Chosen>& chosen) {
   Combiner combiner;
   combiner.element_bytes = 2 * sizeof(std::uint32_t);
   combiner.commutative = false;
   combiner.function = compose;
   World world = world_of(Reach::direct, {"auto", 2});
-  world.algorithm = "";
-  struct Chosen {
-    std::size_t count;
-    const char *allreduce, *reduce;
-  };
+  world.algorithm = algorithm;
   run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const auto& [count, allreduce, reduce] : {Chosen{1, "recursive-doubling", "binomial"},
-                                                   {8, "recursive-doubling", "binomial"},
-                                                   {20'000, "reduce-scatter-allgather", "reduce-scatter-gather"}})
+    for (const auto& [count, allreduce, reduce] : chosen)
       for (const bool in_place : {false, true}) {
         std::vector<Words> all;
         std::vector<const void*> sources;
@@ -210,6 +209,17 @@ TEST(ManyRanks, CombineInTheOrderOfRanks) {
         }
       }
   });
+}
+
+TEST(ManyRanks, CombineInTheOrderOfRanks) {
+  expect_the_order_of_ranks("", {{1, "xhc", "xhc"}, {8, "xhc", "xhc"}, {20'000, "xhc", "xhc"}});
+}
+
+TEST(ManyRanks, CombineInTheOrderOfRanksWithoutAHierarchy) {
+  expect_the_order_of_ranks("allreduce:^xhc;reduce:^xhc",
+                            {{1, "recursive-doubling", "binomial"},
+                             {8, "recursive-doubling", "binomial"},
+                             {20'000, "reduce-scatter-allgather", "reduce-scatter-gather"}});
 }
 
 TEST(WideGroupsBarrier, NobodyLeavesBeforeTheLastHasCome) {

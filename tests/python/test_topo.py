@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tutti.errors import UserError
 from tutti.topo.command import carry_out
-from tutti.topo.model import describe, highest_led, machine_boxes, machine_line, unbound_ranks
+from tutti.topo.model import describe, highest_led, machine_boxes, machine_line, message_sizes, unbound_ranks
 from tutti.topo.text import compact, show
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,6 +35,60 @@ def test_message_counts_are_those_of_table_two(mapping, root):
     assert description["message_counts"] == {"inter_socket": 1, "inter_numa": 6, "intra_numa": 56}
     assert [len(level["groups"]) for level in description["levels"]] == [8, 2, 1]
     assert description["ranks"][root]["parent"] is None
+
+
+@needs_tool
+def test_what_collectives_send_does_not_depend_on_the_numbers_of_ranks():
+    description = describe(TOOL, TWO_SOCKETS, mapping="shuffle:1", messages=[64, 4096])
+    by_call = {
+        (each["collective"], each["bytes"], each["commutative"]): each for each in description["collectives"]
+    }
+    for collective in (
+        "bcast",
+        "reduce",
+        "allreduce",
+        "scatter",
+        "gather",
+        "gatherv",
+        "allgather",
+        "alltoall",
+    ):
+        for size in (64, 4096):
+            call = by_call[collective, size, True]
+            assert call["ordered"] == call["mapped"], collective
+    # A tree leaves the first socket once; what is combined in the order of numbers has to cross more often.
+    assert by_call["bcast", 64, True]["mapped"]["messages"] == {
+        "inter_socket": 1,
+        "inter_numa": 6,
+        "intra_numa": 56,
+    }
+    scan = by_call["scan", 64, True]
+    assert scan["mapped"]["messages"]["inter_socket"] > scan["ordered"]["messages"]["inter_socket"]
+    text = text_of(description, width=160)
+    assert "ordered / shuffle:1" in text
+    assert "1 / 1" in text
+    assert "allreduce in rank order" in text
+
+
+@needs_tool
+def test_messages_are_counted_where_they_are_asked_for():
+    assert "collectives" not in describe(TOOL, TWO_SOCKETS)
+    told = describe(TOOL, "package:1 core:2 pu:1", messages=[64])["collectives"]
+    assert told[0]["collective"] == "bcast"
+    assert "ordered /" not in text_of(describe(TOOL, "package:1 core:2 pu:1", messages=[64]))
+    many = describe(TOOL, "package:2 core:8 pu:1", ranks=600, messages=[64])
+    assert "collectives" not in many
+    assert any("up to 512 ranks" in note for note in many["notes"])
+
+
+def test_sizes_of_counted_messages_follow_from_the_mapping_or_are_given():
+    assert message_sizes("", "core") == []
+    assert message_sizes("", "shuffle:3") == [64, 16384]
+    assert message_sizes("4K,1M", "core") == [4096, 1 << 20]
+    with pytest.raises(UserError, match="at most 1M"):
+        message_sizes("2M", "core")
+    with pytest.raises(UserError, match="--messages"):
+        message_sizes("some", "core")
 
 
 @needs_tool
@@ -80,6 +134,7 @@ def test_a_level_the_machine_lacks_is_noted():
     [
         ({"hierarchy": "nuna"}, 'did you mean "numa"'),
         ({"mapping": "cores"}, 'did you mean "core"'),
+        ({"mapping": "shuffle:first"}, "expected a number after shuffle:"),
         ({"topology": "/no/such/file.xml"}, "/no/such/file.xml"),
         ({"topology": "rubbish"}, "rubbish"),
         ({"topology": TWO_SOCKETS, "root": 64}, "0 to 63"),

@@ -18,7 +18,7 @@ Placement placed(const char* description, const std::vector<int>& units) {
 Distances distances_of(const Placement& placement, const char* levels = "auto") {
   std::string error;
   const auto spec = parse_levels(levels, error);
-  return distances(placement, build(placement, choose_levels(*spec, placement), 0));
+  return distances(placement, choose_levels(*spec, placement));
 }
 
 TEST(Distance, IsThatOfTheInnermostThingInCommon) {

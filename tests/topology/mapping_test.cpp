@@ -1,5 +1,7 @@
 #include "topology/mapping.h"
 
+#include <algorithm>
+
 #include "topology/machines.h"
 
 namespace tutti::topology {
@@ -40,10 +42,25 @@ TEST(Mapping, UnboundRanksMayRunAnywhere) {
   for (const CpuSet& mask : masks) EXPECT_EQ(mask, (CpuSet{0, 1, 2, 3}));
 }
 
+TEST(Mapping, ShuffledRanksSitWhereOrderedOnesDoInAnOrderOfTheirSeed) {
+  const Machine machine = machine_of("package:2 core:4 pu:1");
+  std::vector<int> units = units_of(map_ranks(machine, 6, Mapping::shuffled(1)));
+  EXPECT_EQ(units, units_of(map_ranks(machine, 6, Mapping::shuffled(1))));
+  EXPECT_NE(units, units_of(map_ranks(machine, 6, Mapping::shuffled(2))));
+  EXPECT_NE(units, testing::sequence(6));
+  std::sort(units.begin(), units.end());
+  EXPECT_EQ(units, testing::sequence(6));
+}
+
 TEST(Mapping, NamesAreReadAndWrongOnesCorrected) {
   std::string error;
   EXPECT_EQ(parse_mapping("Core", error), Mapping::core);
   EXPECT_EQ(parse_mapping("unbound", error), Mapping::unbound);
+  EXPECT_EQ(parse_mapping("shuffle:12", error), Mapping::shuffled(12));
+  EXPECT_FALSE(parse_mapping("shuffle:x", error));
+  EXPECT_NE(error.find("shuffle:1"), std::string::npos) << error;
+  EXPECT_FALSE(parse_mapping("shuffle", error));
+  EXPECT_NE(error.find("did you mean \"shuffle:1\""), std::string::npos) << error;
   EXPECT_FALSE(parse_mapping("soket", error));
   EXPECT_NE(error.find("did you mean \"socket\""), std::string::npos) << error;
 }

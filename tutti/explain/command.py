@@ -43,7 +43,9 @@ def explain(
         "", "--topology", "-t", help="hwloc synthetic description or XML file; default: here."
     ),
     hierarchy: str = typer.Option("", "--hierarchy", help="Levels, e.g. numa+socket, or flat."),
-    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out: core, numa, socket, unbound."),
+    mapping: str = typer.Option(
+        "", "--mapping", help="How ranks are laid out: core, numa, socket, unbound, shuffle:SEED."
+    ),
     mechanism: str = typer.Option(
         "",
         "--mechanism",

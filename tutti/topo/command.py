@@ -18,6 +18,8 @@ EPILOG = """Examples:
 
     tutti topo -t "package:2 numa:4 core:8 pu:1" --mapping numa --png machine.png
 
+    tutti topo -t "package:2 numa:4 core:8 pu:1" --mapping shuffle:1
+
     tutti topo --json - | jq .machine
 
 Exit status: 0; 2 for a mistake; 130 after Ctrl-C.
@@ -38,7 +40,17 @@ def topo(
     ),
     ranks: int = typer.Option(0, "--ranks", "-n", help="Number of ranks; 0: one for each core."),
     root: int = typer.Option(0, "--root", help="Root of the collective whose tree is drawn."),
-    mapping: str = typer.Option("", "--mapping", help="How ranks are laid out: core, numa, socket, unbound."),
+    mapping: str = typer.Option(
+        "",
+        "--mapping",
+        help="How ranks are laid out: core, numa, socket, unbound, shuffle:SEED (in any order).",
+    ),
+    messages: str = typer.Option(
+        "",
+        "--messages",
+        help="Count what each collective sends with messages (or blocks) of these sizes, as in 64,16K; "
+        "default with shuffle: 64,16K.",
+    ),
     svg: Optional[Path] = typer.Option(None, "--svg", help="Write a drawing."),
     png: Optional[Path] = typer.Option(None, "--png", help="Write a picture."),
     json_file: Optional[Path] = typer.Option(
@@ -51,7 +63,9 @@ def topo(
     tool = find_tool("tutti-topo", "tools")
     if tool is None:
         raise UserError(f"tutti-topo is not built; {places.remedy()}")
-    raise typer.Exit(carry_out(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool))
+    raise typer.Exit(
+        carry_out(topology, hierarchy, ranks, root, mapping, svg, png, json_file, tool, messages)
+    )
 
 
 def carry_out(
@@ -64,12 +78,13 @@ def carry_out(
     png: Optional[Path],
     json_file: Optional[Path],
     tool: Path,
+    messages: str = "",
 ) -> int:
     """Prints the machine, and writes the files asked for. Returns the exit status. Raises UserError.
 
-    A json_file of "-" prints the JSON instead of the text, for scripts.
+    messages: sizes with commas, of `--messages`. A json_file of "-" prints the JSON instead of the text, for scripts.
     """
-    from tutti.topo.model import describe, settings_here
+    from tutti.topo.model import describe, message_sizes, settings_here
     from tutti.topo.text import show, show_taken
 
     to_output = json_file == Path("-")
@@ -77,7 +92,7 @@ def carry_out(
         if path is not None:
             files.check_output(path)
     topology, hierarchy, taken = settings_here(tool, topology, hierarchy)
-    description = describe(tool, topology, hierarchy, ranks, root, mapping)
+    description = describe(tool, topology, hierarchy, ranks, root, mapping, message_sizes(messages, mapping))
     text = json.dumps(description, indent=1)
     if to_output:
         print(text)

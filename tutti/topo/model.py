@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from tutti.errors import UserError
 
@@ -24,18 +24,45 @@ class Box:
     children: List["Box"] = field(default_factory=list)
 
 
+#: Of the calls whose messages are counted where ranks are shuffled: a short one, and a long one.
+USUAL_MESSAGES = "64,16K"
+LARGEST_MESSAGE = 1 << 20
+
+
+def message_sizes(messages: str, mapping: str) -> List[int]:
+    """Bytes of the calls whose messages are counted: those of `--messages`, or what goes with the mapping. Raises
+    UserError."""
+    from tutti.bench.words import parse_size
+
+    if not messages:
+        messages = USUAL_MESSAGES if mapping.startswith("shuffle") else ""
+    sizes = [parse_size(size, "--messages") for size in messages.split(",")] if messages else []
+    if sizes and max(sizes) > LARGEST_MESSAGE:
+        raise UserError(
+            f"--messages {messages}: every rank holds them; at most {LARGEST_MESSAGE >> 20}M are counted"
+        )
+    return sizes
+
+
 def describe(
-    tool: Path, topology: str = "", hierarchy: str = "", ranks: int = 0, root: int = 0, mapping: str = ""
+    tool: Path,
+    topology: str = "",
+    hierarchy: str = "",
+    ranks: int = 0,
+    root: int = 0,
+    mapping: str = "",
+    messages: Sequence[int] = (),
 ) -> Dict[str, Any]:
     """What `tutti-topo` says, as a dictionary.
 
-    Empty texts and 0 ranks stand for the tool's defaults: this machine, "auto", "core", one rank a core. Raises
-    UserError with the tool's own words.
+    messages: sizes of the calls of each collective whose messages are counted. Empty texts and 0 ranks stand for the
+    tool's defaults: this machine, "auto", "core", one rank a core. Raises UserError with the tool's own words.
     """
     arguments = [str(tool), f"--ranks={ranks}", f"--root={root}"]
     for option, value in (("topology", topology), ("hierarchy", hierarchy), ("map", mapping)):
         if value:
             arguments.append(f"--{option}={value}")
+    arguments += [f"--messages={size}" for size in messages]
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, errors="replace", check=False)
     except OSError as problem:

@@ -49,6 +49,8 @@ def show(description: Dict[str, Any], console: Console) -> None:
         console.print(_message_table(description))
     else:
         console.print("A single rank has no hierarchy.")
+    if description.get("collectives"):
+        console.print(_collectives_table(description))
     for note in _notes(description):
         console.print(Text(f"Note: {note}.", style="yellow"))
 
@@ -161,6 +163,37 @@ def _message_table(description: Dict[str, Any]) -> Table:
     for column in ("inter-socket", "inter-NUMA", "intra-NUMA"):
         table.add_column(column, justify="right")
     table.add_row(str(counts["inter_socket"]), str(counts["inter_numa"]), str(counts["intra_numa"]))
+    return table
+
+
+def _collectives_table(description: Dict[str, Any]) -> Table:
+    """As XHC's Table II, for every collective: what crosses with ranks in the machine's order, and as they are."""
+    shuffled = description["mapping"] != "core"
+    title = "Messages of one call" + (": ordered / " + description["mapping"] if shuffled else "")
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table.add_column("collective")
+    table.add_column("bytes", justify="right")
+    table.add_column("algorithm")
+    for column in ("inter-socket", "inter-NUMA", "intra-NUMA", "KiB inter-socket"):
+        table.add_column(column, justify="right")
+    last = None
+    for entry in description["collectives"]:
+        ways = [entry["ordered"], entry["mapped"]] if shuffled else [entry["mapped"]]
+        if last not in (None, entry["bytes"]) and entry["collective"] == "bcast":
+            table.add_section()
+        last = entry["bytes"]
+        counts = [
+            " / ".join(str(way["messages"][boundary]) for way in ways)
+            for boundary in ("inter_socket", "inter_numa", "intra_numa")
+        ]
+        kib = " / ".join(f"{way['bytes']['inter_socket'] / 1024:.4g}" for way in ways)
+        table.add_row(
+            entry["collective"] + ("" if entry["commutative"] else " in rank order"),
+            str(entry["bytes"]),
+            " / ".join(dict.fromkeys(way["algorithm"] for way in ways)),
+            *counts,
+            kib,
+        )
     return table
 
 

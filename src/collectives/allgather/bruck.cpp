@@ -4,7 +4,7 @@
 // the blocks of the m = 2^k ranks from its own on, and reads from rank + m those that follow: m of them, in the last
 // step p - m. Phase 3: it waits until those that read from it have done so.
 // Blocks are read straight to where they belong, so the rotation at the end that the algorithm is known for is not
-// needed.
+// needed. Ranks are counted in the machine's order, not by their numbers.
 // Cost: ceil(log2 p) steps of one hop, (p - 1) n bytes in one or two copies a step.
 // Requires: nothing. CMA-aware, section V.A.4.
 
@@ -19,8 +19,8 @@ namespace {
 
 Task body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
-  const int self = operation.communicator().rank();
   Gathered gathered(operation, arguments);
+  const int self = gathered.place();
   std::uint64_t step = 1;
   for (int have = 1; have < ranks; have *= 2, ++step) {
     const int from = (self + have) % ranks;

@@ -3,6 +3,7 @@
 // Let q be the greatest power of two that is not above p. Phase 1: rank r < p - q reads the block of rank r + q. Phase
 // 2: in step k = 0, 1, ... each of the first q ranks reads from rank XOR 2^k all that this one has: the blocks of the
 // 2^k ranks around it and of those that joined them in phase 1. Phase 3: rank r + q reads everything from rank r.
+// Ranks are counted in the machine's order, not by their numbers: neighbours exchange few blocks first.
 // Cost: log2 q steps (two more if p is not q), 2^k n bytes in step k; neighbouring blocks in one copy.
 // Requires: nothing. CMA-aware, section V.A.3; where p is no power of two the ranks above fold, instead of
 // further steps within subtrees.
@@ -19,12 +20,12 @@ namespace {
 /// Steps announced: 1 - own block; 2 - phase 1; 3 + k - step k of phase 2. The folded ranks: 1, then last + 1.
 Task body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
-  const int self = operation.communicator().rank();
+  Gathered gathered(operation, arguments);
+  const int self = gathered.place();
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   const int folded = ranks - power;
   const auto steps = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(power)));
   const std::uint64_t last = 2 + steps;
-  Gathered gathered(operation, arguments);
 
   if (self >= power) {
     const int partner = self - power;

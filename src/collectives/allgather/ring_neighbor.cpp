@@ -3,6 +3,7 @@
 // Phase 1: every rank exposes its receive buffer and puts its own block there. Phase 2: in step i it reads from rank -
 // j the block that arrived there in the step before, that of rank - i j, as soon as that rank's flag says so. Phase 3:
 // it waits until rank + j has read the last one.
+// Ranks are counted in the machine's order: neighbours of the ring sit near each other, however they are numbered.
 // Cost: p - 1 steps of one hop and n bytes, one reader on each rank. The greater part of the copies stays within a
 // cache or socket if j is chosen by how the ranks are placed.
 // Requires: gcd(p, j) = 1, else the steps of rank - j do not come by all ranks. CMA-aware, section V.A.1.
@@ -19,11 +20,11 @@ namespace {
 
 Task body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
-  const int self = operation.communicator().rank();
+  Gathered gathered(operation, arguments);
+  const int self = gathered.place();
   const int j = arguments.parameter % ranks;
   const int before = (self - j + ranks) % ranks;
   const int after = (self + j) % ranks;
-  Gathered gathered(operation, arguments);
   int block = self;
   for (int step = 1; step < ranks; ++step) {
     block = (block - j + ranks) % ranks;
@@ -64,7 +65,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              .exposures = 2,
                              .startups = steps,
                              .by_kernel = reach == selection::Reach::kernel,
-                             // Where neighbours have neighbouring numbers.
+                             // Neighbours are near each other.
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
     body,

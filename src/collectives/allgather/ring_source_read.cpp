@@ -1,7 +1,7 @@
 // Allgather, flat, single copy: every block is read where it comes from.
 //
 // Phase 1: every rank exposes its block and copies it to its own receive buffer. Phase 2: in step i it reads the block
-// of rank + i, so that no two read from the same rank unless they drift apart. Phase 3: it says that it has read all
+// of the rank i places further in the machine's order, so that no two read from the same rank unless they drift apart. Phase 3: it says that it has read all
 // and waits until the others have.
 // Cost: two flag hops; n bytes copied, p - 1 copies of n bytes read, one reader at a time on each rank.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Read).
@@ -19,7 +19,9 @@ namespace {
 Task body(Operation& operation, const AllgatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
+  const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
+  const int place = order.place(self);
   const Blocks& receive = arguments.receive;
   const auto own_index = static_cast<std::size_t>(self);
   const std::byte* send = arguments.send ? arguments.send : receive.at(own_index);
@@ -28,7 +30,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
 
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self + i) % ranks;
+    const int rank = order.rank_after(place, i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) {
       all_seen = false;
@@ -43,7 +45,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   operation.publish(operation.own().done.flag[0]);
   if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self - i + ranks) % ranks;
+    const int rank = order.rank_after(place, -i);
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }
 }

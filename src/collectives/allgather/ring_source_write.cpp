@@ -2,7 +2,7 @@
 //
 // Phase 1: every rank exposes its receive buffer. Phase 2: it reads its block once, piece by piece, and stores each
 // piece into all receive buffers, its own too, while it is in the cache; what only the kernel can reach is written in
-// one copy, beginning with the next rank. Phase 3: it waits until the others have written.
+// one copy, beginning with the next rank in the machine's order. Phase 3: it waits until the others have written.
 // Cost: two flag hops; n bytes read, p times n stored.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Write).
 
@@ -27,7 +27,9 @@ struct Target {
 Task body(Operation& operation, const AllgatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
+  const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
+  const int place = order.place(self);
   const Blocks& receive = arguments.receive;
   const auto count = static_cast<std::size_t>(ranks);
   const auto own_index = static_cast<std::size_t>(self);
@@ -39,7 +41,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     Target* targets = operation.array<Target>(count);
     std::size_t mapped = 0;
     for (int i = 1; i < ranks; ++i) {
-      const int rank = (self + i) % ranks;
+      const int rank = order.rank_after(place, i);
       co_await operation.has(operation.slot(rank).post.flag, 0, rank);
       Target target{rank, posted_block(operation, rank, own_index, Side::destination)};
       say_if_too_long(operation, rank, own_index, target.block, arguments.bytes);
@@ -66,7 +68,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
   }
   operation.publish(operation.own().done.flag[0]);
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self - i + ranks) % ranks;
+    const int rank = order.rank_after(place, -i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) continue;
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);

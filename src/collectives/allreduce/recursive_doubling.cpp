@@ -4,8 +4,9 @@
 // contribution in its slot, and the even one before it combines that with its own. Phase 2, step i = 0 to s - 1, among
 // the other 2^s: each leaves its partial result in its slot, and combines that of the one at place v xor 2^i with its
 // own. Phase 3: the e even ones leave the result in their slots for their neighbours.
-// Partial results are of consecutive ranks and are combined in rank order, by both partners alike: all get the same
-// bits, and operators need not commute.
+// Ranks are counted in the machine's order where the operator commutes; else by their numbers, so that partial results
+// are of consecutive ranks. They are combined in this order, by both partners alike: all get the same bits, and operators
+// need not commute.
 // Cost: log2 p flag hops, two more if p is no power of two, and data after each; n log2 p bytes written, read and
 // combined by each rank.
 // Requires: n <= TUTTI_EAGER_MAX, and 1 + s partial results in a data area. The steps are those of Thakur, Rabenseifner
@@ -16,6 +17,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/folded.h"
+#include "collectives/common/reducing/sequence.h"
 #include "engine/operation.h"
 
 namespace tutti {
@@ -45,23 +47,30 @@ class Partials {
   auto left(int rank, int index) {
     return operation_.has(operation_.slot(rank).ready.flag[0], static_cast<std::uint64_t>(index) + 1, rank);
   }
-  std::byte* of(int rank, int index) const {
-    return operation_.data(rank) + static_cast<std::size_t>(index) * stride_of(bytes_);
+  /// What it has left, which this rank is about to take.
+  const std::byte* taken(int rank, int index) const {
+    operation_.communicator().peer(rank).loaded(bytes_);
+    return of(rank, index);
   }
 
  private:
+  std::byte* of(int rank, int index) const {
+    return operation_.data(rank) + static_cast<std::size_t>(index) * stride_of(bytes_);
+  }
   Operation& operation_;
   std::size_t bytes_;
 };
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
   const Folded folded(operation.communicator().size());
-  const int self = operation.communicator().rank();
+  const Sequence sequence(operation.communicator(), *arguments.combiner);
+  const int self = sequence.place(operation.communicator().rank());
   Partials partials(operation, arguments.bytes());
   if (folded.hands_over(self)) {
+    const int neighbor = sequence.rank(self - 1);
     partials.leave(0, arguments.send);
-    co_await partials.left(self - 1, folded.steps);
-    copy_bytes(arguments.receive, partials.of(self - 1, folded.steps), arguments.bytes());
+    co_await partials.left(neighbor, folded.steps);
+    copy_bytes(arguments.receive, partials.taken(neighbor, folded.steps), arguments.bytes());
     co_return;
   }
 
@@ -72,19 +81,20 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     have = arguments.receive;
   };
   if (folded.takes_over(self)) {
-    co_await partials.left(self + 1, 0);
-    combine(have, partials.of(self + 1, 0));
+    const int neighbor = sequence.rank(self + 1);
+    co_await partials.left(neighbor, 0);
+    combine(have, partials.taken(neighbor, 0));
   }
   const int place = folded.place_of(self);
   for (int step = 0; step < folded.steps; ++step) {
     const int other = place ^ (1 << step);
-    const int rank = folded.rank_at(other);
+    const int rank = sequence.rank(folded.rank_at(other));
     partials.leave(step, have);
     co_await partials.left(rank, step);
     if (other < place)
-      combine(partials.of(rank, step), have);
+      combine(partials.taken(rank, step), have);
     else
-      combine(have, partials.of(rank, step));
+      combine(have, partials.taken(rank, step));
   }
   if (folded.takes_over(self)) partials.leave(folded.steps, have);
 }
@@ -111,8 +121,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
                              .remote_bytes = steps * bytes,
                              .slot_bytes = steps * bytes,
                              .reduced_bytes = 2 * steps * bytes,
-                             // Neighbours by rank are partners in the first steps, those far away in the last.
-                             .across = selection::Across::levels};
+                             // Neighbours are partners in the first steps, those far away in the last.
+                             .across = across_neighbors(shape)};
     },
     body};
 

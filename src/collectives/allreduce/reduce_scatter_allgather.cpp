@@ -6,7 +6,8 @@
 // largest power of two that is not above p; if p is no power of two, some read n more in the beginning and some in the
 // end. At any time one rank reads from another one alone.
 // Requires: nothing. Thakur, Rabenseifner and Gropp (Optimization of collective communication operations in MPICH, 2005);
-// that all of it is read in place is ours, and that the halves are taken from near to far, which keeps rank order.
+// that all of it is read in place is ours, and that the halves are taken from near to far, which keeps rank order for
+// operators that do not commute. For others near and far are of the machine.
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/halving.h"
@@ -25,16 +26,17 @@ void fetch(Operation& operation, int rank, const Combiner& combiner, topology::R
 }
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
-  const int self = operation.communicator().rank();
   const Combiner& combiner = *arguments.combiner;
   const Folded folded(operation.communicator().size());
+  const Sequence sequence(operation.communicator(), combiner);
+  const int self = sequence.place(operation.communicator().rank());
   ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, !folded.hands_over(self),
                                               arguments.count, combiner, false);
   post_filling(operation, buffers, arguments.send);
   // What `ready` counts: how many halves of the result a rank has, beginning with the shortest.
   const auto all = static_cast<std::uint64_t>(folded.steps) + 1;
   if (folded.hands_over(self)) {
-    const int neighbor = self - 1;
+    const int neighbor = sequence.rank(self - 1);
     co_await operation.has(operation.slot(neighbor).ready.flag[0], all, neighbor);
     fetch(operation, neighbor, combiner, {0, arguments.count}, arguments.receive, arguments.store);
     operation.publish(operation.own().done.flag[0]);
@@ -79,8 +81,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
                              .reduced_bytes = 2 * (part + whole) * bytes,
                              .exposures = 2,
                              .startups = steps + (part + whole) * bytes / usual_block_bytes,
-                             // Neighbours by rank exchange most.
-                             .across = selection::Across::levels};
+                             // Neighbours exchange most.
+                             .across = across_neighbors(shape)};
     },
     body};
 

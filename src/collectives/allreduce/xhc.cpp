@@ -5,7 +5,7 @@
 // 3, at the same time: each rank copies final chunks from its parent's buffer and hands them on to its children.
 // Cost: three flag hops a level, then n bytes from each member of the largest group divided among its workers, and n
 // bytes.
-// Requires: an operator that commutes.
+// Requires: nothing. For operators that do not commute groups are of consecutive ranks on the way up.
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/xhc_reduce.h"
@@ -19,7 +19,7 @@ constexpr int internal_root = 0;
 /// Phase 3 on a rank that is not the root.
 Task hand_down(Operation& operation, const XhcReduction& reduction) {
   Communicator& communicator = operation.communicator();
-  const topology::RankPlan& plan = *reduction.plan;
+  const topology::RankPlan& plan = communicator.plan(internal_root);
   const int parent = plan.parent;
   const std::size_t chunk = communicator.chunk_bytes(plan.parent_level);
   for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
@@ -44,7 +44,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   // Final data everywhere above means that nobody reads contributions any more; children may still read our result.
   operation.publish(operation.own().done.flag[0]);
   if (reduction.buffers.destination.in_the_ring) co_return;
-  for (const auto& children : reduction.plan->children)
+  for (const auto& children : communicator.plan(internal_root).children)
     for (const int child : children) co_await operation.has(operation.slot(child).done.flag[0], 0, child);
 }
 
@@ -54,7 +54,7 @@ extern const selection::Algorithm<AllreduceArguments> allreduce_xhc;
 const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     "xhc",
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
-    selection::requires_commuting,
+    selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::all); },
     body};
 

@@ -1,6 +1,6 @@
 // Alltoall, Bruck's: fewer steps, more bytes.
 //
-// A block has to go i = (destination - rank) mod p ranks further; in step k it goes 2^k if bit k of i is set. Each rank
+// Ranks are counted in the machine's order, not by their numbers. A block has to go i = (destination - rank) mod p ranks further; in step k it goes 2^k if bit k of i is set. Each rank
 // has an area for every step, with the blocks that leave it in that step. Phase 1: it sorts its own blocks into the
 // areas of their first steps. Phase 2: in step k it reads the area of rank - 2^k and puts each block into its own area
 // of that block's next step, or, if that was its last one, into the receive buffer. Phase 3, only if the areas do not
@@ -37,7 +37,9 @@ struct Areas {
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
+  const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
+  const int place = order.place(self);
   const auto distances = static_cast<unsigned>(ranks);
   const std::size_t bytes = arguments.send.bytes;
   const Areas areas(ranks);
@@ -46,7 +48,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
 
   for (unsigned distance = 1; distance < distances; ++distance) {
     const auto first = static_cast<unsigned>(std::countr_zero(distance));
-    const auto destination = static_cast<std::size_t>((self + static_cast<int>(distance)) % ranks);
+    const auto destination = static_cast<std::size_t>(order.rank_after(place, static_cast<int>(distance)));
     reduction::copy(mine.local + areas.place(first, distance) * bytes, arguments.send.at(destination), bytes);
   }
   post(operation, mine, {});
@@ -55,25 +57,26 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   reduction::copy(arguments.receive.at(own_index), arguments.send.at(own_index), bytes);
 
   for (unsigned k = 0; k < areas.steps; ++k) {
-    const int rank = (self - (1 << k) + ranks) % ranks;
+    const int rank = order.rank_after(place, -(1 << k));
     co_await operation.has(operation.slot(rank).ready.flag[0], k + 1, rank);
     const std::byte* theirs =
         communicator.peer(rank).pointer(posted_source(operation, rank), 0, areas.blocks() * bytes);
     for (unsigned distance = 1u << k; distance < distances; ++distance) {
       if ((distance >> k & 1) == 0) continue;
       const unsigned later = distance >> (k + 1);
-      const auto origin = static_cast<std::size_t>((self - static_cast<int>(distance) + ranks) % ranks);
+      const auto origin = static_cast<std::size_t>(order.rank_after(place, -static_cast<int>(distance)));
       std::byte* destination =
           later == 0
               ? arguments.receive.at(origin)
               : mine.local + areas.place(k + 1 + static_cast<unsigned>(std::countr_zero(later)), distance) * bytes;
       reduction::copy(destination, theirs + areas.place(k, distance) * bytes, bytes);
+      communicator.peer(rank).loaded(bytes);
     }
     operation.publish(complete, k + 2);
   }
   if (mine.in_the_ring) co_return;
   for (unsigned k = 0; k < areas.steps; ++k) {
-    const int reader = (self + (1 << k)) % ranks;
+    const int reader = order.rank_after(place, 1 << k);
     co_await operation.has(operation.slot(reader).ready.flag[0], k + 2, reader);
   }
 }

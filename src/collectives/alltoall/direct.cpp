@@ -1,7 +1,7 @@
 // Alltoall, flat, single copy: every rank reads its block from each of the others.
 //
-// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: it reads its block from rank + 1, then
-// rank + 2, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that
+// Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: it reads its block from the next rank in
+// the machine's order, then from the one after that, ..., so that the readers of a rank come one after the other unless they drift apart. Phase 3: it says that
 // it has read all and waits until the others have read its blocks.
 // Small irregular blocks travel packed, for which nobody waits in phase 3; so do others that are small together, in
 // the data area.
@@ -66,7 +66,9 @@ bool expose_blocks(Operation& operation, const Blocks& send) {
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
+  const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
+  const int place = order.place(self);
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
@@ -85,7 +87,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   bool all_seen = true;
   bool answer = false;
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self + i) % ranks;
+    const int rank = order.rank_after(place, i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) {
       all_seen = false;
@@ -101,7 +103,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   if (all_seen) operation.seen_all();
   if (answer || !all_seen) operation.publish(operation.own().done.flag[0]);
   for (int i = 1; wait_for_readers && i < ranks; ++i) {
-    const int rank = (self - i + ranks) % ranks;
+    const int rank = order.rank_after(place, -i);
     if (send.size(static_cast<std::size_t>(rank)) == 0) continue;
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }

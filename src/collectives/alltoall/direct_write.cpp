@@ -1,7 +1,7 @@
 // Alltoall, flat, single copy: every rank stores its blocks where they belong.
 //
-// Phase 1: every rank exposes its receive buffer and copies its own block. Phase 2: it stores its block for rank + 1,
-// then for rank + 2, ... One flag a step tells each receiver at once that its block is there. Phase 3: it waits until
+// Phase 1: every rank exposes its receive buffer and copies its own block. Phase 2: it stores its block for the next
+// rank in the machine's order, then for the one after that, ... One flag a step tells each receiver at once that its block is there. Phase 3: it waits until
 // all blocks for it are there.
 // A block for which there is too little room is cut by its writer, who leaves the size in the receiver's table.
 // Cost: two flag hops; n bytes copied, (p - 1) n stored.
@@ -20,7 +20,9 @@ namespace {
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
+  const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
+  const int place = order.place(self);
   const auto count = static_cast<std::size_t>(ranks);
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
@@ -33,7 +35,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   sync::Flag& done = operation.own().done.flag[0];
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self + i) % ranks;
+    const int rank = order.rank_after(place, i);
     const auto index = static_cast<std::size_t>(rank);
     if (send.size(index) > 0) {
       co_await operation.has(operation.slot(rank).post.flag, 0, rank);
@@ -48,7 +50,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   }
   if (all_seen) operation.seen_all();
   for (int i = 1; i < ranks; ++i) {
-    const int rank = (self - i + ranks) % ranks;
+    const int rank = order.rank_after(place, -i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) continue;
     co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);

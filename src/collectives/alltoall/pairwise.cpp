@@ -1,5 +1,6 @@
 // Alltoall, pairwise, in steps.
 //
+// Ranks are counted in the machine's order, so that in each step as much crosses its boundaries however they are numbered.
 // Phase 1: every rank exposes its send buffer and copies its own block. Phase 2: in step i = 1 .. p - 1 it reads its
 // block from rank XOR i if p is a power of two, from rank - i if not, once the reader of the step before has finished
 // there: never do two read from one rank at a time. Phase 3: it waits until its own blocks have been read.
@@ -18,19 +19,28 @@ namespace tutti {
 namespace {
 
 /// Who reads from whom in a step.
-struct Pairs {
-  int ranks;
-  bool power;
+class Pairs {
+ public:
+  explicit Pairs(const topology::MachineOrder& order)
+      : order_(order), power_(std::has_single_bit(static_cast<unsigned>(order.size()))) {}
 
-  int source(int reader, int step) const { return power ? reader ^ step : (reader - step + ranks) % ranks; }
-  int reader(int source, int step) const { return power ? source ^ step : (source + step) % ranks; }
+  int source(int reader, int step) const { return partner(reader, step, -step); }
+  int reader(int source, int step) const { return partner(source, step, step); }
+
+ private:
+  int partner(int rank, int bits, int distance) const {
+    const int place = order_.place(rank);
+    return power_ ? order_.rank(place ^ bits) : order_.rank_after(place, distance);
+  }
+  const topology::MachineOrder& order_;
+  bool power_;
 };
 
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  const Pairs pairs{ranks, std::has_single_bit(static_cast<unsigned>(ranks))};
+  const Pairs pairs(communicator.order());
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;

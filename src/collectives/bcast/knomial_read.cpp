@@ -1,5 +1,6 @@
 // Bcast down a k-nomial tree: at most k ranks read from one buffer at a time.
 //
+// The tree is of ranks in the machine's order, beginning with those near the root: neighbours in it join few ranks each.
 // Phase 1: every rank with children posts where its buffer is. Phase 2: it copies chunk by chunk from its parent and
 // says how far it is; k children read from it side by side, the next k begin when these have read everything, each told
 // by the one in its place before it. Phase 3: a rank waits until its children have read.
@@ -19,12 +20,12 @@ namespace tutti {
 namespace {
 
 Task body(Operation& operation, const BcastArguments& arguments) {
-  const Communicator& communicator = operation.communicator();
-  const int ranks = communicator.size();
-  const topology::Knomial tree(ranks, arguments.parameter);
+  Communicator& communicator = operation.communicator();
+  const topology::Knomial tree(communicator.size(), arguments.parameter);
   // The tree counts from the root.
-  const int self = (communicator.rank() - arguments.root + ranks) % ranks;
-  const auto rank_of = [&](int position) { return position < 0 ? -1 : (position + arguments.root) % ranks; };
+  const topology::MachineOrder& order = communicator.order(arguments.root);
+  const int self = order.place(communicator.rank());
+  const auto rank_of = [&](int place) { return place < 0 ? -1 : order.rank(place); };
   TreePlace place;
   place.parent = rank_of(tree.parent(self));
   place.predecessor = rank_of(tree.predecessor(self));

@@ -26,6 +26,7 @@ Task body_inline(Operation& operation, const BcastArguments& arguments) {
     const Post& theirs = operation.slot(plan.parent).post;
     co_await operation.has(theirs.flag, 1, plan.parent);
     copy_bytes(arguments.buffer, theirs.payload, arguments.bytes);
+    operation.communicator().peer(plan.parent).loaded(arguments.bytes);
   }
   if (plan.child_count == 0) co_return;
   copy_bytes(mine.payload, arguments.buffer, arguments.bytes);

@@ -34,10 +34,12 @@ void take(Operation& operation, const topology::Branch& branch, const Blocks& de
   for_each_run(branch.places, 0, branch.places.size(), destination.stride == bytes,
                [&](std::size_t first, std::size_t count) {
                  std::byte* to = destination.at(static_cast<std::size_t>(branch.places[first]));
-                 if (in_line)
+                 if (in_line) {
                    copy_bytes(to, post.payload + first * bytes, count * bytes);
-                 else
+                   peer.loaded(count * bytes);
+                 } else {
                    peer.copy_from(posted_source(operation, branch.rank), first * bytes, to, count * bytes);
+                 }
                });
 }
 

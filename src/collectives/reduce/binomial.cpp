@@ -1,5 +1,6 @@
 // Reduce of small messages along a binomial tree through slots, for any number of ranks.
 //
+// Ranks are counted in the machine's order where the operator commutes, else by their numbers.
 // Step i = 0, 1, ...: blocks of 2^i consecutive ranks join in pairs. The root stands for the block that it is in, the
 // first rank for any other. Of the two that join, who stands for both combines what the other has left in its slot with
 // its own, in rank order, and the other is finished. Partial results are made in the slots, the root's in its buffer.
@@ -11,6 +12,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "collectives/common/reducing/sequence.h"
 #include "engine/operation.h"
 
 namespace tutti {
@@ -23,25 +25,28 @@ int representative(int block, int step, int root) {
 }
 
 Task body(Operation& operation, const ReduceArguments& arguments) {
-  const int self = operation.communicator().rank();
   const int ranks = operation.communicator().size();
+  const Sequence sequence(operation.communicator(), *arguments.combiner);
+  const int self = sequence.place(operation.communicator().rank());
+  const int root = sequence.place(arguments.root);
   std::byte* const own_slot = operation.own_data();
-  std::byte* const result = self == arguments.root ? arguments.receive : own_slot;
+  std::byte* const result = self == root ? arguments.receive : own_slot;
   const std::byte* have = arguments.send;
   for (int step = 0; 1 << step < ranks; ++step) {
     const int block = self >> step;
     const int neighbor = block ^ 1;
     if (neighbor << step >= ranks) continue;
-    if (representative(block / 2, step + 1, arguments.root) != self) break;
-    const int other = representative(neighbor, step, arguments.root);
+    if (representative(block / 2, step + 1, root) != self) break;
+    const int other = sequence.rank(representative(neighbor, step, root));
     co_await operation.has(operation.slot(other).ready.flag[0], 1, other);
     const std::byte* const theirs = operation.data(other);
     const void* const operands[] = {neighbor < block ? theirs : have, neighbor < block ? have : theirs};
     (*arguments.combiner)(result, operands, 2, arguments.count);
+    operation.communicator().peer(other).loaded(arguments.bytes());
     have = result;
   }
   if (have != result) copy_bytes(result, have, arguments.bytes());
-  if (self == arguments.root) co_return;
+  if (self == root) co_return;
   operation.publish(operation.own().ready.flag[0], 1);
 }
 
@@ -61,8 +66,8 @@ const selection::Algorithm<ReduceArguments> reduce_binomial{
                              .remote_bytes = steps * bytes,
                              .slot_bytes = bytes,
                              .reduced_bytes = 2 * steps * bytes,
-                             // Neighbours by rank are joined in the first steps, those far away in the last.
-                             .across = selection::Across::levels};
+                             // Neighbours are joined in the first steps, those far away in the last.
+                             .across = across_neighbors(shape)};
     },
     body};
 

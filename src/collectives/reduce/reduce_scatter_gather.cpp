@@ -22,15 +22,17 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const Folded folded(communicator.size());
+  const Sequence sequence(communicator, *arguments.combiner);
+  const int place = sequence.place(self);
   const bool is_root = self == arguments.root;
   ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root, arguments.count,
                                               *arguments.combiner, false);
-  if (!is_root && !folded.hands_over(self))
+  if (!is_root && !folded.hands_over(place))
     buffers.destination =
         buffers.source.copied ? buffers.source : staging_buffer(operation, Side::destination, arguments.bytes());
   post_filling(operation, buffers, arguments.send);
 
-  if (!folded.hands_over(self)) {
+  if (!folded.hands_over(place)) {
     const Halving halving(operation, buffers);
     co_await reduce_by_halving(operation, halving);
     if (!is_root) {
@@ -46,7 +48,8 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   } else {
     operation.publish(operation.own().done.flag[0]);
     // It has read what this rank had when it has combined it.
-    co_await operation.has(operation.slot(self - 1).reduced.flag[0], 1, self - 1);
+    const int neighbor = sequence.rank(place - 1);
+    co_await operation.has(operation.slot(neighbor).reduced.flag[0], 1, neighbor);
   }
   if (!is_root) co_return;
   co_await operation.others_done();
@@ -80,8 +83,8 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
                              // All store into the root's buffer.
                              .crowded_bytes = last * bytes,
                              .crowd = shape.ranks - 1.0,
-                             // Neighbours by rank exchange most.
-                             .across = selection::Across::levels};
+                             // Neighbours exchange most.
+                             .across = across_neighbors(shape)};
     },
     body,
     {},

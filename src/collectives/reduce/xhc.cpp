@@ -3,7 +3,7 @@
 // Phase 1: every rank exposes its buffers; small contributions are copied into the slots. Phase 2: each group reduces
 // into its leader's buffer, chunk by chunk, level upon level. Phase 3: a rank leaves when its group has read its data.
 // Cost: two flag hops a level, then n bytes from every member of the largest group, divided among its workers.
-// Requires: an operator that commutes, since groups are not made of neighbouring ranks.
+// Requires: nothing. For operators that do not commute groups are of consecutive ranks.
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/xhc_reduce.h"
@@ -29,7 +29,7 @@ extern const selection::Algorithm<ReduceArguments> reduce_xhc;
 const selection::Algorithm<ReduceArguments> reduce_xhc{
     "xhc",
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
-    selection::requires_commuting,
+    selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::root); },
     body};
 

@@ -96,7 +96,8 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           .exposures = 2,
           .startups = 2 * std::max(std::sqrt(static_cast<double>(shape.ranks)), bytes / usual_block_bytes),
           .concurrency = std::sqrt(static_cast<double>(shape.ranks)),
-          .across = selection::Across::levels};
+          // Its blocks follow the machine where the ranks do.
+          .across = shape.distances.scattered ? selection::Across::all : selection::Across::levels};
     },
     body};
 

@@ -33,6 +33,8 @@ Task body_inline(Operation& operation, const ScatterArguments& arguments) {
   }
   const Post& theirs = operation.slot(plan.parent).post;
   co_await operation.has(theirs.flag, 1, plan.parent);
+  communicator.peer(plan.parent)
+      .loaded(bytes * (plan.child_count > 0 ? static_cast<std::size_t>(communicator.size()) : 1));
   if (plan.child_count > 0) {
     copy_bytes(mine.payload, theirs.payload, bytes * static_cast<std::size_t>(communicator.size()));
     operation.publish(mine.flag, 1);
@@ -45,11 +47,22 @@ void read(Operation& operation, const topology::RankPlan& plan, std::size_t begi
           std::byte* destination) {
   const memory::Peer& parent = operation.communicator().peer(plan.parent);
   const bool joined = operation.slot(plan.parent).post.regions.stride == bytes;
+  constexpr std::size_t at_once = 64;
+  memory::Run runs[at_once];
+  std::size_t found = 0;
+  memory::Region region;  // the same for all blocks of a rank
+  const auto copy = [&] {
+    if (found > 0) parent.copy_runs_from(region, runs, found);
+    found = 0;
+  };
   for_each_run(plan.own.places, begin, end, joined, [&](std::size_t first, std::size_t count) {
     const auto place = static_cast<std::size_t>(plan.own.places[first]);
     const RemoteBlock block = posted_block(operation, plan.parent, place, Side::source);
-    parent.copy_from(block.region, block.offset, destination + (first - begin) * bytes, count * bytes);
+    if (found == at_once) copy();
+    region = block.region;
+    runs[found++] = {block.offset, destination + (first - begin) * bytes, count * bytes};
   });
+  copy();
 }
 
 /// Reads what is for this rank and all below it, and lends it to the children.

@@ -9,6 +9,7 @@ namespace tutti {
 Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
     : operation_(operation),
       arguments_(arguments),
+      order_(operation.communicator().order()),
       exposed_(post_blocks(operation, arguments.receive, static_cast<std::size_t>(operation.communicator().size()),
                            Side::destination)) {
   const auto own = static_cast<std::size_t>(operation.communicator().rank());
@@ -18,25 +19,33 @@ Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
   announce(1);
 }
 
-void Gathered::fetch(int peer, int first, int last) {
-  const memory::Peer& from = operation_.communicator().peer(peer);
-  RemoteBlock run;
-  std::byte* destination = nullptr;
+void Gathered::fetch(int place, int first, int last) {
+  const int rank = order_.rank(place);
+  const memory::Peer& from = operation_.communicator().peer(rank);
+  constexpr std::size_t at_once = 64;
+  memory::Run runs[at_once];
+  std::size_t count = 0;
+  memory::Region region;  // the same for all blocks of a rank
   const auto copy = [&] {
-    if (run.bytes > 0) from.copy_from(run.region, run.offset, destination, run.bytes, arguments_.store);
+    if (count > 0) from.copy_runs_from(region, runs, count, arguments_.store);
+    count = 0;
   };
-  for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-    RemoteBlock block = posted_block(operation_, peer, i, Side::destination);
+  for (int each = first; each < last; ++each) {
+    const auto i = static_cast<std::size_t>(order_.rank(each));
+    RemoteBlock block = posted_block(operation_, rank, i, Side::destination);
     block.bytes = operation_.fitting(block.bytes, arguments_.receive.size(i));
     if (block.bytes == 0) continue;
-    std::byte* const place = exposed_.local.at(i);
-    if (run.bytes > 0 && block.offset == run.offset + run.bytes && place == destination + run.bytes) {
-      run.bytes += block.bytes;
-      continue;
+    region = block.region;
+    std::byte* const destination = exposed_.local.at(i);
+    if (count > 0) {
+      memory::Run& run = runs[count - 1];
+      if (block.offset == run.offset + run.bytes && destination == run.destination + run.bytes) {
+        run.bytes += block.bytes;
+        continue;
+      }
+      if (count == at_once) copy();
     }
-    copy();
-    run = block;
-    destination = place;
+    runs[count++] = {block.offset, destination, block.bytes};
   }
   copy();
 }

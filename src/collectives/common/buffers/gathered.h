@@ -1,5 +1,8 @@
 // The receive buffer of an Allgather while it fills: peers read from it the blocks that have already arrived. Its flag
 // is Slot::ready[0], in steps of the algorithm; every rank may fill in another order.
+// Ranks are spoken of by their places in the order of the machine (topology/machine_order.h). So who exchanges what with
+// whom, and which boundaries that crosses, does not depend on how they are numbered; where the blocks of places belong
+// follows from the order, which each rank knows.
 #pragma once
 
 #include "collectives/arguments.h"
@@ -14,10 +17,16 @@ class Gathered {
 
   /// This rank has done `step`.
   void announce(std::uint64_t step) { operation_.publish(operation_.own().ready.flag[0], step); }
-  /// co_await: `rank` has done `step`.
-  auto reached(int rank, std::uint64_t step) { return operation_.has(operation_.slot(rank).ready.flag[0], step, rank); }
-  /// Copies the blocks [first, last) from `peer`, which has announced them. Neighbouring ones go in one copy.
-  void fetch(int peer, int first, int last);
+  /// Of this rank.
+  int place() const { return order_.place(operation_.communicator().rank()); }
+  /// co_await: the rank at `place` has done `step`.
+  auto reached(int place, std::uint64_t step) {
+    const int rank = order_.rank(place);
+    return operation_.has(operation_.slot(rank).ready.flag[0], step, rank);
+  }
+  /// Copies the blocks of the places [first, last) from the rank at `place`, which has announced them. Those that are
+  /// neighbours by rank as well are one piece.
+  void fetch(int place, int first, int last);
 
   /// Whether this rank must wait until others have read from its buffer before it leaves.
   bool read_in_place() const { return !exposed_.exposure.in_the_ring; }
@@ -27,6 +36,7 @@ class Gathered {
  private:
   Operation& operation_;
   const AllgatherArguments& arguments_;
+  const topology::MachineOrder& order_;
   ExposedBlocks exposed_;
 };
 

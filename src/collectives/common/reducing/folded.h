@@ -6,7 +6,8 @@
 namespace tutti {
 
 /// Of p ranks, 2^s is the largest power of two and e are left. Of the first 2e ranks each odd one hands over to the even
-/// one before it. Those that are left, in rank order, have the places 0 to 2^s - 1.
+/// one before it. Those that are left, in rank order, have the places 0 to 2^s - 1. Ranks may be places themselves, in an
+/// order that is not that of their numbers.
 struct Folded {
   int steps;  ///< s
   int extra;  ///< e

@@ -4,8 +4,9 @@ namespace tutti {
 
 Halving::Halving(Operation& operation, const ReductionBuffers& buffers)
     : buffers_(buffers),
+      sequence_(operation.communicator(), *buffers.combiner),
       folded_(operation.communicator().size()),
-      place_(folded_.place_of(operation.communicator().rank())) {}
+      place_(folded_.place_of(sequence_.place(operation.communicator().rank()))) {}
 
 topology::Range Halving::range_of(int place, int step) const {
   topology::Range range{0, buffers_.count};
@@ -29,21 +30,23 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     have = result;
   };
   // What `reduced` counts: how often a rank has combined something.
-  if (folded.takes_over(self)) {
-    const int other = self + 1;
+  const Sequence& sequence = halving.sequence();
+  const int own_place = sequence.place(self);
+  if (folded.takes_over(own_place)) {
+    const int other = sequence.rank(own_place + 1);
     co_await operation.has(operation.slot(other).post.flag, 0, other);
     combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
   }
   operation.publish(operation.own().reduced.flag[0], 1);
   for (int step = 0; step < folded.steps; ++step) {
     const int other = halving.partner(step);
-    const bool untouched = step == 0 && !folded.takes_over(other);
+    const bool untouched = step == 0 && !folded.takes_over(sequence.place(other));
     const auto combined = static_cast<std::uint64_t>(step) + 1;
     Slot& slot = operation.slot(other);
     co_await operation.has(untouched ? slot.post.flag : slot.reduced.flag[0], untouched ? 0 : combined, other);
     const RemoteBuffer theirs{other,
                               untouched ? posted_source(operation, other) : posted_destination(operation, other)};
-    if (other < self)
+    if (halving.partner_is_before(step))
       combine(theirs, have, halving.range(step + 1));
     else
       combine(have, theirs, halving.range(step + 1));
@@ -53,9 +56,13 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
 
 Task finish_halving(Operation& operation, const Halving& halving) {
   const Folded& folded = halving.folded();
-  const int self = operation.communicator().rank();
+  const Sequence& sequence = halving.sequence();
+  const int own_place = sequence.place(operation.communicator().rank());
   operation.publish(operation.own().done.flag[0]);
-  if (folded.takes_over(self)) co_await operation.has(operation.slot(self + 1).done.flag[0], 0, self + 1);
+  if (folded.takes_over(own_place)) {
+    const int other = sequence.rank(own_place + 1);
+    co_await operation.has(operation.slot(other).done.flag[0], 0, other);
+  }
   for (int step = 0; step < folded.steps; ++step)
     co_await operation.has(operation.slot(halving.partner(step)).done.flag[0], 0, halving.partner(step));
 }

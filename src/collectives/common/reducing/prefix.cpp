@@ -24,7 +24,10 @@ struct Part {
         .pointer(buffer.region, offset + static_cast<std::size_t>(buffer.shift), bytes);
   }
   const std::byte* load(const RemoteBuffer& buffer, std::byte* copy) const {
-    if (const std::byte* mapped = pointer(buffer)) return mapped;
+    if (const std::byte* mapped = pointer(buffer)) {
+      communicator.peer(buffer.rank).loaded(bytes);
+      return mapped;
+    }
     communicator.peer(buffer.rank)
         .copy_from(buffer.region, offset + static_cast<std::size_t>(buffer.shift), copy, bytes);
     return copy;
@@ -73,6 +76,7 @@ void prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
         std::byte* result = place ? place : results[i % 2];
         const void* operands[2] = {previous, part.load(buffers.sources[i], copy)};
         combiner(result, operands, 2, elements);
+        if (place) communicator.peer(destination.rank).stored(part.bytes);
         if (!buffers.exclusive && !place) part.store(destination, result, store);
         next = result;
       }
@@ -107,7 +111,10 @@ void carry_range(Operation& operation, const Combiner& combiner, topology::Range
       const void* operands[2] = {carry, old};
       std::byte* place = part.pointer(destinations[i]);
       combiner(place ? place : result, operands, 2, elements);
-      if (!place) part.store(destinations[i], result, memory::Store::cached);
+      if (place)
+        communicator.peer(destinations[i].rank).stored(part.bytes);
+      else
+        part.store(destinations[i], result, memory::Store::cached);
     }
   }
 }

@@ -73,7 +73,10 @@ void reduce_range(Operation& operation, const Combiner& combiner, topology::Rang
     for (std::size_t i = 0; i < source_count; ++i) {
       const memory::Peer& peer = communicator.peer(sources[i].rank);
       from[i] = peer.pointer(sources[i].region, place(sources[i], offset), bytes);
-      if (from[i]) continue;
+      if (from[i]) {
+        peer.loaded(bytes);
+        continue;
+      }
       peer.copy_from(sources[i].region, place(sources[i], offset), scratch(i), bytes);
       from[i] = scratch(i);
     }
@@ -93,13 +96,18 @@ void reduce_range(Operation& operation, const Combiner& combiner, topology::Rang
       std::byte* const result = elsewhere ? scratch(source_count) : to[first] + done * element;
       combiner(result, from, source_count, part);
       for (std::size_t i = 0; i < destination_count; ++i) {
-        if (i == first && !elsewhere) continue;
-        if (in_pieces && how(i) != memory::Store::cached)
+        const memory::Peer& peer = communicator.peer(destinations[i].rank);
+        if (i == first && !elsewhere) {
+          peer.stored(part * element);
+          continue;
+        }
+        if (in_pieces && how(i) != memory::Store::cached) {
           memory::stream_part(to[i] + done * element, result, part * element);
-        else
-          communicator.peer(destinations[i].rank)
-              .copy_to(destinations[i].region, place(destinations[i], offset + done * element), result, part * element,
+          peer.stored(part * element);
+        } else {
+          peer.copy_to(destinations[i].region, place(destinations[i], offset + done * element), result, part * element,
                        how(i));
+        }
       }
       for (std::size_t i = 0; i < source_count; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
       done += part;

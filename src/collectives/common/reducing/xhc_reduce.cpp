@@ -43,7 +43,7 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
                         std::size_t count, const Combiner& combiner, int root) {
   Communicator& communicator = operation.communicator();
   XhcReduction reduction;
-  reduction.plan = &communicator.plan(root);
+  reduction.plan = &communicator.plan(root, combiner.commutative ? Grouping::by_settings : Grouping::in_rank_order);
   reduction.bytes = count * combiner.element_bytes;
   const bool eager = reduction.bytes <= communicator.node().settings.eager_max;
   reduction.buffers = expose_reduction(operation, send, receive, wants_result, count, combiner, eager);

@@ -2,7 +2,9 @@
 //
 // Every group of the hierarchy reduces into its leader's buffer: the members that are not its leader divide the indices
 // of each chunk among themselves, and each reduces its part of all members' data, in the order of their ranks: what a
-// member brings is its contribution, or what the groups that it leads further in have put together. In the topmost group
+// member brings is its contribution, or what the groups that it leads further in have put together. Where the operator
+// does not commute, groups are of consecutive ranks (Grouping::in_rank_order), so that this is the order of all ranks:
+// what follows one another within a domain of the machine is combined there, and only that goes on. In the topmost group
 // the leader works too. A leader passes a chunk on to the next level as soon as its group has finished it.
 //
 // Flags of a rank, by level of the hierarchy: `ready` - grains of its data that the group of that level may read;

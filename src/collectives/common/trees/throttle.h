@@ -1,4 +1,5 @@
-// Throttled Scatter and Gather: the ranks after the root form k chains in which one after the other copies.
+// Throttled Scatter and Gather: the ranks after the root, in the machine's order, form k chains in which one after the
+// other copies.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +25,9 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
   const ExposedBlocks mine = post_blocks(operation, blocks, ranks, side, false, arguments.root);
   keep_own_block(communicator, arguments);
   if (side == Side::source && mine.exposure.in_the_ring) co_return;
+  const topology::MachineOrder& order = communicator.order(arguments.root);
   for (int i = last_of_chains(communicator.size(), arguments.parameter); i < communicator.size(); ++i) {
-    const int rank = rank_at(arguments.root, i, communicator.size());
+    const int rank = order.rank(i);
     co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
   }
   operation.seen_all();
@@ -37,10 +39,11 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
 template <class Arguments, class Copy>
 Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, Copy copy) {
   Communicator& communicator = operation.communicator();
-  const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
+  const topology::MachineOrder& order = communicator.order(arguments.root);
+  const int distance = order.place(communicator.rank());
   // One without a block waits too: it stands for all before it in its chain.
   if (distance > arguments.parameter) {
-    const int before = rank_at(arguments.root, distance - arguments.parameter, communicator.size());
+    const int before = order.rank(distance - arguments.parameter);
     co_await operation.has(operation.slot(before).done.flag[0], 0, before);
   }
   if (arguments.bytes > 0) {

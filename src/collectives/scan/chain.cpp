@@ -1,0 +1,119 @@
+// Scan and Exscan along the chain of ranks, pipelined.
+//
+// Phase 1: every rank but the last exposes what it hands on: in a Scan its receive buffer, in an Exscan a buffer for what
+// is combined of all ranks up to itself. Phase 2, block by block: rank r combines what rank r - 1 hands on with its own
+// contribution, and hands that on. In an Exscan it keeps what it got. Phase 3: a rank waits until the next one has read.
+// Cost: p - 1 flag hops and blocks one after the other, then n bytes read and combined once by each rank: none reads
+// less. Only n bytes cross from one rank to the next, so of two domains of the machine that many for each time that the
+// numbers go from one to the other; any Scan needs as many, since what is before a rank changes there.
+// Requires: nothing. Ours; pipelined chains are in the literature for Bcast and Reduce.
+
+#include <algorithm>
+
+#include "base/copy.h"
+#include "collectives/collectives.h"
+#include "collectives/common/reducing/share.h"
+
+namespace tutti {
+
+namespace {
+
+/// From one flag to the next. As many blocks as ranks: then filling the chain takes as long as what comes after it.
+constexpr std::size_t block_bytes(std::size_t bytes, int ranks, std::size_t most) {
+  return std::clamp(bytes / static_cast<std::size_t>(ranks), grain_bytes, std::max(most, grain_bytes));
+}
+/// Of whole cache lines and elements.
+std::size_t block_bytes(const Communicator& communicator, const ScanArguments& arguments) {
+  const std::size_t element = arguments.combiner->element_bytes;
+  const std::size_t line = topology::elements_in_line(element) * element;
+  const std::size_t block = block_bytes(arguments.bytes(), communicator.size(), communicator.node().settings.block);
+  return std::max(line, block / line * line);
+}
+
+/// What is combined of all ranks up to this one, as the next one reads it; where it is made if nobody does.
+Exposure handed_on(Operation& operation, const ScanArguments& arguments) {
+  if (arguments.exclusive) return staging_buffer(operation, Side::destination, arguments.bytes());
+  return expose(operation, arguments.receive, arguments.bytes(), Side::destination);
+}
+
+/// One block of a rank that has one before it, whose part is there.
+void combine(Operation& operation, const ScanArguments& arguments, topology::Range range, std::byte* result) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const std::size_t element = arguments.combiner->element_bytes, at = range.begin * element;
+  const RemoteBuffer theirs{self - 1, posted_destination(operation, self - 1)};
+  const auto keep = [&] {
+    communicator.peer(self - 1).copy_from(theirs.region, at, arguments.receive + at, range.length() * element);
+  };
+  const bool in_place = arguments.send == arguments.receive;
+  RemoteBuffer before = theirs;
+  if (arguments.exclusive && !in_place) {
+    keep();
+    before = {self, own_memory(arguments.receive)};
+  }
+  if (result) {
+    const RemoteBuffer operands[] = {before, {self, own_memory(arguments.send)}};
+    const RemoteBuffer destination{self, own_memory(result)};
+    reduce_range(operation, *arguments.combiner, range, operands, 2, &destination, 1, memory::Store::cached);
+  }
+  if (arguments.exclusive && in_place) keep();
+}
+
+Task body(Operation& operation, const ScanArguments& arguments) {
+  Communicator& communicator = operation.communicator();
+  const int self = communicator.rank();
+  const bool hands_on = self + 1 < communicator.size();
+  Exposure result{{}, arguments.exclusive ? nullptr : arguments.receive, false, true};
+  if (hands_on) {
+    result = handed_on(operation, arguments);
+    post(operation, {}, result);
+  }
+  const std::size_t block = block_bytes(communicator, arguments);
+  for (std::size_t at = 0; at < arguments.bytes(); at += block) {
+    const std::size_t end = std::min(at + block, arguments.bytes());
+    if (self > 0) {
+      // How many blocks the one before has handed on.
+      co_await operation.has(operation.slot(self - 1).ready.flag[0], at / block + 1, self - 1);
+      combine(operation, arguments, topology::elements_in_bytes(at, end, arguments.combiner->element_bytes),
+              result.local);
+    } else if (result.local != arguments.send) {
+      copy_bytes(result.local + at, arguments.send + at, end - at);
+    }
+    if (hands_on) operation.publish(operation.own().ready.flag[0], at / block + 1);
+  }
+  operation.publish(operation.own().done.flag[0]);
+  if (result.copied && !arguments.exclusive) copy_bytes(arguments.receive, result.local, arguments.bytes());
+  if (!result.in_the_ring) co_await operation.has(operation.slot(self + 1).done.flag[0], 0, self + 1);
+}
+
+}  // namespace
+
+extern const selection::Algorithm<ScanArguments> scan_chain;
+const selection::Algorithm<ScanArguments> scan_chain{
+    "chain",
+    {"p-1", "n read, one block after the other", "ours"},
+    selection::requires_nothing,
+    [](const selection::Shape& shape) {
+      const auto bytes = static_cast<double>(shape.bytes);
+      const double others = shape.ranks - 1;
+      const auto block =
+          static_cast<double>(block_bytes(shape.bytes, shape.ranks, static_cast<std::size_t>(usual_block_bytes)));
+      const double last = bytes + (others - 1) * std::min(bytes, block);
+      // Between two sockets so many hand on at once, each way, once the chain is filled.
+      const double apart = shape.distances.consecutive[index_of(topology::Distance::machine)];
+      return selection::Cost{.hops = others + 1,  // a flag for each first block; who has read tells the one before
+                             .rounds = others + 1,
+                             .remote_bytes = last,
+                             .slot_bytes = shape.reach == selection::Reach::staged || shape.exclusive ? bytes : 0.0,
+                             .reduced_bytes = 2 * last,
+                             .exposures = 1,
+                             .startups = others + bytes / block,
+                             .crossing = std::max(1.0, apart * others / 2),
+                             .across = selection::Across::ranks};
+    },
+    body,
+    {},
+    nullptr,
+    {.in_rank_order = true}};
+
+}  // namespace tutti
