@@ -179,7 +179,7 @@ void Receiver::copy(std::size_t i) {
   if (at < room)
     other().copy_from(memory::Region::from_bits(line->region.load(std::memory_order_relaxed)), at, buffer_ + at,
                       std::min(sent_.bytes, room - at));
-  lines_->copied.set(sync::stamp(starts(), ++copied_));
+  lines_->copied.set(sync::stamp(starts(), std::min<std::uint64_t>(++copied_, sync::progress_max)));
 }
 
 bool Receiver::progress() {

@@ -10,6 +10,7 @@
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/kept_handles.h"
+#include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/raised_error.h"
 #include "mpi/requests/requests.h"
 
@@ -27,9 +28,29 @@ int raised_or(int code) {
   return raised.last().code;
 }
 
+/// What the host cannot say of it: it knows the handle for a message of nothing.
+void fill_status(const Request& ours, MPI_Status* status) {
+  if (status && ours.partitioned() && ours.is_active()) ours.partitioned()->tell(*status);
+}
+MPI_Status* unless_ignored(MPI_Status* status) {
+  return status == MPI_STATUS_IGNORE ? nullptr : status;
+}
+
 /// Of a request that was completed; null if there is none. Persistent ones stay where they were.
-void tell(const MPI_Request* completed) {
-  if (Request* const ours = completed ? requests.find_persistent(*completed) : nullptr) requests.tell(*ours);
+void tell(const MPI_Request* completed, MPI_Status* status) {
+  Request* const ours = completed ? requests.find_persistent(*completed) : nullptr;
+  if (!ours) return;
+  fill_status(*ours, status);
+  requests.tell(*ours);
+}
+/// The same of one that was only looked at.
+void tell_status(const MPI_Request* complete, MPI_Status* status) {
+  const Request* const ours = complete ? requests.find_persistent(*complete) : nullptr;
+  if (ours) fill_status(*ours, status);
+}
+void tell_statuses(const MPI_Request* all, int done, const int* indices, MPI_Status* statuses) {
+  if (!all || statuses == MPI_STATUSES_IGNORE) return;
+  for (int i = 0; i < done; ++i) tell_status(&all[indices ? indices[i] : i], &statuses[i]);
 }
 
 /// Whether one of them is a persistent call that is under way, of which the host does not know.
@@ -66,7 +87,8 @@ class Many {
 
   /// done: how many the host has completed. indices: which ones, null if all.
   int raised_or(int code, int done, const int* indices, MPI_Status* statuses) const {
-    for (int i = 0; requests.any_persistent() && i < done; ++i) tell(&many_[indices ? indices[i] : i]);
+    for (int i = 0; requests.any_persistent() && i < done; ++i)
+      tell(&many_[indices ? indices[i] : i], statuses == MPI_STATUSES_IGNORE ? nullptr : &statuses[i]);
     if (!raised_errors) [[likely]]
       return code;
     const RaisedErrors raised;
@@ -150,7 +172,7 @@ TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!requests.any()) [[likely]]
     return next.Wait(request, status);
   const int code = wait(request, status);
-  tell(request);
+  tell(request, unless_ignored(status));
   return raised_or(code);
 }
 
@@ -167,7 +189,7 @@ TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* in
   requests.drive();
   show(array_of_requests, count);
   const int code = wait_for_any(count, array_of_requests, indx, status);
-  tell(indx && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  tell(indx && *indx >= 0 ? array_of_requests + *indx : nullptr, unless_ignored(status));
   return raised_or(code);
 }
 
@@ -192,7 +214,7 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     return MPI_SUCCESS;
   }
   const int code = next.Test(request, flag, status);
-  tell(flag && *flag ? request : nullptr);
+  tell(flag && *flag ? request : nullptr, unless_ignored(status));
   return raised_or(code);
 }
 
@@ -216,7 +238,7 @@ TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* in
   requests.drive();
   show(array_of_requests, count);
   const int code = next.Testany(count, array_of_requests, indx, flag, status);
-  tell(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr);
+  tell(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr, unless_ignored(status));
   return raised_or(code);
 }
 
@@ -234,29 +256,37 @@ TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int*
 TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   requests.drive();
   show(&request, 1);
-  return without_raising(next.Request_get_status(request, flag, status));
+  const int code = next.Request_get_status(request, flag, status);
+  tell_status(flag && *flag ? &request : nullptr, unless_ignored(status));
+  return without_raising(code);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_all(int count, TUTTI_CONST_REQUEST array_of_requests[], int* flag,
                                             MPI_Status array_of_statuses[]) {
   requests.drive();
   show(array_of_requests, count);
-  return without_raising(next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses));
+  const int code = next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  tell_statuses(array_of_requests, flag && *flag ? count : 0, nullptr, array_of_statuses);
+  return without_raising(code);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_any(int count, TUTTI_CONST_REQUEST array_of_requests[], int* indx, int* flag,
                                             MPI_Status* status) {
   requests.drive();
   show(array_of_requests, count);
-  return without_raising(next.Request_get_status_any(count, array_of_requests, indx, flag, status));
+  const int code = next.Request_get_status_any(count, array_of_requests, indx, flag, status);
+  tell_status(flag && *flag && *indx >= 0 ? array_of_requests + *indx : nullptr, unless_ignored(status));
+  return without_raising(code);
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_some(int incount, TUTTI_CONST_REQUEST array_of_requests[], int* outcount,
                                              int array_of_indices[], MPI_Status array_of_statuses[]) {
   requests.drive();
   show(array_of_requests, incount);
-  return without_raising(
-      next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses));
+  const int code =
+      next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  tell_statuses(array_of_requests, outcount ? *outcount : 0, array_of_indices, array_of_statuses);
+  return without_raising(code);
 }
 
 TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {

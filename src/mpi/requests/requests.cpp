@@ -118,7 +118,7 @@ void Requests::launch(Request& request) {
   // Many may be started before one is waited for.
   constexpr std::size_t starts_between_drives = 8;
   if (under_way_.fetch_add(1, std::memory_order_seq_cst) % starts_between_drives == starts_between_drives - 1) drive();
-  CommunicatorState& on = request.runs_on();
+  RequestList& calls = request.calls();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -131,8 +131,8 @@ void Requests::launch(Request& request) {
     request.call_->start();
     over = request.goes_on(true);
     if (!over) {
-      if (on.calls.empty()) active_.push_back(&on);
-      on.calls.add(request);
+      if (calls.empty()) active_.push_back(&calls);
+      calls.add(request);
     }
   }
   if (over) {
@@ -178,7 +178,7 @@ void Requests::pass(bool may_call_host, RequestList& over) {
   constexpr std::uint64_t passes_between_services = 64;
   if (++passes_ % passes_between_services == 0) job()->node.requests->serve();
   for (std::size_t i = active_.size(); i-- > 0;) {
-    RequestList& calls = active_[i]->calls;
+    RequestList& calls = *active_[i];
     // More than the ring has slots for cannot have begun.
     std::uint64_t looked_at = 0;
     for (Request* request = calls.first(); request && looked_at < ring_slots; ++looked_at) {
@@ -221,6 +221,7 @@ void Requests::finish(Request& request) {
 
 void Requests::forget(Request& request) {
   persistent_.fetch_sub(1, std::memory_order_relaxed);
+  forgotten_.fetch_add(1, std::memory_order_release);
   messages_.give_back(request.message_);
   handle_is_gone(request);
 }
@@ -263,7 +264,7 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
     drive();
     const std::lock_guard lock(mutex_);
     return std::none_of(active_.begin(), active_.end(),
-                        [&](const CommunicatorState* each) { return &each->calls.first()->of_ == &state; });
+                        [&](const RequestList* each) { return &each->first()->of_ == &state; });
   });
 }
 

@@ -62,6 +62,8 @@ class Requests {
     Request* const found = any_persistent() ? find(handle) : nullptr;
     return found && found->is_persistent() ? found : nullptr;
   }
+  /// How often such a handle was freed: until that changes, what find_persistent() has found is there.
+  std::uint64_t forgotten() const { return forgotten_.load(std::memory_order_acquire); }
   /// The program is told that it is complete. Its error is among the raised ones from now on.
   void tell(Request& request);
   /// Inside MPI_Finalize: what was abandoned ends, since peers may need it.
@@ -81,11 +83,12 @@ class Requests {
   void finish(Request& request);
 
   std::mutex mutex_;
-  std::vector<CommunicatorState*> active_;  ///< those with calls under way
+  std::vector<RequestList*> active_;  ///< those with calls under way
   RequestList over_;  ///< what was not finished yet, for want of a thread that may call the host, or send
   HandleTable<Request> known_;
   SelfMessages messages_;
   std::atomic<std::size_t> persistent_{0};
+  std::atomic<std::uint64_t> forgotten_{0};
   std::atomic<std::size_t> handles_{0};
   std::atomic<std::size_t> under_way_{0};
   std::atomic<std::uint64_t> drives_{0};
