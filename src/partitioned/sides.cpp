@@ -1,7 +1,7 @@
 #include "partitioned/sides.h"
 
 #include <algorithm>
-#include <new>
+#include <numeric>
 #include <stdexcept>
 
 #include "base/copy.h"
@@ -69,8 +69,9 @@ Sender::~Sender() {
 
 void Sender::start() {
   begin();
-  marked_.store(0, std::memory_order_relaxed);
-  left_.store(0, std::memory_order_relaxed);
+  left_before_ = line_->left.load(std::memory_order_relaxed);
+  seen_ = 0;
+  seen_left_ = 0;
   const std::size_t bytes = partitions_.all();
   memory::Region region = node_.reachable(buffer_, bytes);
   const bool is_none = region.kind() == memory::Kind::none;
@@ -82,6 +83,7 @@ void Sender::start() {
   else if (is_none)
     region = {memory::Kind::cma, reinterpret_cast<std::uintptr_t>(buffer_)};  // the receiver asks for it
   line_->region.store(region.bits(), std::memory_order_relaxed);
+  line_->started.set(starts());
   meet();
 }
 
@@ -108,10 +110,9 @@ bool Sender::deliver(std::size_t partition) {
     if (staged_) copy_bytes(node_.arena->base() + *staging_ + at, buffer_ + at, partitions_.bytes);
     return false;
   }
-  if (!staged_ && partitions_.bytes >= policy_.left_bytes_min) {
-    const sync::Stamp copied = theirs->copied.get();
-    const std::uint64_t of_these = copied >> sync::progress_bits == starts() ? copied & sync::progress_max : 0;
-    if (left_.load(std::memory_order_relaxed) < of_these + policy_.left_at_once) return false;
+  if (!staged_ && partitions_.bytes >= policy_.left_least) {
+    const auto open = static_cast<std::int64_t>(line_->left.load(std::memory_order_relaxed) - theirs->copied.get());
+    if (open <= 0 || (static_cast<std::size_t>(open) + 1) * partitions_.bytes <= policy_.left_bytes) return false;
   }
   other().copy_to(region, at, buffer_ + at, std::min(partitions_.bytes, their_bytes_ - at));
   return true;
@@ -119,29 +120,41 @@ bool Sender::deliver(std::size_t partition) {
 
 bool Sender::mark(int partition) {
   if (is_marked(partition)) return false;
+  const std::uint64_t now = starts();
   const bool delivered = deliver(static_cast<std::size_t>(partition));
-  if (!delivered) left_.fetch_add(1, std::memory_order_relaxed);
-  // Pairs with the receiver's load in progress() and is_there().
-  flags_[partition].set(2 * starts() + (delivered ? 1 : 0));
-  wake();
-  marked_.fetch_add(1, std::memory_order_release);
+  if (!delivered) line_->left.store(line_->left.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const Node& node = node_;
+  const int peer = peer_;
+  // Pairs with the receiver's loads in copy_what_is_left() and is_there(). This side may be over from then on.
+  flags_[partition].set(2 * now + (delivered ? 1 : 0));
+  if (node.waiter->sleepers_possible) node.waiter->wake(&peer, 1);
   return true;
 }
 
 bool Sender::progress() {
   const bool has_met = meet();
-  if (marked_.load(std::memory_order_acquire) < partitions_.count) return false;
-  if (left_.load(std::memory_order_relaxed) > 0) {
-    if (!has_met || theirs_.load(std::memory_order_relaxed)->finished.get() < starts()) return false;
+  const std::uint64_t now = starts();
+  if (line_->all_marked.get() < now) {
+    for (; seen_ < partitions_.count; ++seen_) {
+      const std::uint64_t value = flags_[seen_].get();
+      if (value < 2 * now) return false;
+      seen_left_ += value == 2 * now;
+    }
+    line_->left.store(left_before_ + seen_left_, std::memory_order_relaxed);
+    line_->all_marked.set(now);
+    wake();
   }
+  const std::uint64_t left = line_->left.load(std::memory_order_relaxed);
+  if (left > left_before_ && (!has_met || theirs_.load(std::memory_order_relaxed)->copied.get() < left)) return false;
   end();
   return true;
 }
 
 Receiver::Receiver(Node& node, Announcements& announcements, int peer, const Envelope& envelope, std::byte* buffer,
-                   const Partitions& partitions)
+                   const Partitions& partitions, const Policy& policy)
     : Side(node, announcements, peer, envelope, Role::receiver, partitions, sizeof(ReceiverLines)),
       buffer_(buffer),
+      policy_(policy),
       lines_(reinterpret_cast<ReceiverLines*>(block())) {}
 
 Receiver::~Receiver() {
@@ -150,14 +163,13 @@ Receiver::~Receiver() {
 
 void Receiver::start() {
   begin();
-  copied_ = 0;
+  is_open_known_ = false;
+  looks_ = 0;
   const memory::Region region = node_.reachable(buffer_, partitions_.all());
   lines_->region.store(region.bits(), std::memory_order_relaxed);
   // Pairs with the sender's load in deliver().
   lines_->started.set(starts());
-  open_.clear();
-  if (meet())
-    for (int i = 0; i < sent_.count; ++i) open_.push_back(static_cast<std::uint32_t>(i));
+  meet();
 }
 
 bool Receiver::meet() {
@@ -165,51 +177,63 @@ bool Receiver::meet() {
   const std::optional<Announcement> found = find();
   if (!found) return false;
   sent_ = {static_cast<int>(found->partitions), found->partition_bytes};
-  const auto count = static_cast<std::size_t>(sent_.count);
-  got_ = std::make_unique<std::atomic<std::uint64_t>[]>(count);
-  open_.reserve(count);
+  got_ = std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>(sent_.count));
   theirs_.store(other().in_arena(found->block, sender_bytes(sent_)), std::memory_order_release);
   return true;
 }
 
 void Receiver::copy(std::size_t i) {
-  const auto* const line = reinterpret_cast<const SenderLine*>(theirs_.load(std::memory_order_relaxed));
   const std::size_t at = i * sent_.bytes;
   const std::size_t room = partitions_.all();
   if (at < room)
-    other().copy_from(memory::Region::from_bits(line->region.load(std::memory_order_relaxed)), at, buffer_ + at,
+    other().copy_from(memory::Region::from_bits(line().region.load(std::memory_order_relaxed)), at, buffer_ + at,
                       std::min(sent_.bytes, room - at));
-  lines_->copied.set(sync::stamp(starts(), std::min<std::uint64_t>(++copied_, sync::progress_max)));
+  got_[i].store(starts(), std::memory_order_release);
+  ++copied_;
 }
 
-bool Receiver::progress() {
-  if (!theirs_.load(std::memory_order_relaxed)) {
-    if (!meet()) return false;
-    for (int i = 0; i < sent_.count; ++i) open_.push_back(static_cast<std::uint32_t>(i));
-  }
-  const auto* const flags =
-      reinterpret_cast<const sync::Flag*>(theirs_.load(std::memory_order_relaxed) + sizeof(SenderLine));
+void Receiver::copy_what_is_left() {
   const std::uint64_t now = starts();
+  const std::uint64_t before = copied_;
+  if (!is_open_known_) {
+    open_.resize(static_cast<std::size_t>(sent_.count));
+    std::iota(open_.begin(), open_.end(), 0u);
+    is_open_known_ = true;
+  }
+  std::size_t untold = 0;
   std::erase_if(open_, [&](std::uint32_t i) {
-    const std::uint64_t flag = flags[i].get();
-    if (flag < 2 * now) return false;
-    if (flag == 2 * now) copy(i);
-    got_[i].store(now, std::memory_order_release);
+    const std::uint64_t value = flag(i).get();
+    if (value != 2 * now) return value > 2 * now;
+    copy(i);
+    untold += sent_.bytes;
+    if (untold < policy_.told_bytes) return true;
+    untold = 0;
+    lines_->copied.set(copied_);
     return true;
   });
-  if (!open_.empty()) return false;
-  end();
+  if (copied_ == before) return;
   // Pairs with the sender's load in progress().
-  lines_->finished.set(now);
+  lines_->copied.set(copied_);
   wake();
+}
+
+bool Receiver::finish() {
+  end();
   return true;
 }
 
-bool Receiver::is_there(std::size_t i) const {
-  if (got_[i].load(std::memory_order_acquire) == starts()) return true;
-  const auto* const flags =
-      reinterpret_cast<const sync::Flag*>(theirs_.load(std::memory_order_relaxed) + sizeof(SenderLine));
-  return flags[i].get() > 2 * starts();
+bool Receiver::progress() {
+  if (!meet()) return false;
+  const std::uint64_t now = starts();
+  // In this order: what was left of this start is counted when all are marked, and who finds what was left of the next one
+  // sees that it has begun.
+  const bool all_marked = line().all_marked.get() >= now;
+  const std::uint64_t left = line().left.load(std::memory_order_acquire);
+  if (line().started.get() > now) return finish();
+  if (all_marked && left == copied_) return finish();
+  if (left == copied_ && ++looks_ % looks_between != 0) return false;
+  copy_what_is_left();
+  return open_.empty() && finish();
 }
 
 bool Receiver::has_arrived(int partition) const {

@@ -3,16 +3,15 @@
 //
 // For each partition of the sender there is one flag, in the sender's arena. In the n-th start the thread that marks the
 // partition sets it: to 2n if the receiver is to copy it, to 2n + 1 if it has done so itself. The receiver says, in its
-// own arena, that it has started n times, how many partitions of this start it has copied, and when it has them all.
+// own arena, how often it has started and how many partitions it has copied.
 // Each flag has one writer at a time and only grows, so nothing is reset between starts.
 //
 //   the marking thread copies   if the receiver has started and its buffer is mapped here
-//   the receiver copies         otherwise; and, where a partition is worth a flag's way, as long as it has nothing else to
-//                               copy: then both copy at the same time
-//   the sender is complete      when all are marked, and the receiver has all if something was left to it
+//   the receiver copies         otherwise; and as long as it has little else to copy: then both copy at the same time
+//   the sender is complete      when all are marked, and the receiver has copied what was left to it
 //
-// A sender is never a start ahead of what the receiver has left to copy, so a flag that is beyond 2n says that the
-// partition is there. What cannot be mapped is copied by the kernel, or through the sender's arena.
+// So a sender starts again only when nothing of its last start is left, and a flag that is beyond 2n says that the partition
+// is there. What cannot be mapped is copied by the kernel, or through the sender's arena.
 #pragma once
 
 #include <atomic>
@@ -30,12 +29,14 @@
 
 namespace tutti::partitioned {
 
-/// Who copies. Each sender by itself: the receiver finds it in the flags.
+/// Who copies. Each side may have another one: what the sender decides the receiver finds in the flags.
 struct Policy {
-  /// Partitions of at least so many bytes may be left to a receiver that could copy them meanwhile.
-  std::size_t left_bytes_min = std::size_t{8} << 10;
-  /// So many of these are left to it at a time.
-  std::uint32_t left_at_once = 1;
+  /// Shorter partitions are not left to a receiver that could copy meanwhile: before it sees them they are copied.
+  std::size_t left_least = std::size_t{4} << 10;
+  /// So many bytes are left to it at a time, or one partition if that is longer.
+  std::size_t left_bytes = std::size_t{24} << 10;
+  /// The receiver says so often how much it has copied.
+  std::size_t told_bytes = std::size_t{8} << 10;
   /// Messages of up to so many bytes go through the arena where only the kernel would reach the buffer.
   std::size_t staged_bytes_max = std::size_t{4} << 20;
 };
@@ -112,15 +113,16 @@ class Sender : public Side {
   bool staged_ = false;                 ///< in this start
   std::size_t their_bytes_ = 0;
   std::atomic<const ReceiverLines*> theirs_{nullptr};
-  std::atomic<int> marked_{0};
-  std::atomic<std::uint32_t> left_{0};  ///< to the receiver
+  std::uint64_t left_before_ = 0;  ///< to the receiver, in all starts before this one
+  int seen_ = 0;                   ///< the first so many partitions are marked, as progress() has found
+  std::uint64_t seen_left_ = 0;    ///< of these, so many are left to the receiver
 };
 
 class Receiver : public Side {
  public:
   /// As for Sender. The other side may have other partitions.
   Receiver(Node& node, Announcements& announcements, int peer, const Envelope& envelope, std::byte* buffer,
-           const Partitions& partitions);
+           const Partitions& partitions, const Policy& policy);
   ~Receiver();
 
   void start();
@@ -133,17 +135,31 @@ class Receiver : public Side {
 
  private:
   bool meet();
+  const SenderLine& line() const {
+    return *reinterpret_cast<const SenderLine*>(theirs_.load(std::memory_order_relaxed));
+  }
+  const sync::Flag& flag(std::size_t i) const {
+    return reinterpret_cast<const sync::Flag*>(theirs_.load(std::memory_order_relaxed) + sizeof(SenderLine))[i];
+  }
   /// Whether partition `i` of the sender is there.
-  bool is_there(std::size_t i) const;
+  bool is_there(std::size_t i) const { return flag(i).get() > 2 * starts() || got_[i].load() == starts(); }
   void copy(std::size_t i);
+  void copy_what_is_left();
+  bool finish();
+  /// After so many looks for which there was no reason to, it looks at the flags themselves.
+  static constexpr unsigned looks_between = 64;
 
   std::byte* buffer_;
+  const Policy policy_;
   ReceiverLines* lines_;
   Partitions sent_;  ///< as the sender has them
   std::atomic<const std::byte*> theirs_{nullptr};
-  std::unique_ptr<std::atomic<std::uint64_t>[]> got_;  ///< by partition of the sender: in which start it came last
-  std::vector<std::uint32_t> open_;                    ///< what has not come, in this start
-  std::uint32_t copied_ = 0;
+  std::unique_ptr<std::atomic<std::uint64_t>[]>
+      got_;                          ///< by partition of the sender: in which start it was copied last
+  std::vector<std::uint32_t> open_;  ///< what was not seen to be there; from the first copy of a start on
+  bool is_open_known_ = false;
+  unsigned looks_ = 0;
+  std::uint64_t copied_ = 0;  ///< in all starts together
 };
 
 }  // namespace tutti::partitioned

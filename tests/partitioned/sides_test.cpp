@@ -101,14 +101,17 @@ TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
       std::mt19937_64 alike(message);
       const Counts counts = any_counts(alike);
       const std::uint64_t starts = 1 + alike() % 5;
-      const Policy policy{alike() % 3 == 0 ? 0 : std::size_t{2048}, static_cast<std::uint32_t>(alike() % 3),
-                          alike() % 2 ? std::size_t{0} : std::size_t{1} << 30};
+      Policy policy;
+      policy.left_least = alike() % 3 == 0 ? SIZE_MAX : alike() % 200;
+      policy.left_bytes = alike() % 4096;
+      policy.told_bytes = alike() % 1000;
+      policy.staged_bytes_max = alike() % 2 ? 0 : SIZE_MAX;
       std::mt19937_64 random(message * 17 + static_cast<std::uint64_t>(self));
       std::vector<std::byte> sent(counts.bytes + 1), received(counts.bytes + 1);
       auto sender = std::make_unique<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
                                              partitions(counts.sender, counts.bytes), policy);
       auto receiver = std::make_unique<Receiver>(rank.node, rank.announcements, before, envelope(before, self, 3),
-                                                 received.data(), partitions(counts.receiver, counts.bytes));
+                                                 received.data(), partitions(counts.receiver, counts.bytes), policy);
       for (std::uint64_t start = 0; start < starts; ++start) {
         for (std::size_t i = 0; i < counts.bytes; ++i)
           sent[i] = content(i, message + static_cast<std::uint64_t>(self), start);
@@ -163,7 +166,7 @@ TEST_P(PartitionedMessages, OfOneEnvelopeMatchInTheirOrder) {
                                                    buffers[i].data(), partitions(6, bytes), Policy{}));
       else
         receivers.push_back(std::make_unique<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 5),
-                                                       buffers[i].data(), partitions(4, bytes)));
+                                                       buffers[i].data(), partitions(4, bytes), Policy{}));
     }
     for (std::uint64_t start = 0; start < 3; ++start) {
       // The one side begins with the last one, the other with the first.
@@ -204,7 +207,8 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
       rank.finish(sender);
       collectives.barrier({});
     } else {
-      Receiver receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, room));
+      Receiver receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, room),
+                        Policy{});
       receiver.start();
       rank.finish(receiver);
       EXPECT_EQ(receiver.sent_bytes(), bytes);

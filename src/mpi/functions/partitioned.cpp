@@ -32,8 +32,16 @@ bool fits(int partitions, MPI_Count count, std::size_t element_bytes) {
          !__builtin_mul_overflow(bytes, element_bytes, &bytes) && bytes <= PTRDIFF_MAX;
 }
 
-partitioned::Policy policy_of(const Job& /*job*/) {
-  return {};
+/// In multiples of what is copied in the time of a flag's way, as was fastest (docs/measurements/partitioned.md): to leave a
+/// partition is worth it from half of that on, and to be told of a copy takes several.
+partitioned::Policy policy_of(const Job& job) {
+  const selection::Model& model = job.knowledge.model;
+  const double bytes_a_hop = model.hop / model.remote_byte;
+  partitioned::Policy policy;
+  policy.left_least = static_cast<std::size_t>(bytes_a_hop / 2);
+  policy.left_bytes = static_cast<std::size_t>(bytes_a_hop * 20);
+  policy.told_bytes = static_cast<std::size_t>(bytes_a_hop * 7);
+  return policy;
 }
 
 /// False if it is the host's. Mistakes in the arguments are: it has words for them.
@@ -58,7 +66,7 @@ bool init(const Init& call, bool is_sender, int& code) {
           PartitionedSend(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
     else
       made = new (request->allocate(sizeof(PartitionedReceive)))
-          PartitionedReceive(std::move(buffer), *job(), peer, envelope);
+          PartitionedReceive(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
     request->persist_as(*made, is_sender ? "a partitioned send" : "a partitioned receive", peer);
     request->set(
         *made, [made](int before) { return made->after(before); }, false);

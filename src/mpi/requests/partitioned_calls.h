@@ -87,9 +87,10 @@ class PartitionedSend final : public PartitionedCall {
 
 class PartitionedReceive final : public PartitionedCall {
  public:
-  PartitionedReceive(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope)
+  PartitionedReceive(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
+                     const partitioned::Policy& policy)
       : PartitionedCall(std::move(buffer)),
-        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions()),
+        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy),
         source_(envelope.source),
         tag_(envelope.tag) {}
   void start() override { side_.start(); }
