@@ -70,6 +70,7 @@ Sender::~Sender() {
 void Sender::start() {
   begin();
   left_before_ = line_->left.load(std::memory_order_relaxed);
+  left_.store(left_before_, std::memory_order_relaxed);
   seen_ = 0;
   seen_left_ = 0;
   const std::size_t bytes = partitions_.all();
@@ -111,18 +112,28 @@ bool Sender::deliver(std::size_t partition) {
     return false;
   }
   if (!staged_ && partitions_.bytes >= policy_.left_least) {
-    const auto open = static_cast<std::int64_t>(line_->left.load(std::memory_order_relaxed) - theirs->copied.get());
+    const auto open = static_cast<std::int64_t>(left_.load(std::memory_order_relaxed) - theirs->copied.get());
     if (open <= 0 || (static_cast<std::size_t>(open) + 1) * partitions_.bytes <= policy_.left_bytes) return false;
   }
   other().copy_to(region, at, buffer_ + at, std::min(partitions_.bytes, their_bytes_ - at));
   return true;
 }
 
+/// Tells the receiver now and then: it takes the line from this thread each time.
+void Sender::leave_one() {
+  const std::uint64_t left = left_.load(std::memory_order_relaxed) + 1;
+  left_.store(left, std::memory_order_relaxed);
+  const std::uint64_t in_this = left - left_before_;
+  const std::size_t bytes = in_this * partitions_.bytes;
+  if (bytes / policy_.told_bytes != (bytes - partitions_.bytes) / policy_.told_bytes)
+    line_->left.store(left, std::memory_order_relaxed);
+}
+
 bool Sender::mark(int partition) {
   if (is_marked(partition)) return false;
   const std::uint64_t now = starts();
   const bool delivered = deliver(static_cast<std::size_t>(partition));
-  if (!delivered) line_->left.store(line_->left.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!delivered) leave_one();
   const Node& node = node_;
   const int peer = peer_;
   // Pairs with the receiver's loads in copy_what_is_left() and is_there(). This side may be over from then on.

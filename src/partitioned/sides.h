@@ -35,7 +35,7 @@ struct Policy {
   std::size_t left_least = std::size_t{4} << 10;
   /// So many bytes are left to it at a time, or one partition if that is longer.
   std::size_t left_bytes = std::size_t{24} << 10;
-  /// The receiver says so often how much it has copied.
+  /// After each of so many bytes the receiver is told what was left to it, and says how much it has copied.
   std::size_t told_bytes = std::size_t{8} << 10;
   /// Messages of up to so many bytes go through the arena where only the kernel would reach the buffer.
   std::size_t staged_bytes_max = std::size_t{4} << 20;
@@ -104,6 +104,7 @@ class Sender : public Side {
  private:
   bool meet();
   bool deliver(std::size_t partition);
+  void leave_one();
 
   const std::byte* buffer_;
   const Policy policy_;
@@ -113,9 +114,10 @@ class Sender : public Side {
   bool staged_ = false;                 ///< in this start
   std::size_t their_bytes_ = 0;
   std::atomic<const ReceiverLines*> theirs_{nullptr};
-  std::uint64_t left_before_ = 0;  ///< to the receiver, in all starts before this one
-  int seen_ = 0;                   ///< the first so many partitions are marked, as progress() has found
-  std::uint64_t seen_left_ = 0;    ///< of these, so many are left to the receiver
+  std::uint64_t left_before_ = 0;       ///< to the receiver, in all starts before this one
+  std::atomic<std::uint64_t> left_{0};  ///< and in this one, too; threads may miss each other's
+  int seen_ = 0;                        ///< the first so many partitions are marked, as progress() has found
+  std::uint64_t seen_left_ = 0;         ///< of these, so many are left to the receiver
 };
 
 class Receiver : public Side {

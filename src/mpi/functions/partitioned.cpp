@@ -33,14 +33,14 @@ bool fits(int partitions, MPI_Count count, std::size_t element_bytes) {
 }
 
 /// In multiples of what is copied in the time of a flag's way, as was fastest (docs/measurements/partitioned.md): to leave a
-/// partition is worth it from half of that on, and to be told of a copy takes several.
+/// partition is worth it from a third of that on, and to be told of a copy takes several.
 partitioned::Policy policy_of(const Job& job) {
   const selection::Model& model = job.knowledge.model;
   const double bytes_a_hop = model.hop / model.remote_byte;
   partitioned::Policy policy;
-  policy.left_least = static_cast<std::size_t>(bytes_a_hop / 2);
+  policy.left_least = static_cast<std::size_t>(bytes_a_hop / 3);
   policy.left_bytes = static_cast<std::size_t>(bytes_a_hop * 20);
-  policy.told_bytes = static_cast<std::size_t>(bytes_a_hop * 7);
+  policy.told_bytes = 1 + static_cast<std::size_t>(bytes_a_hop * 4);
   return policy;
 }
 
