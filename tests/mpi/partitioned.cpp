@@ -1,8 +1,9 @@
 // Partitioned messages (MPI 4.1, chapter 4): each rank sends to the next one and receives from the one before.
 //
-// Only with Tutti, since hosts fail some of these themselves: MPICH 5.0 and Intel MPI 2021.18 do not know inactive requests in
-// MPI_Testall, send no partition before all are marked, and lose the status in MPI_Request_get_status; Open MPI 5.0 gives
-// wrong data where the sides' types or counts differ; MPICH 5.0 ends with a fault in MPI_Psend_init to MPI_PROC_NULL.
+// Only with Tutti, since hosts fail some of these themselves: MPICH 5.0 and Intel MPI 2021.18 return an error from
+// MPI_Testall, do not come to an end where a partition is waited for before the next one is marked, and lose the status in
+// MPI_Request_get_status; Open MPI 5.0 gives wrong data where several messages have types and counts of their own on each
+// side; MPICH 5.0 ends with a fault in MPI_Psend_init to MPI_PROC_NULL.
 #include "partitioned.h"
 
 #include <algorithm>
