@@ -8,6 +8,7 @@
 # Hosts of one ABI run the same programs: TUTTI_ABI_<name> is the host whose headers these are compiled with, and
 # TUTTI_ABIS lists these hosts.
 # TUTTI_HOSTS lists the names (mpich openmpi intel abi openmpi-debian) that were found, TUTTI_MISSING_HOSTS the others.
+# TUTTI_PARTITIONED_HOSTS: those that have partitioned messages.
 
 set(TUTTI_HOSTS "")
 set(TUTTI_MISSING_HOSTS "")
@@ -87,6 +88,20 @@ else()
   _tutti_host(openmpi-debian ABI openmpi INCLUDE /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu/openmpi/include
               LIBRARY_FOLDER /usr/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu LIBRARIES libmpi.so.40 libmpi.so)
 endif()
+
+# Those whose headers have partitioned messages (MPI 4, and Open MPI 5).
+set(TUTTI_PARTITIONED_HOSTS "")
+foreach(host ${TUTTI_HOSTS})
+  string(REPLACE "-" "_" target mpi_${host})
+  get_target_property(includes ${target} INTERFACE_INCLUDE_DIRECTORIES)
+  file(GLOB headers ${includes}/mpi.h ${includes}/mpi_*.h)
+  foreach(header ${headers})
+    file(STRINGS ${header} found REGEX "MPI_Psend_init" LIMIT_COUNT 1)
+    if(found AND NOT host IN_LIST TUTTI_PARTITIONED_HOSTS)
+      list(APPEND TUTTI_PARTITIONED_HOSTS ${host})
+    endif()
+  endforeach()
+endforeach()
 
 # tutti_mpi_program(name sources... [LINK libraries...] [OPTIONS compiler options...]): builds the ordinary MPI program
 # name-<host> for every host. It is compiled once an ABI.

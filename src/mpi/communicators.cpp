@@ -106,7 +106,11 @@ void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, b
   layout->rank = rank;
   layout->identity = all.front().identity;
   bool same_node = true, usable = mapped_by_all;
+  // Identities are numbers of a node's.
+  state.identity = all.front().identity ^ all.front().node;
+  state.rank = rank;
   for (const Entry& entry : all) {
+    state.node_ranks.push_back(entry.node == mine.node ? entry.node_rank : -1);
     same_node = same_node && entry.node == mine.node;
     usable = usable && same_node && entry.offset != no_offset;
     layout->node_ranks.push_back(entry.node_rank);
@@ -385,13 +389,15 @@ void start() {
   requests.set_up(threads == MPI_THREAD_MULTIPLE);
   set_up_progress_thread(the_job->node.settings.progress == "thread");
   collectives_of(MPI_COMM_WORLD);
+  if (CommunicatorState* const world = state_of(MPI_COMM_WORLD, false)) world->is_from_the_beginning = true;
 }
 
 int made(int code, const MPI_Comm* communicator, MPI_Comm parent) {
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   gone.forget(*communicator);
   try {
-    state_of(*communicator, true, parent);
+    CommunicatorState* const state = state_of(*communicator, true, parent);
+    if (state) state->is_from_the_beginning = true;
   } catch (const std::exception& problem) {
     end_job(*communicator, problem);
   }
@@ -457,6 +463,15 @@ CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait) {
   if (the_job->node.exposures) [[unlikely]]
     memory::unmapping::watch_stack_of_this_thread();
   return state->collectives ? state : nullptr;
+}
+
+CommunicatorState* state_for_messages(MPI_Comm communicator) {
+  if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
+  CommunicatorState* const state = state_of(communicator, false);
+  const bool may_be = state && state->is_from_the_beginning && state->identity != 0 && !state->revoked;
+  if (may_be && the_job->node.exposures) [[unlikely]]
+    memory::unmapping::watch_stack_of_this_thread();
+  return may_be ? state : nullptr;
 }
 
 const Neighborhood* neighborhood_without_asking(MPI_Comm communicator, CommunicatorState& state) {

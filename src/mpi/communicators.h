@@ -22,6 +22,10 @@ struct CommunicatorState {
   std::unique_ptr<Communicator> communicator;
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
+  std::uint64_t identity = 0;                  ///< equal on its ranks; 0 if they have told each other nothing
+  int rank = -1;                               ///< with identity: this one
+  std::vector<int> node_ranks;                 ///< with identity: by rank; -1 on another node
+  bool is_from_the_beginning = false;          ///< was built when the communicator was made, on all ranks
   bool revoked = false;                        ///< by the program, as the host is to tell it
   Refusal refusal = Refusal::arguments;
   RequestList calls;                     ///< nonblocking ones that are under way (mpi/requests/)
@@ -78,6 +82,10 @@ const CommunicatorState* known_state(MPI_Comm communicator);
 /// The same with what collectives need; null also if the host is to be called. may_wait: for the other ranks, so that it is
 /// built where it is not there.
 CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait);
+
+/// The state of `communicator` where both sides of a message between ranks of it find by themselves that it may be ours:
+/// what is known was known from the beginning. Null if not.
+CommunicatorState* state_for_messages(MPI_Comm communicator);
 
 /// Keeps a state, and lets it go, which deletes it if it was kept by nobody else.
 void hold(CommunicatorState& state);

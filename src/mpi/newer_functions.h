@@ -11,6 +11,29 @@
 #define TUTTI_CONST_REQUEST const MPI_Request
 #endif
 
+// The partitions that are listed: so are they.
+#if defined(OMPI_MAJOR_VERSION) && MPI_VERSION < 4
+#define TUTTI_CONST_INT int
+#else
+#define TUTTI_CONST_INT const int
+#endif
+
+// Open MPI 5 has these, though it does not say that it has MPI 4.
+#if MPI_VERSION < 4 && !(defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+extern "C" {
+
+int MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                   MPI_Comm comm, MPI_Info info, MPI_Request* request);
+int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
+                   MPI_Comm comm, MPI_Info info, MPI_Request* request);
+int MPI_Pready(int partition, MPI_Request request);
+int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
+int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions[], MPI_Request request);
+int MPI_Parrived(MPI_Request request, int partition, int* flag);
+
+}  // extern "C"
+#endif
+
 #if MPI_VERSION < 4 || (MPI_VERSION == 4 && MPI_SUBVERSION == 0)
 extern "C" {
 

@@ -18,10 +18,12 @@
   X(Scatter) X(Scatterv) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw)    \
   X(Neighbor_allgather) X(Neighbor_allgatherv) X(Neighbor_alltoall) X(Neighbor_alltoallv) X(Neighbor_alltoallw)
 
-// Those that hosts have since MPI 4: from sessions, and with MPI_Count.
+// Those that hosts have since MPI 4: from sessions, of partitioned messages (mpi/functions/partitioned.cpp), and with
+// MPI_Count.
 #define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
   X(Comm_create_from_group) X(Comm_idup_with_info) X(Get_hw_resource_info)                                                             \
   X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)                                  \
+  X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived)                                \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
   X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \
   X(Alltoall_c) X(Alltoallv_c) X(Alltoallw_c) X(Neighbor_allgather_c) X(Neighbor_allgatherv_c)                    \

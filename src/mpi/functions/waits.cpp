@@ -9,6 +9,7 @@
 
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/kept_handles.h"
+#include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
 
 namespace tutti::mpi {
@@ -34,6 +35,13 @@ void set_empty(MPI_Status* status) {
   status->MPI_ERROR = error;
 }
 
+/// Of a request of ours that is complete: only a partitioned receive has something to tell.
+void set_status(const Request& ours, MPI_Status* status) {
+  if (status == MPI_STATUS_IGNORE) return;
+  set_empty(status);
+  if (ours.partitioned() && ours.is_active()) ours.partitioned()->tell(*status);
+}
+
 /// What became of a request of ours.
 struct Outcome {
   int code = MPI_SUCCESS;
@@ -47,7 +55,8 @@ struct Outcome {
 };
 
 /// The program is told that `ours`, which is complete, is so: *request is its handle.
-Outcome conclude(Request& ours, MPI_Request* request) {
+Outcome conclude(Request& ours, MPI_Request* request, MPI_Status* status) {
+  set_status(ours, status);
   Outcome outcome;
   if (ours.is_active() && ours.code() != MPI_SUCCESS) [[unlikely]]
     outcome = {ours.code(), ours.communicator_for_errors()};
@@ -125,6 +134,10 @@ class Several {
   std::unique_ptr<Request*[]> many_;
 };
 
+MPI_Status* status_at(MPI_Status* statuses, int i) {
+  return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
 /// Functions that complete several requests return what happened to them in the statuses (MPI 4.1, section 3.7.5).
 class Outcomes {
  public:
@@ -168,8 +181,10 @@ int complete_all(const Several& several, MPI_Request* all, int* flag, MPI_Status
   }
   Outcomes outcomes(code, statuses);
   for (int i = 0; i < count; ++i) {
-    if (statuses != MPI_STATUSES_IGNORE && (several[i] || !several.has_others())) set_empty(&statuses[i]);
-    if (several[i]) outcomes.add(i, conclude(*several[i], &all[i]), count);
+    if (several[i])
+      outcomes.add(i, conclude(*several[i], &all[i], status_at(statuses, i)), count);
+    else if (!several.has_others())
+      set_empty(status_at(statuses, i));
   }
   return outcomes.raise();
 }
@@ -186,11 +201,12 @@ bool any_active(const Several& several) {
 bool complete_any(const Several& several, MPI_Request* all, int* index, MPI_Status* status, int* code) {
   *index = find_complete(several);
   if (*index < 0 && any_active(several)) return false;
-  set_empty(status);
-  if (*index < 0)
+  if (*index < 0) {
+    set_empty(status);
     *index = MPI_UNDEFINED;
-  else
-    *code = conclude(*several[*index], &all[*index]).raise();
+  } else {
+    *code = conclude(*several[*index], &all[*index], status).raise();
+  }
   return true;
 }
 
@@ -202,10 +218,8 @@ bool complete_some(const Several& several, MPI_Request* all, int* done, int* ind
   for (int i = 0; i < several.count(); ++i)
     if (several[i] && several[i]->is_active() && several[i]->is_complete()) indices[(*done)++] = i;
   Outcomes outcomes(MPI_SUCCESS, statuses);
-  for (int i = 0; i < *done; ++i) {
-    if (statuses != MPI_STATUSES_IGNORE) set_empty(&statuses[i]);
-    outcomes.add(i, conclude(*several[indices[i]], &all[indices[i]]), *done);
-  }
+  for (int i = 0; i < *done; ++i)
+    outcomes.add(i, conclude(*several[indices[i]], &all[indices[i]], status_at(statuses, i)), *done);
   *code = outcomes.raise();
   return *done > 0;
 }
@@ -215,18 +229,14 @@ int concluded_by_host(const Several& several, MPI_Request* all, int done, const 
                       int code) {
   Outcomes outcomes(code, statuses);
   for (int i = 0; several.has_ours() && i < done; ++i) {
-    Request* const ours = several[indices[i]];
-    if (!ours) continue;
-    if (statuses != MPI_STATUSES_IGNORE) set_empty(&statuses[i]);
-    outcomes.add(i, conclude(*ours, &all[indices[i]]), done);
+    if (Request* const ours = several[indices[i]])
+      outcomes.add(i, conclude(*ours, &all[indices[i]], status_at(statuses, i)), done);
   }
   return outcomes.raise();
 }
 int concluded_by_host(const Several& several, MPI_Request* all, int index, MPI_Status* status, int code) {
   Request* const ours = code == MPI_SUCCESS && index >= 0 ? several[index] : nullptr;
-  if (!ours) return code;
-  set_empty(status);
-  return conclude(*ours, &all[index]).raise();
+  return ours ? conclude(*ours, &all[index], status).raise() : code;
 }
 
 /// Waits until ready(), which may complete something, is true.
@@ -254,8 +264,7 @@ TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     return ask_until_true([&](int* flag) { return next.Test(request, flag, status); });
   }
   requests.wait_for(*ours);
-  set_empty(status);
-  return conclude(*ours, request).raise();
+  return conclude(*ours, request, status).raise();
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
@@ -328,8 +337,7 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     give_host_a_turn();
     return MPI_SUCCESS;
   }
-  set_empty(status);
-  return conclude(*ours, request).raise();
+  return conclude(*ours, request, status).raise();
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
@@ -388,7 +396,7 @@ TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Stat
   if (!ours) return next.Request_get_status(request, flag, status);
   *flag = !is_open(*ours);
   if (*flag)
-    set_empty(status);
+    set_status(*ours, status);
   else
     give_host_a_turn();
   return MPI_SUCCESS;
@@ -396,30 +404,50 @@ TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Stat
 
 namespace {
 
-/// For functions that ask about several and complete none: the host is to know of ours.
-void show_all(int count, TUTTI_CONST_REQUEST* all) {
-  requests.drive();
-  if (requests.any()) Several(count, all).show();
-}
+/// Functions that ask about several and complete none: the host answers, and knows nothing of ours but whether they are over.
+class Asked {
+ public:
+  Asked(int count, TUTTI_CONST_REQUEST* all) : all_(all), count_(count) {
+    requests.drive();
+    if (requests.any()) Several(count, all).show();
+  }
+  /// It has found the one at `index` complete, or none if that is negative.
+  void tell(int index, MPI_Status* status) const {
+    if (!requests.any() || status == MPI_STATUS_IGNORE || index < 0 || index >= count_) return;
+    if (const Request* const ours = requests.find(all_[index])) set_status(*ours, status);
+  }
+
+ private:
+  TUTTI_CONST_REQUEST* all_;
+  int count_;
+};
 
 }  // namespace
 
 TUTTI_EXPORT int MPI_Request_get_status_all(int count, TUTTI_CONST_REQUEST array_of_requests[], int* flag,
                                             MPI_Status array_of_statuses[]) {
-  show_all(count, array_of_requests);
-  return next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  const Asked asked(count, array_of_requests);
+  const int code = next.Request_get_status_all(count, array_of_requests, flag, array_of_statuses);
+  for (int i = 0; code == MPI_SUCCESS && *flag && i < count; ++i) asked.tell(i, status_at(array_of_statuses, i));
+  return code;
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_any(int count, TUTTI_CONST_REQUEST array_of_requests[], int* indx, int* flag,
                                             MPI_Status* status) {
-  show_all(count, array_of_requests);
-  return next.Request_get_status_any(count, array_of_requests, indx, flag, status);
+  const Asked asked(count, array_of_requests);
+  const int code = next.Request_get_status_any(count, array_of_requests, indx, flag, status);
+  if (code == MPI_SUCCESS && *flag) asked.tell(*indx, status);
+  return code;
 }
 
 TUTTI_EXPORT int MPI_Request_get_status_some(int incount, TUTTI_CONST_REQUEST array_of_requests[], int* outcount,
                                              int array_of_indices[], MPI_Status array_of_statuses[]) {
-  show_all(incount, array_of_requests);
-  return next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  const Asked asked(incount, array_of_requests);
+  const int code =
+      next.Request_get_status_some(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  for (int i = 0; code == MPI_SUCCESS && i < *outcount; ++i)
+    asked.tell(array_of_indices[i], status_at(array_of_statuses, i));
+  return code;
 }
 
 TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {

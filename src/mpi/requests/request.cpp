@@ -65,7 +65,7 @@ MPI_Comm Request::communicator_for_errors() const {
 
 void Request::set_up(PendingCall& call, bool too_long) {
   call_ = &call;
-  collective_ = of_.communicator->current_collective;
+  if (!partitioned_) collective_ = of_.communicator->current_collective;
   too_long_ = too_long;
 }
 
@@ -86,6 +86,7 @@ bool Request::goes_on(bool may_call_host) {
   if (runs_operators_ && !may_call_host) return false;
   try {
     if (call_->progress()) return true;
+    if (partitioned_) return false;
     const int rank = call_->waits_for();
     peer_.store(rank < 0 ? -1 : of_.communicator->node_rank(rank), std::memory_order_relaxed);
     return false;

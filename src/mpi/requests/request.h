@@ -17,8 +17,11 @@
 #include "mpi/report/last_call.h"
 #include "mpi/requests/handles.h"
 #include "mpi/requests/kept_handles.h"
+#include "mpi/requests/request_list.h"
 
 namespace tutti::mpi {
+
+class PartitionedCall;
 
 class Request {
  public:
@@ -36,9 +39,22 @@ class Request {
   bool persist() {
     state_.store(State::complete, std::memory_order_relaxed);
     is_active_ = false;
+    is_persistent_ = true;
     return apart_.emplace(communicator_, of_).is_there();
   }
-  bool is_persistent() const { return apart_.has_value(); }
+  /// It is to be one side of a partitioned message, which needs no channel. In memory of this. function: which makes it.
+  /// peer: node rank of the other side.
+  void persist_as(PartitionedCall& call, const char* function, int peer) {
+    state_.store(State::complete, std::memory_order_relaxed);
+    is_active_ = false;
+    is_persistent_ = true;
+    partitioned_ = &call;
+    collective_ = function;
+    peer_.store(peer, std::memory_order_relaxed);
+  }
+  bool is_persistent() const { return is_persistent_; }
+  /// What it is one side of; null for collectives.
+  PartitionedCall* partitioned() const { return partitioned_; }
   /// Through whose channel it goes.
   Communicator& core() const { return *runs_on().communicator; }
 
@@ -131,6 +147,8 @@ class Request {
   enum class State { open, shown, complete, abandoned };
 
   CommunicatorState& runs_on() const { return apart_ ? apart_->state() : of_; }
+  /// Among which it goes on: where there may be others, only the first of them can.
+  RequestList& calls() { return partitioned_ ? alone_ : runs_on().calls; }
   void set_up(PendingCall& call, bool too_long);
   void give_back();
   /// Of a persistent one that is not under way.
@@ -147,6 +165,8 @@ class Request {
   MPI_Comm communicator_;
   CommunicatorState& of_;
   std::optional<Apart> apart_;
+  PartitionedCall* partitioned_ = nullptr;
+  RequestList alone_;
   const char* collective_;
   PendingCall* call_ = nullptr;
   AnyKept* kept_ = nullptr;
@@ -164,6 +184,7 @@ class Request {
   int code_ = MPI_SUCCESS;
   bool too_long_ = false;
   bool runs_operators_ = false;
+  bool is_persistent_ = false;
   bool disagreed_ = false;  ///< ranks turned out to be in different calls
   std::atomic<int> peer_{-1};
   std::atomic<State> state_{State::open};

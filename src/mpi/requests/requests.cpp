@@ -60,7 +60,7 @@ void Requests::launch(Request& request) {
   // Many may be started before one is waited for.
   constexpr std::size_t starts_between_drives = 8;
   if (under_way_.load(std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
-  CommunicatorState& on = request.runs_on();
+  RequestList& calls = request.calls();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -73,8 +73,8 @@ void Requests::launch(Request& request) {
     request.call_->start();
     over = request.goes_on(true);
     if (!over) {
-      if (on.calls.empty()) active_.push_back(&on);
-      on.calls.add(request);
+      if (calls.empty()) active_.push_back(&calls);
+      calls.add(request);
       // Whoever stops for want of calls looks once more after that, and who starts one looks whether they go on.
       under_way_.exchange(under_way_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
@@ -117,7 +117,7 @@ void Requests::pass(bool may_call_host, RequestList& over) {
   constexpr std::uint64_t passes_between_services = 64;
   if (++passes_ % passes_between_services == 0) job()->node.requests->serve();
   for (std::size_t i = active_.size(); i-- > 0;) {
-    RequestList& calls = active_[i]->calls;
+    RequestList& calls = *active_[i];
     // More than the ring has slots for cannot have begun.
     std::uint64_t looked_at = 0;
     for (Request* request = calls.first(); request && looked_at < ring_slots; ++looked_at) {
@@ -177,6 +177,7 @@ void Requests::free(Request& request) {
 void Requests::forget(Request& request) {
   Handle& handle = *request.handle_;
   request.hide();
+  if (request.is_persistent()) forgotten_.fetch_add(1, std::memory_order_release);
   delete &request;
   handles_.give_back(handle);
 }
@@ -199,7 +200,7 @@ void Requests::wait_for_all_of(const CommunicatorState& state) {
     drive();
     const std::lock_guard lock(lock_);
     return std::none_of(active_.begin(), active_.end(),
-                        [&](const CommunicatorState* each) { return &each->calls.first()->of_ == &state; });
+                        [&](const RequestList* each) { return &each->first()->of_ == &state; });
   });
 }
 

@@ -46,6 +46,8 @@ class Requests {
   void wait_for(const Request& request);
   /// For what has been started on a communicator.
   void wait_for_all_of(const CommunicatorState& state);
+  /// How often handles of persistent ones were freed: until that changes, what find() has found of these is there.
+  std::uint64_t forgotten() const { return forgotten_.load(std::memory_order_acquire); }
   /// The host is about to look at the handle: if the request is active, the host has to find it so.
   void show(Request& request);
   /// The program is told that it is complete. What is not persistent is gone.
@@ -67,9 +69,10 @@ class Requests {
   void forget(Request& request);
 
   DrivingLock lock_;
-  std::vector<CommunicatorState*> active_;  ///< those with calls under way
+  std::vector<RequestList*> active_;  ///< those with calls under way
   RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
   Handles handles_;
+  std::atomic<std::uint64_t> forgotten_{0};
   std::atomic<std::size_t> under_way_{0};  ///< what is in lists; written under the lock
   std::atomic<std::uint64_t> drives_{0};
   std::uint64_t passes_ = 0;

@@ -10,7 +10,8 @@
 
 namespace tutti::mpi {
 
-/// Of the arena, for the header; behind it lies the area of memory::Requests.
+/// Of the arena, for the header; behind it lie the areas of memory::Requests and of
+/// partitioned::Announcements.
 constexpr std::size_t header_bytes = std::size_t{1} << 20;
 /// By which ranks recognise each other's memory.
 constexpr std::uint64_t magic_value = 0x7475747469212121;

@@ -118,6 +118,13 @@ void set_up_requests(Node& node) {
   }
 }
 
+/// From now on ranks may tell each other of partitioned messages.
+void set_up_announcements(Job& job) {
+  const auto ranks = static_cast<int>(job.node.peers.size());
+  job.announcements =
+      std::make_unique<partitioned::Announcements>(job.node, header_bytes + memory::Requests::area_bytes(ranks));
+}
+
 /// Maps what the peers contribute; empty, or why the host has to do everything.
 std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribution, DescriptorSocket& socket) {
   Node& node = job.node;
@@ -157,6 +164,7 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
   set_up_requests(node);
+  set_up_announcements(job);
   say_if_missing(node.log, contribution.asked, agreed, mechanism_window,
                  contribution.window ? "a peer cannot map it" : contribution.window_reason);
   say_if_missing(node.log, contribution.asked, agreed, mechanism_xpmem, contribution.xpmem_reason);

@@ -11,6 +11,7 @@
 #include "mpi/start/node_ranks.h"
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
+#include "partitioned/announcements.h"
 
 namespace tutti::mpi {
 
@@ -25,6 +26,7 @@ struct Job {
   std::vector<Entry> world;         ///< for the state of MPI_COMM_WORLD
   Arrangements arrangements;        ///< of its communicators
   LeftBehind left_behind;
+  std::unique_ptr<partitioned::Announcements> announcements;
   XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
   bool active = false;         ///< false: every collective goes to the host

@@ -1,0 +1,115 @@
+// The two sides of a partitioned message as MPI has them: elements of a type, a status, and requests that are started
+// again. What the core does is in src/partitioned/.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "collectives/pending_call.h"
+#include "mpi/arguments/datatypes.h"
+#include "mpi/host.h"
+#include "mpi/start/node_setup.h"
+#include "partitioned/sides.h"
+
+namespace tutti::mpi {
+
+/// A buffer of partitions, and its other form where its elements have gaps: packed, which is what the core moves.
+class PartitionedBuffer {
+ public:
+  /// count: elements of each partition.
+  PartitionedBuffer(const void* buffer, int partitions, std::size_t count, MPI_Datatype datatype, const TypeInfo& info);
+
+  /// For the core.
+  std::byte* bytes() const { return packed_ ? packed_.get() : static_cast<std::byte*>(buffer_) + info_.offset; }
+  partitioned::Partitions partitions() const { return {partitions_, count_ * info_.bytes}; }
+  bool is_packed() const { return packed_ != nullptr; }
+
+  // Of one partition. They return a code of the host.
+  int pack(int partition) const;
+  /// Of a message of so many bytes, which may be fewer than there is room for.
+  int unpack(int partition, std::size_t bytes) const;
+
+ private:
+  void* at(int partition) const;
+
+  void* buffer_;
+  int partitions_;
+  std::size_t count_;
+  MPI_Datatype datatype_;
+  TypeInfo info_;
+  MPI_Aint extent_ = 0;
+  std::unique_ptr<std::byte[]> packed_;
+};
+
+/// Either side, as its request knows it.
+class PartitionedCall : public PendingCall {
+ public:
+  explicit PartitionedCall(PartitionedBuffer buffer) : buffer_(std::move(buffer)) {}
+  int waits_for() const override { return -1; }
+
+  int partitions() const { return buffer_.partitions().count; }
+  std::size_t bytes() const { return buffer_.partitions().all(); }
+  virtual bool is_sender() const = 0;
+  /// What is to be done at each start on a thread of the program, and at its end. Each returns a code of the host.
+  virtual int before() { return MPI_SUCCESS; }
+  virtual int after(int code) { return code; }
+  /// Of a receiver that is complete: what MPI_Wait tells.
+  virtual void tell(MPI_Status& /*status*/) const {}
+
+ protected:
+  PartitionedBuffer buffer_;
+};
+
+class PartitionedSend final : public PartitionedCall {
+ public:
+  PartitionedSend(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
+                  const partitioned::Policy& policy)
+      : PartitionedCall(std::move(buffer)),
+        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy) {}
+  void start() override { side_.start(); }
+  bool progress() override { return side_.progress(); }
+  bool truncated() const override { return false; }
+  bool is_sender() const override { return true; }
+  bool is_marked(int partition) const { return side_.is_marked(partition); }
+  /// Returns a code of the host.
+  int mark(int partition) {
+    if (buffer_.is_packed())
+      if (const int code = buffer_.pack(partition); code != MPI_SUCCESS) return code;
+    side_.mark(partition);
+    return MPI_SUCCESS;
+  }
+
+ private:
+  partitioned::Sender side_;
+};
+
+class PartitionedReceive final : public PartitionedCall {
+ public:
+  PartitionedReceive(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
+                     const partitioned::Policy& policy)
+      : PartitionedCall(std::move(buffer)),
+        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy),
+        source_(envelope.source),
+        tag_(envelope.tag) {}
+  void start() override { side_.start(); }
+  bool progress() override { return side_.progress(); }
+  bool truncated() const override { return side_.sent_bytes() > buffer_.partitions().all(); }
+  bool is_sender() const override { return false; }
+  int before() override;
+  int after(int code) override;
+  void tell(MPI_Status& status) const override;
+
+  bool has_arrived(int partition) const { return side_.has_arrived(partition); }
+  /// The program is to find it in its buffer. After it has arrived. Returns a code of the host.
+  int hand_over(int partition);
+
+ private:
+  partitioned::Receiver side_;
+  int source_, tag_;
+  std::mutex mutex_;               ///< of the next
+  std::vector<bool> is_unpacked_;  ///< by partition; empty where nothing is packed
+};
+
+}  // namespace tutti::mpi

@@ -1,0 +1,167 @@
+// The two sides of a partitioned message between ranks of a node: the sender marks partitions as it has them, and each is
+// copied once, straight from one buffer to the other, by the thread that marks it or by the receiver.
+//
+// For each partition of the sender there is one flag, in the sender's arena. In the n-th start the thread that marks the
+// partition sets it: to 2n if the receiver is to copy it, to 2n + 1 if it has done so itself. The receiver says, in its
+// own arena, how often it has started and how many partitions it has copied.
+// Each flag has one writer at a time and only grows, so nothing is reset between starts.
+//
+//   the marking thread copies   if the receiver has started and its buffer is mapped here
+//   the receiver copies         otherwise; and as long as it has little else to copy: then both copy at the same time
+//   the sender is complete      when all are marked, and the receiver has copied what was left to it
+//
+// So a sender starts again only when nothing of its last start is left, and a flag that is beyond 2n says that the partition
+// is there. What cannot be mapped is copied by the kernel, or through the sender's arena.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/node.h"
+#include "memory/region.h"
+#include "partitioned/announcements.h"
+#include "partitioned/lines.h"
+#include "sync/flag.h"
+
+namespace tutti::partitioned {
+
+/// Who copies. Each side may have another one: what the sender decides the receiver finds in the flags.
+struct Policy {
+  /// Shorter partitions are not left to a receiver that could copy meanwhile: before it sees them they are copied.
+  std::size_t left_least = std::size_t{4} << 10;
+  /// So many bytes are left to it at a time, or one partition if that is longer.
+  std::size_t left_bytes = std::size_t{24} << 10;
+  /// After each of so many bytes the receiver is told what was left to it, and says how much it has copied.
+  std::size_t told_bytes = std::size_t{8} << 10;
+  /// Messages of up to so many bytes go through the arena where only the kernel would reach the buffer.
+  std::size_t staged_bytes_max = std::size_t{4} << 20;
+};
+
+/// Of one side.
+struct Partitions {
+  int count = 0;
+  std::size_t bytes = 0;  ///< of each
+  std::size_t all() const { return static_cast<std::size_t>(count) * bytes; }
+};
+
+/// What both sides have. Start and progress are called by one thread at a time.
+class Side {
+ public:
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  int peer() const { return peer_; }
+  const Partitions& partitions() const { return partitions_; }
+
+ protected:
+  Side(Node& node, Announcements& announcements, int peer, const Envelope& envelope, Role role,
+       const Partitions& partitions, std::size_t block_bytes);
+  ~Side() = default;
+  /// more: what else is to be given back.
+  void leave(std::optional<std::size_t> more);
+
+  const memory::Peer& other() const { return node_.peers[static_cast<std::size_t>(peer_)]; }
+  std::byte* block() const { return node_.arena->base() + mine_.block; }
+  std::optional<Announcement> find() { return announcements_.find(peer_, mine_); }
+  std::uint64_t starts() const { return starts_.load(std::memory_order_relaxed); }
+  void begin();
+  void end();
+  /// The other side may sleep on a flag of this one.
+  void wake() const {
+    if (node_.waiter->sleepers_possible) node_.waiter->wake(&peer_, 1);
+  }
+
+  Node& node_;
+  Announcements& announcements_;
+  const int peer_;  ///< node rank of the other side
+  const Partitions partitions_;
+  Announcement mine_;
+
+ private:
+  std::atomic<std::uint64_t> starts_{0};
+  memory::OperationClock::Since since_{0};  ///< with xpmem: what was attached is in use
+};
+
+class Sender : public Side {
+ public:
+  /// buffer: of all partitions, one behind the other. Does not wait. Throws std::runtime_error if the arena is full.
+  Sender(Node& node, Announcements& announcements, int peer, const Envelope& envelope, const std::byte* buffer,
+         const Partitions& partitions, const Policy& policy);
+  ~Sender();
+
+  void start();
+  /// The partition is there to be sent, from 0 on. Threads may mark at the same time, each its own partitions. False if it
+  /// was marked already since the last start.
+  bool mark(int partition);
+  bool is_marked(int partition) const { return flags_[partition].get() >= 2 * starts(); }
+  /// Whether all is over: the buffer is the program's again.
+  bool progress();
+
+ private:
+  bool meet();
+  bool deliver(std::size_t partition);
+  void leave_one();
+
+  const std::byte* buffer_;
+  const Policy policy_;
+  SenderLine* line_;
+  sync::Flag* flags_;
+  std::optional<std::size_t> staging_;  ///< its offset in the arena, once it was needed
+  bool staged_ = false;                 ///< in this start
+  std::size_t their_bytes_ = 0;
+  std::atomic<const ReceiverLines*> theirs_{nullptr};
+  std::uint64_t left_before_ = 0;       ///< to the receiver, in all starts before this one
+  std::atomic<std::uint64_t> left_{0};  ///< and in this one, too; threads may miss each other's
+  int seen_ = 0;                        ///< the first so many partitions are marked, as progress() has found
+  std::uint64_t seen_left_ = 0;         ///< of these, so many are left to the receiver
+};
+
+class Receiver : public Side {
+ public:
+  /// As for Sender. The other side may have other partitions.
+  Receiver(Node& node, Announcements& announcements, int peer, const Envelope& envelope, std::byte* buffer,
+           const Partitions& partitions, const Policy& policy);
+  ~Receiver();
+
+  void start();
+  /// Copies what there is to copy. True once all is there.
+  bool progress();
+  /// Whether all of this partition is there. Any thread may ask.
+  bool has_arrived(int partition) const;
+  /// Once all is there: how much was sent, which may be more than there is room for.
+  std::size_t sent_bytes() const { return sent_.all(); }
+
+ private:
+  bool meet();
+  const SenderLine& line() const {
+    return *reinterpret_cast<const SenderLine*>(theirs_.load(std::memory_order_relaxed));
+  }
+  const sync::Flag& flag(std::size_t i) const {
+    return reinterpret_cast<const sync::Flag*>(theirs_.load(std::memory_order_relaxed) + sizeof(SenderLine))[i];
+  }
+  /// Whether partition `i` of the sender is there.
+  bool is_there(std::size_t i) const { return flag(i).get() > 2 * starts() || got_[i].load() == starts(); }
+  void copy(std::size_t i);
+  void copy_what_is_left();
+  bool finish();
+  /// After so many looks for which there was no reason to, it looks at the flags themselves.
+  static constexpr unsigned looks_between = 64;
+
+  std::byte* buffer_;
+  const Policy policy_;
+  ReceiverLines* lines_;
+  Partitions sent_;  ///< as the sender has them
+  std::atomic<const std::byte*> theirs_{nullptr};
+  std::unique_ptr<std::atomic<std::uint64_t>[]>
+      got_;                          ///< by partition of the sender: in which start it was copied last
+  std::vector<std::uint32_t> open_;  ///< what was not seen to be there; from the first copy of a start on
+  bool is_open_known_ = false;
+  unsigned looks_ = 0;
+  std::uint64_t copied_ = 0;  ///< in all starts together
+};
+
+}  // namespace tutti::partitioned

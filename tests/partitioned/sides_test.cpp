@@ -1,0 +1,227 @@
+// Partitioned messages between ranks that are threads: each partition arrives, whoever copies it.
+#include "partitioned/sides.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+
+namespace {
+
+using partitioned::Announcements;
+using partitioned::Envelope;
+using partitioned::Partitions;
+using partitioned::Policy;
+using partitioned::Receiver;
+using partitioned::Sender;
+
+/// What byte `at` of message `message` is in its `start`-th start.
+std::byte content(std::size_t at, std::uint64_t message, std::uint64_t start) {
+  return static_cast<std::byte>(at * 7 + message * 31 + start * 101 + at / 251);
+}
+
+/// One rank: its node, and what it knows of the other sides.
+struct Rank {
+  Rank(int self, Collectives& collectives)
+      : number(self),
+        node(collectives.communicator().node()),
+        announcements(node, *node.arena->allocate(Announcements::area_bytes(node.size))) {
+    collectives.barrier({});  // all have such an area
+  }
+  /// What a rank does while it waits.
+  void turn() {
+    if (node.requests) node.requests->serve();
+    std::this_thread::yield();
+  }
+  template <class Side>
+  void finish(Side& side) {
+    while (!side.progress()) turn();
+  }
+
+  int number;
+  Node& node;
+  Announcements announcements;
+};
+
+Envelope envelope(int source, int destination, int tag) {
+  return {7, source, destination, tag, 0};
+}
+
+/// Marks all partitions in any order, by so many threads.
+void mark_all(Sender& sender, std::size_t threads, std::mt19937_64& random) {
+  std::vector<int> order(static_cast<std::size_t>(sender.partitions().count));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  const auto mark = [&](std::size_t first) {
+    for (std::size_t i = first; i < order.size(); i += threads) EXPECT_TRUE(sender.mark(order[i]));
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(mark, i);
+  mark(0);
+  for (auto& other : others) other.join();
+}
+
+/// Two counts of partitions of one message.
+struct Counts {
+  int sender, receiver;
+  std::size_t bytes;  ///< of the message, a multiple of both
+};
+Counts any_counts(std::mt19937_64& random) {
+  const auto below = [&](std::uint64_t end) { return static_cast<int>(random() % end); };
+  const int sender = 1 + below(24), receiver = 1 + below(24);
+  const std::size_t unit = std::lcm<std::size_t>(static_cast<std::size_t>(sender), static_cast<std::size_t>(receiver));
+  return {sender, receiver, unit * static_cast<std::size_t>(below(8) == 0 ? 0 : 1 + below(400))};
+}
+
+Partitions partitions(int count, std::size_t bytes) {
+  return {count, bytes / static_cast<std::size_t>(count)};
+}
+
+class PartitionedMessages : public testing::TestWithParam<Reach> {};
+
+TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
+  World world;
+  world.ranks = 3;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    const int next = (self + 1) % world.ranks, before = (self + world.ranks - 1) % world.ranks;
+    for (std::uint64_t message = 0; message < (short_sweep() ? 6 : 30); ++message) {
+      std::mt19937_64 alike(message);
+      const Counts counts = any_counts(alike);
+      const std::uint64_t starts = 1 + alike() % 5;
+      Policy policy;
+      policy.left_least = alike() % 3 == 0 ? SIZE_MAX : alike() % 200;
+      policy.left_bytes = alike() % 4096;
+      policy.told_bytes = 1 + alike() % 1000;
+      policy.staged_bytes_max = alike() % 2 ? 0 : SIZE_MAX;
+      std::mt19937_64 random(message * 17 + static_cast<std::uint64_t>(self));
+      std::vector<std::byte> sent(counts.bytes + 1), received(counts.bytes + 1);
+      auto sender = std::make_unique<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
+                                             partitions(counts.sender, counts.bytes), policy);
+      auto receiver = std::make_unique<Receiver>(rank.node, rank.announcements, before, envelope(before, self, 3),
+                                                 received.data(), partitions(counts.receiver, counts.bytes), policy);
+      for (std::uint64_t start = 0; start < starts; ++start) {
+        for (std::size_t i = 0; i < counts.bytes; ++i)
+          sent[i] = content(i, message + static_cast<std::uint64_t>(self), start);
+        std::memset(received.data(), 0, counts.bytes);
+        const bool is_late = random() % 2;
+        if (!is_late) receiver->start();
+        sender->start();
+        mark_all(*sender, 1 + random() % 3, random);
+        if (is_late) receiver->start();
+        const auto own = partitions(counts.receiver, counts.bytes);
+        const int looked_at = static_cast<int>(random() % static_cast<std::uint64_t>(own.count));
+        while (!receiver->has_arrived(looked_at)) {
+          receiver->progress();
+          rank.turn();
+        }
+        const auto right = [&](std::size_t at) {
+          return received[at] == content(at, message + static_cast<std::uint64_t>(before), start);
+        };
+        for (std::size_t i = 0; i < own.bytes; ++i)
+          ASSERT_TRUE(right(static_cast<std::size_t>(looked_at) * own.bytes + i)) << message << " " << start;
+        if (random() % 2) rank.finish(*sender);
+        rank.finish(*receiver);
+        rank.finish(*sender);
+        for (std::size_t i = 0; i < counts.bytes; ++i) ASSERT_TRUE(right(i)) << i << " of message " << message;
+        EXPECT_EQ(receiver->sent_bytes(), counts.bytes);
+      }
+      if (random() % 2) sender.reset();
+      receiver.reset();
+    }
+    collectives.barrier({});
+    // Who has left last has told the others.
+    rank.announcements.find(next, {});
+    rank.announcements.find(before, {});
+    EXPECT_EQ(rank.announcements.count(), 0u);
+    collectives.barrier({});
+  });
+}
+
+TEST_P(PartitionedMessages, OfOneEnvelopeMatchInTheirOrder) {
+  World world;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    constexpr std::size_t count = 70, bytes = 600;
+    std::vector<std::vector<std::byte>> buffers(count, std::vector<std::byte>(bytes));
+    std::vector<std::unique_ptr<Sender>> senders;
+    std::vector<std::unique_ptr<Receiver>> receivers;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (self == 0)
+        senders.push_back(std::make_unique<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 5),
+                                                   buffers[i].data(), partitions(6, bytes), Policy{}));
+      else
+        receivers.push_back(std::make_unique<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 5),
+                                                       buffers[i].data(), partitions(4, bytes), Policy{}));
+    }
+    for (std::uint64_t start = 0; start < 3; ++start) {
+      // The one side begins with the last one, the other with the first.
+      for (std::size_t i = count; i-- > 0;) {
+        if (self != 0) continue;
+        for (std::size_t at = 0; at < bytes; ++at) buffers[i][at] = content(at, i, start);
+        senders[i]->start();
+        for (int partition = 0; partition < 6; ++partition) EXPECT_TRUE(senders[i]->mark(partition));
+      }
+      for (auto& each : receivers) each->start();
+      for (auto& each : senders) rank.finish(*each);
+      for (std::size_t i = 0; i < receivers.size(); ++i) {
+        rank.finish(*receivers[i]);
+        for (std::size_t at = 0; at < bytes; ++at) ASSERT_EQ(buffers[i][at], content(at, i, start)) << i;
+      }
+    }
+    senders.clear();
+    receivers.clear();
+    collectives.barrier({});
+  });
+}
+
+TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
+  World world;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    constexpr std::size_t bytes = 3000, room = 1100;
+    std::vector<std::byte> buffer(bytes);
+    if (self == 0) {
+      for (std::size_t at = 0; at < bytes; ++at) buffer[at] = content(at, 1, 1);
+      Sender sender(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(), partitions(10, bytes),
+                    Policy{});
+      sender.start();
+      for (int i = 0; i < 10; ++i) EXPECT_TRUE(sender.mark(i));
+      EXPECT_FALSE(sender.mark(4));
+      rank.finish(sender);
+      collectives.barrier({});
+    } else {
+      Receiver receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, room),
+                        Policy{});
+      receiver.start();
+      rank.finish(receiver);
+      EXPECT_EQ(receiver.sent_bytes(), bytes);
+      for (std::size_t at = 0; at < room; ++at) ASSERT_EQ(buffer[at], content(at, 1, 1));
+      for (std::size_t at = room; at < bytes; ++at) ASSERT_EQ(buffer[at], std::byte{0});
+      collectives.barrier({});
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, PartitionedMessages, all_reaches(),
+                         [](const auto& info) { return name_of(info.param); });
+
+}  // namespace
+
+}  // namespace tutti::test
