@@ -39,7 +39,8 @@ enum class Who { together, consecutive };
 
 /// Groups those of `participants` (rising) that are in one part, or those of them that follow one another there. Groups
 /// come in order of their lowest member; groups of one are among them.
-std::vector<Group> group_by_part(const RankPartition& partition, const std::vector<int>& participants, int root, Who who) {
+std::vector<Group> group_by_part(const RankPartition& partition, const std::vector<int>& participants, int root,
+                                 Who who) {
   std::vector<int> group_of_part(static_cast<std::size_t>(partition.parts), -1);
   std::vector<Group> groups;
   for (const int rank : participants) {

@@ -21,8 +21,9 @@ from typing import List
 
 import agent
 import kernel
-import network as networks
 import places
+
+import network as networks
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 #: Of nodes that could not be made, as of a command that could not be started.

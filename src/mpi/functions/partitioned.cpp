@@ -93,12 +93,12 @@ constinit thread_local Found last_found;
 
 /// Null if it is none of ours.
 Request* find(MPI_Request handle) {
-  if (!requests.any_persistent()) return nullptr;
+  if (!requests.any()) return nullptr;
   Found& last = last_found;
   const std::uint64_t forgotten = requests.forgotten();
   if (last.request && last.key == key_of(handle) && last.forgotten == forgotten) [[likely]]
     return last.request;
-  Request* const found = requests.find_persistent(handle);
+  Request* const found = requests.find(handle);
   if (!found || !found->partitioned()) return nullptr;
   last = {key_of(handle), forgotten, found};
   return found;

@@ -70,7 +70,7 @@ class Requests {
 
   DrivingLock lock_;
   std::vector<RequestList*> active_;  ///< those with calls under way
-  RequestList over_;                        ///< what was not finished yet, for want of a thread that may call the host
+  RequestList over_;                  ///< what was not finished yet, for want of a thread that may call the host
   Handles handles_;
   std::atomic<std::uint64_t> forgotten_{0};
   std::atomic<std::size_t> under_way_{0};  ///< what is in lists; written under the lock
