@@ -98,7 +98,9 @@ const selection::Algorithm<ScanArguments> scan_chain{
       const double others = shape.ranks - 1;
       const auto block =
           static_cast<double>(block_bytes(shape.bytes, shape.ranks, static_cast<std::size_t>(usual_block_bytes)));
-      const double last = bytes + (others - 1) * std::min(bytes, block);
+      // The first block of each rank but the last is in nobody's pipeline yet: rank 0 stores its own over what the next
+      // one has read in the call before, the others combine theirs.
+      const double last = bytes + others * std::min(bytes, block);
       // Between two sockets so many hand on at once, each way, once the chain is filled.
       const double apart = shape.distances.consecutive[index_of(topology::Distance::machine)];
       return selection::Cost{.hops = others + 1,  // a flag for each first block; who has read tells the one before
