@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "collectives/between_nodes/spanning.h"
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
@@ -25,16 +26,27 @@ std::size_t total_bytes(const Blocks& blocks, int count) {
 
 const Collectives::AnyChoice Collectives::no_choice{};
 
-Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge)
-    : communicator_(communicator), knowledge_(knowledge) {
+Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge, const Spanning* spanning)
+    : communicator_(communicator),
+      knowledge_(knowledge),
+      spanning_(spanning),
+      rank_(spanning ? spanning->rank : communicator.rank()) {
   const Node& node = communicator.node();
   const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
   shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core,
                            communicator.distances())
                .common;
+  if (spanning) {
+    shape_.ranks = spanning->nodes.ranks();
+    ++shape_.levels;
+  }
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   small_ = ring_bytes(node.settings);
   segment_ = segment_bytes(node.settings);
+}
+
+int Collectives::nodes() const {
+  return spanning_ ? spanning_->nodes.count() : 1;
 }
 
 selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool commutative) const {
@@ -263,7 +275,7 @@ bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
-  if (!chosen.algorithm) return false;
+  if (!chosen.algorithm) return chosen.between_nodes && call_across(chosen, given);
   // What is tried is timed as it would be else.
   if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
     Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "network/nodes.h"
 #include "selection/algorithm.h"
 
 namespace tutti {
@@ -37,5 +38,10 @@ struct Predictions {
 /// whose `buffers` follow from the collective.
 std::optional<Predictions> predict(std::string_view collective, const selection::Shape& shape,
                                    const selection::Knowledge& knowledge);
+
+/// Of a communicator that spans nodes: the algorithms that can do calls of so many bytes with an operator that commutes,
+/// and what they take by the shipped parameters. Empty if there is no collective of this name, or no algorithm.
+std::vector<Prediction> predict_between_nodes(std::string_view collective, const network::Nodes& nodes,
+                                              std::size_t bytes);
 
 }  // namespace tutti

@@ -51,7 +51,7 @@ struct Carrier {
 }  // namespace
 
 template <class Arguments>
-void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
                         const Arguments& arguments) {
   const Cut cut = cut_of(spanning, arguments);
   Call call(algorithm.name, identity_of("between nodes", algorithm.name), cut.total, cut.operations() > 1);
@@ -60,6 +60,7 @@ void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
     Operation operation(spanning.inside.blocking(), call, ring_slots);
     operation.run(algorithm.body(operation, spanning, part));
   }
+  return !call.truncated;
 }
 
 template <class Arguments>
@@ -73,7 +74,7 @@ std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,
 }
 
 #define TUTTI_INSTANTIATE(Kind, name)                                                                              \
-  template void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm,  \
+  template bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm,  \
                                    const Kind##Arguments& arguments);                                              \
   template std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,                            \
                                                               const SpanningAlgorithm<Kind##Arguments>& algorithm, \
