@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -97,33 +98,55 @@ std::optional<Room> take_room(int ranks) {
   return std::nullopt;
 }
 
-/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
-/// `room`, as of MPI_COMM_WORLD, nobody parts from it.
-void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all,
-            const std::optional<Room>& room) {
+/// What the ranks of this rank's node have told, as members of a communicator. has_rows: see set_up().
+std::unique_ptr<CommunicatorLayout> layout_on_node(int rank, const std::vector<Entry>& all, bool has_rows) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
   auto layout = std::make_unique<CommunicatorLayout>();
-  layout->rank = rank;
-  layout->identity = all.front().identity;
+  for (const Entry& entry : all) {
+    if (entry.node != mine.node) continue;
+    // Identities are numbers of a node's.
+    if (layout->node_ranks.empty()) layout->identity = entry.identity;
+    if (&entry == &mine) layout->rank = static_cast<int>(layout->node_ranks.size());
+    layout->node_ranks.push_back(entry.node_rank);
+    layout->offsets.push_back(entry.offset);
+    if (has_rows) layout->rows.push_back(entry.row * memory::Rows::unit_bytes);
+  }
+  return layout;
+}
+
+/// Of each rank a number that is its node's.
+std::vector<int> nodes_of(const std::vector<Entry>& all) {
+  std::map<std::uint64_t, int> numbers;
+  std::vector<int> nodes;
+  for (const Entry& entry : all) nodes.push_back(numbers.emplace(entry.node, numbers.size()).first->second);
+  return nodes;
+}
+
+/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
+/// `room`, as of MPI_COMM_WORLD, nobody parts from it. Collective over `communicator` where it spans nodes.
+void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std::vector<Entry>& all,
+            bool mapped_by_all, const std::optional<Room>& room) {
+  const Entry& mine = all[static_cast<std::size_t>(rank)];
   bool same_node = true, usable = mapped_by_all;
-  // Identities are numbers of a node's.
   state.identity = all.front().identity ^ all.front().node;
   state.rank = rank;
   for (const Entry& entry : all) {
     state.node_ranks.push_back(entry.node == mine.node ? entry.node_rank : -1);
     same_node = same_node && entry.node == mine.node;
-    usable = usable && same_node && entry.offset != no_offset;
-    layout->node_ranks.push_back(entry.node_rank);
-    layout->offsets.push_back(entry.offset);
-    if (room) layout->rows.push_back(entry.row * memory::Rows::unit_bytes);
+    usable = usable && entry.offset != no_offset;
   }
+  const bool spans = usable && !same_node && the_job->node.settings.internode;
+  if (spans) state.spanning = std::make_unique<SpanningState>(communicator, nodes_of(all), rank);
+  usable = spans ? state.spanning->is_there() : usable && same_node;
   state.refusal = same_node ? Refusal::memory : Refusal::nodes;
   if (!usable) {
+    state.spanning.reset();
     if (room) give_back(*room);
     return;
   }
+  auto layout = layout_on_node(rank, all, room.has_value());
   // Now, since whoever frees a communicator cannot fail to.
-  for (int owner = 0; room && owner < static_cast<int>(all.size()); ++owner)
+  for (int owner = 0; room && owner < static_cast<int>(layout->node_ranks.size()); ++owner)
     Remains::row_of(the_job->node, *layout, owner);
   state.layout = std::move(layout);
 }
@@ -138,7 +161,8 @@ void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, b
   const CommunicatorLayout& layout = *state.layout;
   auto arrangement = the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank);
   state.communicator = std::make_unique<Communicator>(node, layout, std::move(arrangement));
-  state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
+  state.collectives = std::make_unique<Collectives>(
+      *state.communicator, the_job->knowledge, state.spanning ? &state.spanning->with(*state.communicator) : nullptr);
   state.layout.reset();
   explain::made(state);
 }
@@ -160,12 +184,13 @@ std::int32_t usual_arena_reach() {
   return static_cast<std::int32_t>(std::min<std::size_t>(take_of_arenas(ahead) / mebibyte, INT32_MAX));
 }
 
-/// Whether every rank can map the parts of all others. Each finds the same; they are asked only where it is not known
-/// of all of them.
+/// Whether every rank can map the parts of all others on its node. Each finds the same; they are asked only where it is
+/// not known of all of them.
 bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   std::size_t needed = 0, known = SIZE_MAX;
   for (const Entry& entry : all) {
-    if (entry.node != all.front().node || entry.offset == no_offset) return true;  // nobody will
+    const bool spans = entry.node != all.front().node;
+    if ((spans && !the_job->node.settings.internode) || entry.offset == no_offset) return true;  // nobody will
     needed = std::max<std::size_t>({needed, entry.row * memory::Rows::unit_bytes + all.size(),
                                     entry.offset + shared_bytes(the_job->node.settings, static_cast<int>(all.size()))});
     known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);
@@ -182,7 +207,7 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
 std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm communicator,
                                            CommunicatorState* parent) {
   std::vector<Entry> all(static_cast<std::size_t>(size));
-  if (parent && parent->is_ours() && !parent->revoked) {
+  if (parent && parent->is_ours() && !parent->spanning && !parent->revoked) {
     set_out(*parent);
     Communicator& core = *parent->communicator;
     if (core.size() == size && core.exchange(&mine, sizeof mine, all.data())) {
@@ -199,7 +224,8 @@ std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm
 bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
           bool is_gone) {
   the_job->left_behind.look(few);
-  const std::optional<Room> room = take_room(size);
+  // There are no more of them on the node.
+  const std::optional<Room> room = take_room(std::min(size, the_job->node.size));
   const int node_rank = the_job->node.rank;
   const Entry mine{the_job->node_identity,
                    room ? room->part : no_offset,
@@ -220,7 +246,7 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
     return !is_going;
   }
   gone.forget(communicator);
-  set_up(state, rank, *all, all_can_map(communicator, *all), room);
+  set_up(state, communicator, rank, *all, all_can_map(communicator, *all), room);
   return true;
 }
 
@@ -236,7 +262,7 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
   if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, rank, the_job->world, true, std::nullopt);
+    if (!is_gone) set_up(state, communicator, rank, the_job->world, true, std::nullopt);
     return !is_gone;
   }
   // Each rank finds the same, by itself: asking would need all of them to answer.
@@ -435,6 +461,8 @@ void stop() {
     host.Request_get_status(the_job->host_turn, &complete, MPI_STATUS_IGNORE);
   });
   PeerWatch::leave();
+  CommunicatorState* const world = state_of(MPI_COMM_WORLD, false);
+  if (world && world->spanning) world->spanning->end_messages();
   end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;
@@ -458,6 +486,11 @@ CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* const state = state_of(communicator, may_wait);
   if (!state || state->revoked) return nullptr;
+  // Messages between nodes go on by calls of the host only, which nobody makes while a rank computes or waits in it.
+  if (state->spanning) {
+    refuse(Refusal::nodes);
+    return nullptr;
+  }
   if (state->layout) [[unlikely]]
     set_out(*state);
   if (the_job->node.exposures) [[unlikely]]
@@ -486,8 +519,8 @@ int made_graph(int code, const MPI_Comm* communicator, MPI_Comm parent) {
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   CommunicatorState* const state = state_of(*communicator, false);
   if (!state || !state->layout) return code;
-  const auto size = static_cast<int>(state->layout->node_ranks.size());
-  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->layout->rank, size));
+  const auto size = static_cast<int>(state->node_ranks.size());
+  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->rank, size));
   return code;
 }
 
@@ -505,7 +538,7 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
   CommunicatorState& state = *state_of(communicator, true);
   if (!state.neighborhood)
     state.neighborhood = std::make_unique<Neighborhood>(
-        find_neighborhood(communicator, state.communicator->rank(), state.communicator->size()));
+        find_neighborhood(communicator, state.rank, static_cast<int>(state.node_ranks.size())));
   return *state.neighborhood;
 }
 
@@ -515,6 +548,15 @@ void given_to_host(MPI_Comm communicator) {
 
 void refused_by_host(MPI_Comm communicator) {
   if (Communicator* const core = core_of_found(communicator)) core->refused_by_host();
+}
+
+void network_failed(MPI_Comm communicator) {
+  CommunicatorState* const state = state_of(communicator, false);
+  if (!state || !state->spanning) return;
+  state->revoked = true;
+  state->refusal = Refusal::nodes;
+  // Ranks of the node that wait for this one find it, and go to the host, too.
+  if (state->communicator) state->communicator->revoke();
 }
 
 void revoke(MPI_Comm communicator) {

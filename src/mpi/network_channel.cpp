@@ -49,8 +49,14 @@ bool NetworkChannel::test(network::Ticket& ticket) {
   if (found == messages_.end()) throw std::logic_error("no such ticket");
   std::vector<MPI_Request>& requests = found->second.requests;
   int over = 0;
-  const int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE);
+  statuses_.resize(requests.size());
+  int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, statuses_.data());
   if (code != MPI_SUCCESS) {
+    const auto has_failed = [](const MPI_Status& status) {
+      return status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING;
+    };
+    const auto failed = std::find_if(statuses_.begin(), statuses_.end(), has_failed);
+    if (code == MPI_ERR_IN_STATUS && failed != statuses_.end()) code = failed->MPI_ERROR;
     messages_.erase(found);
     ticket = 0;
     throw NetworkError("MPI_Testall", code);

@@ -66,6 +66,7 @@ class NetworkChannel final : public network::Channel {
   const long long steps_tags_;
   network::Ticket last_ = 0;
   std::unordered_map<network::Ticket, Message> messages_;
+  std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace tutti::mpi

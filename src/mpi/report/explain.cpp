@@ -121,7 +121,7 @@ std::string name_of(const void* function) {
 
 CommunicatorShape shape_of(const Collectives& collectives) {
   const selection::Shape& shape = collectives.shape();
-  return {shape.ranks, shape.levels, shape.ranks_per_core, false};
+  return {shape.ranks, collectives.nodes(), shape.levels, shape.ranks_per_core, false};
 }
 
 CommunicatorShape shape_of(MPI_Comm communicator, const CommunicatorState* state) {

@@ -15,6 +15,7 @@ namespace tutti::mpi {
 /// What calls are told apart by, of their communicator.
 struct CommunicatorShape {
   int ranks = 0;
+  int nodes = 1;  ///< as far as is known
   int levels = 1;
   double ranks_per_core = 1;
   bool intercommunicator = false;

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "collectives/prediction.h"
 #include "mpi/communicators.h"
@@ -10,6 +12,17 @@
 namespace {
 
 using namespace tutti;
+
+/// Of all that can carry a call out here, whatever the user has said.
+std::vector<Prediction> candidates_of(MPI_Comm communicator, const Collectives& collectives, const char* collective,
+                                      std::size_t bytes, const selection::Shape& shape) {
+  const mpi::CommunicatorState* const state = mpi::known_state(communicator);
+  if (state && state->spanning) return predict_between_nodes(collective, state->spanning->nodes(), bytes);
+  selection::Knowledge anything;
+  anything.model = collectives.knowledge().model;
+  auto predictions = predict(collective, shape, anything);
+  return predictions ? std::move(predictions->candidates) : std::vector<Prediction>();
+}
 
 /// 0, or the length that `text` needs where there is not so much room.
 int put(const std::string& text, char* to, int bytes) {
@@ -46,13 +59,11 @@ extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm com
   const Collectives* collectives = mpi::collectives_of(communicator);
   if (!collectives) return -1;
   const selection::Shape shape = collectives->shape_of(collective, message_bytes);
-  selection::Knowledge anything;
-  anything.model = collectives->knowledge().model;
-  const auto predictions = predict(collective, shape, anything);
-  if (!predictions) return -1;
+  const auto candidates = candidates_of(communicator, *collectives, collective, message_bytes, shape);
+  if (candidates.empty()) return -1;
   std::string lines = std::to_string(shape.levels) + " " + number(shape.ranks_per_core) + " " +
                       std::string(selection::name_of(shape.reach)) + " " + std::to_string(shape.bytes) + "\n";
-  for (const Prediction& each : predictions->candidates) {
+  for (const Prediction& each : candidates) {
     if (!each.seconds) continue;
     lines += each.algorithm;
     if (!each.parameter_name.empty())

@@ -176,7 +176,8 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
 void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
   const Node& node = job.node;
   const auto known = known_algorithms();
-  job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  set_user_choice(job.knowledge,
+                  selection::UserChoice::parse(node.settings.algorithm, all_known_algorithms(), node.log));
   if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
   job.origin = table_origin(published_machine(node));
   const int count = all.front().table_files;
@@ -239,7 +240,7 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   job->all_take_part = true;
-  if (!any_share_a_node(all)) {
+  if (!any_share_a_node(all) && !node.settings.internode) {
     job->why_inactive = "no two ranks share a node";
     withdraw(*job, contribution);
     return job;
@@ -259,6 +260,7 @@ std::unique_ptr<Job> start_job() {
   }
   node.rows = std::make_unique<memory::Rows>(*node.arena, static_cast<std::size_t>(node.size));
   set_up_placement(node, here);
+  if (!node.settings.ranks_per_node.empty()) share_cores_of_machine(node, cards_of_machine(world_rank, all));
   job->host_turn = start_host_turn();
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
