@@ -228,6 +228,12 @@ def steps(full: bool) -> List[Step]:
     for host in hosts if full else hosts[:1]:
         words = ["tests/mpi/run", "--host", host, "--nodes", "2,1"]
         found.append(Step(f"mpi {host} on nodes", words, 600))
+    for host in hosts if full else hosts[:1]:
+        # What spans nodes is the library's, with one machine as several nodes.
+        short = [] if full else ["--fuzz-seconds", "5"]
+        for shape in ("2,2,2,2", "1,3,2", "1,1,1,1") if full else ("1,3,2",):
+            words = ["tests/mpi/run", "--host", host, "--ranks-per-node", shape, *short]
+            found.append(Step(f"mpi {host} spanning {shape}", words, 600))
     for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
         if host in hosts:
             words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]

@@ -97,6 +97,33 @@ ASKS_WHOSE = [
     "disconnected_communicators_leave_nothing_behind",
     "communicators_may_be_freed_behind_everybodys_back",
 ]
+# Where the library spans nodes: ranks that are in other calls than those of another node, or have other sizes, are not
+# told; persistent collectives and those of neighbors are the host's, which have mistakes in some; and on more ranks
+# than processors the host takes too long for what some are compared with.
+NOT_WHERE_NODES_ARE_SPANNED = [
+    "too_little_room_is_an_error_and_nobody_waits",
+    "ranks_in_different_calls_are_told",
+    "ranks_out_of_step_are_told_at_once",
+    "buffers_without_neighbors_may_be_null",
+    "inactive_requests_are_complete",
+    *(name for name in BRIEF if "persistent" in name),
+    "what_is_between_members_stays_in_reductions",
+]
+# What the fuzzer calls there.
+SPANNING_KINDS = [
+    *("Barrier", "Bcast", "Reduce", "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
+    *(
+        "Scatter",
+        "Scatterv",
+        "Gather",
+        "Gatherv",
+        "Allgather",
+        "Allgatherv",
+        "Alltoall",
+        "Alltoallv",
+        "Alltoallw",
+    ),
+]
 
 
 class Runner:
@@ -129,6 +156,8 @@ class Runner:
         launcher = launcher or self.launcher
         command = [*wrapper, launcher.program(FOLDER, f"tutti-test-{program}"), *words]
         variables = {**WORKAROUNDS.get(self.arguments.host, {}), **(variables or {})}
+        if self.arguments.ranks_per_node:
+            variables.update(TUTTI_RANKS_PER_NODE=self.arguments.ranks_per_node, TUTTI_INTERNODE="1")
         line = launcher.command(ranks, command, variables, options)
         if self.arguments.verbose:
             print("    $ " + " ".join(line), flush=True)
@@ -162,8 +191,12 @@ class Runner:
     def semantics(self, ranks, label="semantics", brief=False, **more):
         """The deterministic tests. brief: only some of them, unless all is asked for."""
         crowded = self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from
-        names = BRIEF if (crowded or brief or self.arguments.nodes) and not self.arguments.all else []
+        short = crowded or brief or self.arguments.nodes or self.arguments.ranks_per_node
+        names = BRIEF if short and not self.arguments.all else []
         not_there = [*NOT_BETWEEN_NODES[self.arguments.host], *ASKS_WHOSE] if self.arguments.nodes else []
+        if self.arguments.ranks_per_node:
+            not_there += NOT_WHERE_NODES_ARE_SPANNED
+            not_there += NOT_BETWEEN_NODES["openmpi"] if "openmpi" in self.arguments.host else []
         names = [name for name in names if name not in not_there] or [f"-{name}" for name in not_there]
         seconds = 600 if self.arguments.all else 240
         self.program(label, ranks, "semantics", names, seconds=seconds, **more)
@@ -174,7 +207,10 @@ class Runner:
         choices: it asks for algorithms and mechanisms by name in half of the rounds; otherwise in none.
         """
         seconds = share * self.seconds_a_run()
-        words = ["--seconds", str(seconds), "--choices", "50" if choices else "0"]
+        names = choices or self.arguments.ranks_per_node
+        words = ["--seconds", str(seconds), "--choices", "50" if names else "0"]
+        if self.arguments.ranks_per_node:
+            words += ["--nonblocking", "0", "--only", ",".join(SPANNING_KINDS)]
         if self.arguments.seed:
             words += ["--seed", str(self.arguments.seed)]
         self.program(label, ranks, "fuzz", words, seconds=seconds + 120, **more)
