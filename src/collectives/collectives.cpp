@@ -37,8 +37,10 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
                            communicator.distances())
                .common;
   if (spanning) {
+    // What is equal on all nodes.
     shape_.ranks = spanning->nodes.ranks();
-    ++shape_.levels;
+    shape_.levels = 2;
+    shape_.ranks_per_core = 1;
   }
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   small_ = ring_bytes(node.settings);
