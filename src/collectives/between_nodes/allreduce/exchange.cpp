@@ -24,41 +24,31 @@ namespace {
 Task body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
   Crossing crossing(operation, spanning);
   Folding folding(crossing, *arguments.combiner, arguments.count);
-  const auto places = static_cast<std::size_t>(crossing.places);
   const auto rounds = network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node);
   std::size_t others = 0;
   for (const network::ExchangeRound& round : rounds) others = std::max(others, round.receives.size());
-  // Contributions, what is combined of them so far, and what comes from other nodes.
-  crossing.lend((places + 1 + others) * folding.stride());
-  co_await crossing.lent();
-  std::byte* const contributions = crossing.area();
-  std::byte* const combined = contributions + places * folding.stride();
-  std::byte* const received = combined + folding.stride();
-  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), arguments.send,
-             folding.bytes());
-  co_await crossing.together();
+  FoldingArea area;
+  co_await fold_node(operation, crossing, folding, arguments.send, others, area);
   std::vector<const std::byte*> sources;
-  for (std::size_t place = 0; place < places; ++place) sources.push_back(contributions + place * folding.stride());
-  folding.combine(folding.share(), combined, sources);
-  co_await crossing.together();
   for (std::size_t step = 0; step < rounds.size(); ++step) {
     const network::ExchangeRound& round = rounds[step];
-    sources.assign(static_cast<std::size_t>(round.parts), combined);
+    sources.assign(static_cast<std::size_t>(round.parts), area.combined);
     for (std::size_t i = 0; i < round.receives.size(); ++i) {
       const network::ExchangeRound::End& from = round.receives[i];
-      std::byte* const here = received + i * folding.stride();
+      std::byte* const here = area.received + i * folding.stride();
       sources[static_cast<std::size_t>(from.part)] = here;
       if (crossing.serves(from.lane))
         crossing.receive(from.node, from.lane, static_cast<int>(step), here, folding.bytes());
     }
     for (const network::ExchangeRound::End& to : round.sends)
-      if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, static_cast<int>(step), combined, folding.bytes());
+      if (crossing.serves(to.lane))
+        crossing.send(to.node, to.lane, static_cast<int>(step), area.combined, folding.bytes());
     co_await crossing.over();
     co_await crossing.together();
-    folding.combine(folding.share(), combined, sources);
+    folding.combine(folding.share(), area.combined, sources);
     co_await crossing.together();
   }
-  copy_bytes(arguments.receive, combined, folding.bytes());
+  copy_bytes(arguments.receive, area.combined, folding.bytes());
   co_await leave(operation, crossing);
 }
 

@@ -42,42 +42,32 @@ Task body(Operation& operation, const Spanning& spanning, const ReduceArguments&
   const std::vector<Round> rounds = rounds_of_tree(tree, network::rounds_of(nodes, crossing.lanes), crossing.node);
   std::size_t others = 0;
   for (const Round& round : rounds) others = std::max(others, round.children.size());
-  const auto places = static_cast<std::size_t>(crossing.places);
-  crossing.lend((places + 1 + others) * folding.stride());
-  co_await crossing.lent();
-  std::byte* const contributions = crossing.area();
-  std::byte* const combined = contributions + places * folding.stride();
-  std::byte* const received = combined + folding.stride();
-  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), arguments.send,
-             folding.bytes());
-  co_await crossing.together();
+  FoldingArea area;
+  co_await fold_node(operation, crossing, folding, arguments.send, others, area);
   std::vector<const std::byte*> sources;
-  for (std::size_t place = 0; place < places; ++place) sources.push_back(contributions + place * folding.stride());
-  folding.combine(folding.share(), combined, sources);
-  co_await crossing.together();
   for (std::size_t step = 0; step < rounds.size(); ++step) {
     const Round& round = rounds[step];
     if (!round.children.empty()) {
       sources.clear();
       for (std::size_t i = 0; i < round.children.size(); ++i) {
         const network::Branch& from = round.children[i];
-        if (i == round.before) sources.push_back(combined);
-        std::byte* const here = received + i * folding.stride();
+        if (i == round.before) sources.push_back(area.combined);
+        std::byte* const here = area.received + i * folding.stride();
         sources.push_back(here);
         if (crossing.serves(from.lane))
           crossing.receive(from.node, from.lane, static_cast<int>(step), here, folding.bytes());
       }
-      if (round.before == round.children.size()) sources.push_back(combined);
+      if (round.before == round.children.size()) sources.push_back(area.combined);
       co_await crossing.received();
       co_await crossing.together();
-      folding.combine(folding.share(), combined, sources);
+      folding.combine(folding.share(), area.combined, sources);
       co_await crossing.together();
     }
   }
   if (tree.parent && crossing.serves(tree.parent->lane))
     crossing.send(tree.parent->node, tree.parent->lane, static_cast<int>(rounds.size()) - 1 - tree.parent->round,
-                  combined, folding.bytes());
-  if (spanning.rank == arguments.root) copy_bytes(arguments.receive, combined, folding.bytes());
+                  area.combined, folding.bytes());
+  if (spanning.rank == arguments.root) copy_bytes(arguments.receive, area.combined, folding.bytes());
   co_await leave(operation, crossing);
 }
 
