@@ -76,7 +76,7 @@ void Sender::start() {
   const std::size_t bytes = partitions_.all();
   memory::Region region = node_.reachable(buffer_, bytes);
   const bool is_none = region.kind() == memory::Kind::none;
-  staged_ = bytes > 0 && !is_mapped(region) && (is_none || (node_.may_stage && bytes <= policy_.staged_bytes_max));
+  staged_ = bytes > 0 && !is_mapped(region) && (is_none || is_better_staged());
   if (staged_ && !staging_) staging_ = node_.arena->allocate(bytes);
   staged_ = staged_ && staging_;
   if (staged_)
@@ -86,6 +86,13 @@ void Sender::start() {
   line_->region.store(region.bits(), std::memory_order_relaxed);
   line_->started.set(starts());
   meet();
+}
+
+/// Where the kernel would reach it.
+bool Sender::is_better_staged() const {
+  const std::size_t bytes = partitions_.all();
+  const bool is_for_kernel = bytes >= policy_.kernel_bytes_least && bytes <= policy_.kernel_bytes_most;
+  return node_.may_stage && !is_for_kernel && bytes <= policy_.staged_bytes_max;
 }
 
 bool Sender::meet() {
@@ -193,35 +200,48 @@ bool Receiver::meet() {
   return true;
 }
 
-void Receiver::copy(std::size_t i) {
-  const std::size_t at = i * sent_.bytes;
+/// Copies the partitions from `first` on, which lie one behind the other.
+void Receiver::copy(std::size_t first, std::size_t count) {
+  const std::size_t at = first * sent_.bytes;
   const std::size_t room = partitions_.all();
   if (at < room)
     other().copy_from(memory::Region::from_bits(line().region.load(std::memory_order_relaxed)), at, buffer_ + at,
-                      std::min(sent_.bytes, room - at));
-  got_[i].store(starts(), std::memory_order_release);
-  ++copied_;
+                      std::min(count * sent_.bytes, room - at));
+  for (std::size_t i = first; i < first + count; ++i) got_[i].store(starts(), std::memory_order_release);
+  copied_ += count;
 }
 
 void Receiver::copy_what_is_left() {
-  const std::uint64_t now = starts();
+  const std::uint64_t left = 2 * starts();
   const std::uint64_t before = copied_;
   if (!is_open_known_) {
     open_.resize(static_cast<std::size_t>(sent_.count));
     std::iota(open_.begin(), open_.end(), 0u);
     is_open_known_ = true;
   }
-  std::size_t untold = 0;
-  std::erase_if(open_, [&](std::uint32_t i) {
-    const std::uint64_t value = flag(i).get();
-    if (value != 2 * now) return value > 2 * now;
-    copy(i);
-    untold += sent_.bytes;
-    if (untold < policy_.told_bytes) return true;
+  std::size_t untold = 0, still_open = 0;
+  for (std::size_t at = 0; at < open_.size();) {
+    const std::uint32_t first = open_[at];
+    const std::uint64_t value = flag(first).get();
+    if (value < left) open_[still_open++] = first;
+    if (value != left) {
+      ++at;
+      continue;
+    }
+    // A call of the kernel for as many as there are; the others are told of each part that is copied.
+    const bool by_kernel = !is_mapped(memory::Region::from_bits(line().region.load(std::memory_order_relaxed)));
+    std::uint32_t count = 1;
+    while (at + count < open_.size() && (by_kernel || count * sent_.bytes < policy_.told_bytes) &&
+           open_[at + count] == first + count && flag(first + count).get() == left)
+      ++count;
+    copy(first, count);
+    at += count;
+    untold += count * sent_.bytes;
+    if (untold < policy_.told_bytes) continue;
     untold = 0;
     lines_->copied.set(copied_);
-    return true;
-  });
+  }
+  open_.resize(still_open);
   if (copied_ == before) return;
   // Pairs with the sender's load in progress().
   lines_->copied.set(copied_);
@@ -242,7 +262,7 @@ bool Receiver::progress() {
   const std::uint64_t left = line().left.load(std::memory_order_acquire);
   if (line().started.get() > now) return finish();
   if (all_marked && left == copied_) return finish();
-  if (left == copied_ && ++looks_ % looks_between != 0) return false;
+  if (left <= copied_ && ++looks_ % looks_between != 0) return false;
   copy_what_is_left();
   return open_.empty() && finish();
 }

@@ -11,7 +11,7 @@
 //   the sender is complete      when all are marked, and the receiver has copied what was left to it
 //
 // So a sender starts again only when nothing of its last start is left, and a flag that is beyond 2n says that the partition
-// is there. What cannot be mapped is copied by the kernel, or through the sender's arena.
+// is there. What cannot be mapped is copied by the kernel, many partitions at once, or through the sender's arena.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,11 @@ struct Policy {
   std::size_t left_bytes = std::size_t{24} << 10;
   /// After each of so many bytes the receiver is told what was left to it, and says how much it has copied.
   std::size_t told_bytes = std::size_t{8} << 10;
-  /// Messages of up to so many bytes go through the arena where only the kernel would reach the buffer.
+  /// Where only the kernel reaches the buffer, messages go through the arena up to so many bytes, ...
   std::size_t staged_bytes_max = std::size_t{4} << 20;
+  /// ... but those of so many: the kernel copies as many partitions in one call as are marked by then.
+  std::size_t kernel_bytes_least = std::size_t{64} << 10;
+  std::size_t kernel_bytes_most = std::size_t{256} << 10;
 };
 
 /// Of one side.
@@ -103,6 +106,7 @@ class Sender : public Side {
 
  private:
   bool meet();
+  bool is_better_staged() const;
   bool deliver(std::size_t partition);
   void leave_one();
 
@@ -145,7 +149,7 @@ class Receiver : public Side {
   }
   /// Whether partition `i` of the sender is there.
   bool is_there(std::size_t i) const { return flag(i).get() > 2 * starts() || got_[i].load() == starts(); }
-  void copy(std::size_t i);
+  void copy(std::size_t first, std::size_t count);
   void copy_what_is_left();
   bool finish();
   /// After so many looks for which there was no reason to, it looks at the flags themselves.

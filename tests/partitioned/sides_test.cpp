@@ -106,6 +106,7 @@ TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
       policy.left_bytes = alike() % 4096;
       policy.told_bytes = 1 + alike() % 1000;
       policy.staged_bytes_max = alike() % 2 ? 0 : SIZE_MAX;
+      policy.kernel_bytes_least = alike() % 2 ? 0 : SIZE_MAX;
       std::mt19937_64 random(message * 17 + static_cast<std::uint64_t>(self));
       std::vector<std::byte> sent(counts.bytes + 1), received(counts.bytes + 1);
       auto sender = std::make_unique<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
