@@ -130,7 +130,7 @@ class Nonblocking {
     const auto allocate = [](void* request, std::size_t bytes) {
       return static_cast<Request*>(request)->allocate(bytes);
     };
-    PendingCall* const call = collectives.prepare_in(arguments, request_->core(), allocate, request_.get());
+    PendingCall* const call = collectives.prepare_in(arguments, request_->through(), allocate, request_.get());
     if (!carried_out(call != nullptr)) return false;
     remember(collectives, shown.buffer, shown.bytes);
     request_->set(*call, std::forward<After>(after), too_long);
@@ -160,9 +160,9 @@ class Persistent : public Nonblocking {
     const bool is_naive = job()->node.settings.persistent == "naive";
     request().set_report({collectives.take_last_record(is_naive ? "arguments" : "plan"), collectives.last_bytes()});
     if (is_naive)
-      request().set_remake([arguments, &collectives, &core = request().core()](void* memory) {
+      request().set_remake([arguments, &collectives, through = request().through()](void* memory) {
         return collectives.prepare_in(
-            arguments, core, [](void* same, std::size_t) { return same; }, memory);
+            arguments, through, [](void* same, std::size_t) { return same; }, memory);
       });
     return true;
   }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "mpi/host.h"
 #include "mpi/requests/inside_host.h"
@@ -16,9 +17,10 @@ constinit thread_local bool inside_host = false;
 
 void drive() {
   if (!requests.under_way()) return;
-  inside_host = true;
-  requests.drive_only(true);
-  inside_host = false;
+  // What we call may go on by itself, and come here again.
+  const bool before = std::exchange(inside_host, true);
+  requests.drive_only({.operators = true, .messages = true});
+  inside_host = before;
 }
 
 template <class Function>
@@ -49,13 +51,17 @@ struct Hook {
   bool is_there() const { return begin && end; }
   void set() const { begin(on_progress); }
   void unset(void (*)()) const { end(on_progress); }
+  /// Its progress may be called out of itself; its own nonblocking collectives send and receive out of it, too.
+  static bool may_be_tested(MPI_Request) { return true; }
 };
 
 #else
 
-// MPICH 5: a function that is called until it says that it is done. Other hosts of this ABI do not have it.
+// MPICH 5: a function that is called until it says that it is done. Other hosts of this ABI do not have it. It may send and
+// receive, and look whether a request is over; progress out of it would wait for a lock that it holds.
 
 using Callback = int(void* thing);
+using IsComplete = int(MPI_Request request);
 using Start = int(Callback*, void* state, int stream);
 constexpr int no_stream = 0x3c000000, goes_on = 0, is_done = 1;
 
@@ -76,8 +82,10 @@ int on_progress(void*) {
 
 struct Hook {
   Start* start = function_of_host<Start>("PMPIX_Async_start");
+  IsComplete* is_complete = function_of_host<IsComplete>("PMPIX_Request_is_complete");
 
-  bool is_there() const { return start != nullptr; }
+  bool is_there() const { return start && is_complete; }
+  bool may_be_tested(MPI_Request request) const { return is_complete(request) != 0; }
   void set() const {
     if (is_running || is_running.exchange(true)) return;
     idle_turns = 0;
@@ -101,6 +109,10 @@ const Hook& hook() {
 
 bool is_inside_host() {
   return inside_host;
+}
+
+bool may_be_tested_inside_host(MPI_Request request) {
+  return hook().may_be_tested(request);
 }
 
 bool host_can_be_hooked() {

@@ -1,9 +1,14 @@
 // Calls of ours that come out of the host's own progress (host_hook.h).
 #pragma once
 
+#include "mpi/mpi_header.h"
+
 namespace tutti::mpi {
 
 /// Whether the host is calling us out of its progress in this thread: it must not be asked to go on then.
 bool is_inside_host();
+/// Whether MPI_Test and the like may be asked about the request there: of one that is not over they would have the host go
+/// on, which not every host bears.
+bool may_be_tested_inside_host(MPI_Request request);
 
 }  // namespace tutti::mpi

@@ -20,16 +20,17 @@ using namespace std::chrono_literals;
 
 /// So long nobody else has driven before this thread does.
 constexpr auto grace = 1ms;
-/// Between its turns, once it drives. A rank that waits in a host may have the processor for itself alone: it is not yielded.
+/// Between its turns, once it drives where no processor is its own. A rank that waits in a host may have the processor for itself
+/// alone: it is not yielded.
 constexpr auto pause = 20us;
-/// So long with nothing under way it looks by itself for more to come, before it has to be woken.
+/// So long with nothing to do it looks by itself for more to come, before it has to be woken.
 constexpr auto linger = 100ms;
 
 constinit thread_local bool is_this_one = false;
 
 class ProgressThread {
  public:
-  explicit ProgressThread(bool at_once) : at_once_(at_once) {}
+  ProgressThread(bool at_once, bool has_processor) : at_once_(at_once), has_processor_(has_processor) {}
 
   void wake() {
     if (is_awake_.load(std::memory_order_seq_cst)) [[likely]]
@@ -39,6 +40,7 @@ class ProgressThread {
     is_awake_.store(true, std::memory_order_seq_cst);
     condition_.notify_one();
   }
+  bool takes_part_at_once() const { return at_once_; }
   void end() {
     {
       const std::lock_guard lock(mutex_);
@@ -67,10 +69,11 @@ class ProgressThread {
 
   /// Sleeps until something is under way; false at the end.
   bool is_wanted() {
+    while (at_once_ && !ends_ && !requests.under_way() && !lingers_no_more()) rest();
     std::unique_lock lock(mutex_);
     const auto wanted = [&] { return ends_ || requests.under_way(); };
     if (!condition_.wait_for(lock, grace, wanted)) {
-      if (std::chrono::steady_clock::now() - last_ < linger) return true;
+      if (!lingers_no_more()) return true;
       is_awake_.store(false, std::memory_order_seq_cst);
       // Who starts a call counts it before it looks whether this thread is awake.
       if (requests.under_way()) is_awake_.store(true, std::memory_order_seq_cst);
@@ -79,35 +82,51 @@ class ProgressThread {
     return !ends_;
   }
 
+  bool lingers_no_more() const { return std::chrono::steady_clock::now() - last_ >= linger; }
+
   /// As long as something is under way.
   void take_part() {
-    std::uint64_t seen = requests.drives();
-    bool drives = at_once_;
-    while (requests.under_way() && !is_to_end()) {
-      last_ = std::chrono::steady_clock::now();
-      if (!drives || !requests.drive_only(false))
+    if (at_once_)
+      go_on_at_once();
+    else
+      go_on_where_nobody_else_does();
+  }
+  void go_on_at_once() {
+    while (requests.under_way() && !ends_) {
+      if (requests.drive_only(allowed_to_progress_thread())) last_ = std::chrono::steady_clock::now();
+      // What is left may be for the rank alone.
+      if (lingers_no_more())
         std::this_thread::sleep_for(grace);
-      else if (at_once_)
-        std::this_thread::yield();
       else
-        std::this_thread::sleep_for(pause);
-      if (at_once_) continue;
+        rest();
+    }
+  }
+  void rest() const {
+    if (has_processor_)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(pause);
+  }
+  void go_on_where_nobody_else_does() {
+    std::uint64_t seen = requests.drives();
+    bool drives = false;
+    while (requests.under_way() && !ends_) {
+      last_ = std::chrono::steady_clock::now();
+      const bool may_come_soon = drives && requests.drive_only(allowed_to_progress_thread());
+      std::this_thread::sleep_for(may_come_soon ? std::chrono::nanoseconds(pause) : grace);
       const std::uint64_t now = requests.drives();
       drives = now == seen;
       seen = now;
     }
   }
-  bool is_to_end() {
-    const std::lock_guard lock(mutex_);
-    return ends_;
-  }
 
   const bool at_once_;
+  const bool has_processor_;
   std::mutex mutex_;
   std::condition_variable condition_;
   std::atomic<bool> is_awake_{false};
   bool has_started_ = false;
-  bool ends_ = false;
+  std::atomic<bool> ends_{false};
   pthread_t thread_{};
   std::chrono::steady_clock::time_point last_{};
 };
@@ -117,12 +136,20 @@ ProgressThread* the_thread = nullptr;
 
 }  // namespace
 
-void set_up_progress_thread(bool at_once) {
-  if (at_once || !host_can_be_hooked()) the_thread = new ProgressThread(at_once);
+void set_up_progress_thread(bool at_once, bool has_processor) {
+  if (at_once || !host_can_be_hooked()) the_thread = new ProgressThread(at_once, has_processor);
 }
 
 void wake_progress_thread() {
   if (the_thread) the_thread->wake();
+}
+
+Request::Allowed allowed_to_progress_thread() {
+  return {.operators = false, .messages = job()->threads_may_call};
+}
+
+bool progress_thread_is_at_work() {
+  return the_thread && the_thread->takes_part_at_once();
 }
 
 void end_progress_thread() {

@@ -75,15 +75,20 @@ void Request::start_again() {
     std::exchange(call_, nullptr)->~PendingCall();
     call_ = remake_(make_, memory);
   }
-  disagreed_ = false;
+  ended_by_ = MPI_SUCCESS;
   is_active_ = true;
   is_shown_ = false;
   code_ = prepare_(before_);
   state_.store(State::open, std::memory_order_relaxed);
 }
 
-bool Request::goes_on(bool may_call_host) {
-  if (runs_operators_ && !may_call_host) return false;
+bool Request::may_go_on(const Allowed& allowed) const {
+  const bool has_messages = of_.spanning && !partitioned_;
+  return (!runs_operators_ || allowed.operators) && (!has_messages || allowed.messages);
+}
+
+bool Request::goes_on(const Allowed& allowed) {
+  if (!may_go_on(allowed)) return false;
   try {
     if (call_->progress()) return true;
     if (partitioned_) return false;
@@ -91,7 +96,11 @@ bool Request::goes_on(bool may_call_host) {
     peer_.store(rank < 0 ? -1 : of_.communicator->node_rank(rank), std::memory_order_relaxed);
     return false;
   } catch (const Disagreement&) {
-    disagreed_ = true;
+    ended_by_ = MPI_ERR_TRUNCATE;
+    return true;
+  } catch (const NetworkError& problem) {
+    ended_by_ = problem.code;
+    network_failed(of_);
     return true;
   } catch (const std::exception& problem) {
     end_job(communicator_for_errors(), problem);
@@ -99,8 +108,11 @@ bool Request::goes_on(bool may_call_host) {
 }
 
 void Request::finish() {
-  if (!disagreed_) code_ = finish_(after_, code_);
-  if (disagreed_ || too_long_ || call_->truncated()) code_ = MPI_ERR_TRUNCATE;
+  if (ended_by_ != MPI_SUCCESS) [[unlikely]]
+    code_ = ended_by_;
+  else
+    code_ = finish_(after_, code_);
+  if (ended_by_ == MPI_SUCCESS && (too_long_ || call_->truncated())) code_ = MPI_ERR_TRUNCATE;
   if (!is_persistent()) give_back();
 }
 

@@ -55,8 +55,10 @@ class Request {
   bool is_persistent() const { return is_persistent_; }
   /// What it is one side of; null for collectives.
   PartitionedCall* partitioned() const { return partitioned_; }
-  /// Through whose channel it goes.
-  Communicator& core() const { return *runs_on().communicator; }
+  /// Through whose channels it goes.
+  Collectives::Through through() const {
+    return {*runs_on().communicator, runs_on().spanning ? &runs_on().spanning->of_pending_calls() : nullptr};
+  }
 
   // What the call needs. It is given back when the call is over or, if it is persistent, when its handle is freed.
 
@@ -77,8 +79,12 @@ class Request {
   }
   /// Types and operators of the program.
   KeptHandles& handles() { return handles_; }
-  /// To go on it calls the host: only threads that may do so can drive it.
+  /// To go on it calls the host: operators of the program.
   void runs_operators() { runs_operators_ = true; }
+  /// What who drives may do of what calls the host: run operators of the program, and post and test messages.
+  struct Allowed {
+    bool operators, messages;
+  };
 
   /// What there is to do, in memory of this, and what comes after that on a thread of the program: after(code) returns the
   /// code of the whole call. too_long: this rank has sent itself more than it has room for.
@@ -153,8 +159,9 @@ class Request {
   void give_back();
   /// Of a persistent one that is not under way.
   void start_again();
+  bool may_go_on(const Allowed& allowed) const;
   /// Does what can be done without waiting; true once the core has done its part.
-  bool goes_on(bool may_call_host);
+  bool goes_on(const Allowed& allowed);
   /// What is left to do after that.
   void finish();
   /// It is complete: its handle becomes inactive. Another thread may be about to complete that.
@@ -185,7 +192,8 @@ class Request {
   bool too_long_ = false;
   bool runs_operators_ = false;
   bool is_persistent_ = false;
-  bool disagreed_ = false;  ///< ranks turned out to be in different calls
+  /// Why it has ended before its time, if it has: ranks turned out to be in different calls, or the network has failed.
+  int ended_by_ = MPI_SUCCESS;
   std::atomic<int> peer_{-1};
   std::atomic<State> state_{State::open};
   Request* next_ = nullptr;  ///< in the list in which it is

@@ -25,6 +25,9 @@ Requests& requests = make_requests();
 
 namespace {
 
+/// What a thread of the program may do.
+constexpr Request::Allowed everything{.operators = true, .messages = true};
+
 /// This thread is driving, and has the lock.
 constinit thread_local bool driving = false;
 
@@ -71,7 +74,9 @@ void Requests::launch(Request& request) {
       now.emplace();
     }
     request.call_->start();
-    over = request.goes_on(true);
+    // Copying here would be time that the rank has for its computation.
+    const bool left_to_thread = progress_thread_is_at_work() && request.may_go_on(allowed_to_progress_thread());
+    over = !left_to_thread && request.goes_on(everything);
     if (!over) {
       if (calls.empty()) active_.push_back(&calls);
       calls.add(request);
@@ -95,24 +100,24 @@ void Requests::drive_all() {
     if (!lock) return;
     const Driving now;
     count_drive();
-    pass(true, over);
+    pass(everything, over);
     over.append(over_);
     under_way_.store(under_way_.load(std::memory_order_relaxed) - over.size(), std::memory_order_relaxed);
   }
   finish_each(over);
 }
 
-bool Requests::drive_only(bool may_call_host) {
+bool Requests::drive_only(const Request::Allowed& allowed) {
   if (driving) return true;
   const std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock) return true;
   const Driving now;
-  if (may_call_host) count_drive();
-  pass(may_call_host, over_);
+  if (allowed.operators) count_drive();
+  pass(allowed, over_);
   return !active_.empty();
 }
 
-void Requests::pass(bool may_call_host, RequestList& over) {
+void Requests::pass(const Request::Allowed& allowed, RequestList& over) {
   // Peers may have asked for memory of this rank's that they cannot reach.
   constexpr std::uint64_t passes_between_services = 64;
   if (++passes_ % passes_between_services == 0) job()->node.requests->serve();
@@ -122,7 +127,7 @@ void Requests::pass(bool may_call_host, RequestList& over) {
     std::uint64_t looked_at = 0;
     for (Request* request = calls.first(); request && looked_at < ring_slots; ++looked_at) {
       Request* const next = request->next_;
-      if (request->goes_on(may_call_host)) {
+      if (request->goes_on(allowed)) {
         calls.remove(*request);
         over.add(*request);
       }

@@ -35,9 +35,9 @@ class Requests {
   void drive() {
     if (under_way()) drive_all();
   }
-  /// The same on a thread that must not ask the host to go on: it is in its progress, or has nothing to do with it. may_call_host:
-  /// operators may be run. What is over stays to be completed by a thread of the program. False if there is nothing more to do.
-  bool drive_only(bool may_call_host);
+  /// The same on a thread that must not ask the host to go on: it is in its progress, or has nothing to do with it. What is over
+  /// stays to be completed by a thread of the program. False if there is nothing more to do.
+  bool drive_only(const Request::Allowed& allowed);
   /// How often threads have driven that may call the host.
   std::uint64_t drives() const { return drives_.load(std::memory_order_relaxed); }
 
@@ -63,7 +63,7 @@ class Requests {
   void drive_all();
   void count_drive() { drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   /// Under the lock: all go on as far as they can. What is over by that comes to `over`.
-  void pass(bool may_call_host, RequestList& over);
+  void pass(const Request::Allowed& allowed, RequestList& over);
   void finish_each(RequestList& over);
   void finish(Request& request);
   void forget(Request& request);
