@@ -50,7 +50,11 @@ std::string shape_of(const Prediction& prediction) {
   return "\"levels\": " + std::to_string(prediction.levels) +
          ", \"ranks_per_core\": " + number(true, prediction.ranks_per_core) +
          ", \"reach\": " + quoted(prediction.reach) + ", \"chosen_bytes\": " + std::to_string(prediction.chosen_bytes) +
-         ", \"class_bytes\": " + std::to_string(prediction.class_bytes) + ", ";
+         ", \"class_bytes\": " + std::to_string(prediction.class_bytes) +
+         (prediction.nodes > 1 ? ", \"nodes\": " + std::to_string(prediction.nodes) +
+                                     ", \"ranks_per_node\": " + std::to_string(prediction.ranks_per_node)
+                               : "") +
+         ", ";
 }
 
 /// The ends of the 95 % confidence interval as members of a JSON object.

@@ -136,7 +136,7 @@ Prediction predict(MPI_Comm communicator, const char* collective, std::size_t by
   std::istringstream lines(
       text_of([&](char* text, int room) { return function(communicator, collective, bytes, text, room); }));
   prediction.known = static_cast<bool>(lines >> prediction.levels >> prediction.ranks_per_core >> prediction.reach >>
-                                       prediction.class_bytes);
+                                       prediction.class_bytes >> prediction.nodes >> prediction.ranks_per_node);
   std::string name;
   for (double seconds = 0; lines >> name >> seconds;) prediction.us[name] = seconds * 1e6;
   return prediction;

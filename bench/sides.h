@@ -68,6 +68,8 @@ struct Prediction {
   std::string reach;                      ///< mapped, kernel or staged
   std::size_t chosen_bytes = 0;           ///< what the library was asked with
   std::size_t class_bytes = 0;            ///< the size that stands for all of its class
+  int nodes = 1;                          ///< that the communicator spans
+  int ranks_per_node = 1;                 ///< of the node that has most of its ranks
   std::map<std::string, double> us = {};  ///< microseconds by name, "throttled,k=4"
 
   /// The prediction for an algorithm, as Contender::name() has it; negative if there is none.

@@ -21,7 +21,7 @@ set(installed_programs tutti-topo tutti-settings tutti-algorithms tutti-build tu
                        tutti-probe-measure)
 # The measuring programs: those for the other MPIs of an ABI are the same.
 foreach(abi ${TUTTI_ABIS})
-  list(APPEND installed_programs tutti-bench-${abi} tutti-start-up-${abi})
+  list(APPEND installed_programs tutti-bench-${abi} tutti-start-up-${abi} tutti-network-probe-${abi})
 endforeach()
 foreach(abi mpich openmpi abi)
   if(TARGET tutti-${abi})

@@ -194,6 +194,18 @@ def build_then_test(preset: str, limit: float) -> List[str]:
     ]
 
 
+def build_then_test_mpi(preset: str) -> List[str]:
+    """The library with a sanitizer under one MPI, after the sanitizer's build of the core; as one shell command."""
+    command = ["tests/mpi/run", "--host", "openmpi", "--library", f"build/{preset}/src/mpi/libtutti.so"]
+    command += ["--ranks", "2", "--fuzz-seconds", "240", "--only"]
+    command += ["semantics", "fuzz", "threads", "progress", "persistent", "partitioned", "hardware"]
+    return [
+        "bash",
+        "-euc",
+        f"ninja -C build/{preset} -j {PROCESSORS} tutti-preload tutti-openmpi; {shlex.join(command)}",
+    ]
+
+
 def host_names() -> List[str]:
     """The MPIs to test with: all that are installed."""
     return [host.name for host in all_hosts()]
@@ -209,6 +221,7 @@ def steps(full: bool) -> List[Step]:
         Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
+        Step("page of predictions between nodes", [PYTHON, "tools/between-nodes-page", "--check"], 120),
         Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
         Step("core", run_tests("release"), 900 * patience, sweep),
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
@@ -228,10 +241,15 @@ def steps(full: bool) -> List[Step]:
     for host in hosts if full else hosts[:1]:
         words = ["tests/mpi/run", "--host", host, "--nodes", "2,1"]
         found.append(Step(f"mpi {host} on nodes", words, 600))
-    for host in ("mpich", "openmpi", "intel") if full else ("mpich",):
-        if host in hosts:
-            words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
-            found.append(Step(f"mpi4py {host}", words, 600 * patience))
+    for host in hosts if full else hosts[:1]:
+        # What spans nodes is the library's, with one machine as several nodes.
+        short = [] if full else ["--fuzz-seconds", "5"]
+        for shape in ("2,2,2,2", "1,3,2", "1,1,1,1") if full else ("1,3,2",):
+            words = ["tests/mpi/run", "--host", host, "--ranks-per-node", shape, *short]
+            found.append(Step(f"mpi {host} spanning {shape}", words, 600))
+    for host in hosts if full else [host for host in hosts if host == "mpich"]:
+        words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
+        found.append(Step(f"mpi4py {host}", words, 600 * patience))
     if full:
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
@@ -242,6 +260,8 @@ def steps(full: bool) -> List[Step]:
         limit = 3 * 3600.0 if full else 1500.0
         command = build_then_test(preset, limit)
         found.append(Step(f"core {preset}", command, 2 * limit, sweep_sanitized, behind=True))
+        if full and preset == "asan" and "openmpi" in hosts:
+            found.append(Step("mpi openmpi asan", build_then_test_mpi(preset), 7200, behind=True))
     return found
 
 

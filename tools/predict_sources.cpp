@@ -35,7 +35,8 @@ KnownModel model_of(const Options& options, const std::string& path, const selec
            {"cores", probe.machine.cores},
            {"topology", probe.machine.topology},
            {"fits", why.empty()},
-           {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}}};
+           {"why_not", why.empty() ? ordered_json(nullptr) : ordered_json(why)}},
+          refused ? std::nullopt : probe.network};
 }
 
 /// By the files that the library would read.
@@ -77,7 +78,7 @@ KnownTable found_table(const Options& options, const Settings& settings) {
     const SiteFile file = read_site_file(path);
     selection::ParsedTable parsed;
     parsed.error = file.path.empty() ? "there is no such file" : file.error;
-    if (parsed.error.empty()) parsed = selection::parse_table(file.text, known);
+    if (parsed.error.empty()) parsed = selection::parse_table(file.text, known, known_between_nodes());
     KnownTable here =
         parsed.table ? table_of(options, path, std::move(parsed)) : KnownTable{nullptr, not_used(path, parsed.error)};
     if (!here.table) {
@@ -100,6 +101,11 @@ KnownTable found_table(const Options& options, const Settings& settings) {
 
 }  // namespace
 
+ordered_json KnownModel::network_source() const {
+  if (!network) return {{"path", nullptr}, {"words", "shipped values"}};
+  return {{"path", source["path"]}, {"words", network->words()}};
+}
+
 topology::Machine machine_of(const Options& options) {
   std::string error;
   auto machine = topology::Machine::load(options.topology, error);
@@ -119,7 +125,8 @@ KnownModel model_of(const Options& options, const Settings& settings) {
 KnownTable table_of(const Options& options, const Settings& settings) {
   if (options.table.empty() && options.here) return found_table(options, settings);
   if (options.table.empty() || options.table == "off") return {};
-  selection::ParsedTable parsed = selection::parse_table(text_of_file(options.table), known_algorithms());
+  selection::ParsedTable parsed =
+      selection::parse_table(text_of_file(options.table), known_algorithms(), known_between_nodes());
   if (!parsed.table) throw UsageError(options.table + ": " + parsed.error);
   return table_of(options, options.table, std::move(parsed));
 }

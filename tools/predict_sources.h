@@ -3,10 +3,12 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "base/settings.h"
+#include "selection/machine.h"
 #include "selection/model.h"
 #include "selection/table.h"
 #include "topology/machine.h"
@@ -39,6 +41,7 @@ struct Options {
   std::string host;
   std::string algorithm;
   std::string topology;
+  std::string nodes;
   bool overview = false;
   bool model_only = false;
   bool here = false;
@@ -48,6 +51,10 @@ struct Options {
 struct KnownModel {
   selection::Model model;
   nlohmann::ordered_json source;
+  std::optional<selection::MeasuredNetwork> network = {};
+
+  /// The same of what is between nodes.
+  nlohmann::ordered_json network_source() const;
 };
 
 /// The table, if it is for the machine and the host MPI that are asked about, and where it is from. Without --host any

@@ -1,6 +1,6 @@
 // tutti-table: looks at a decision table without any MPI and prints, as JSON, what the library would make of it:
 // whether it can be read, which entries it leaves out, which are not eligible for the shapes they are for, where
-// entries overlap, and which sizes between entries have none. Exit status: 0, 2 with one line on standard error.
+// entries overlap, and which sizes between entries have none; of entries between nodes the same but for the last. Exit status: 0, 2 with one line on standard error.
 #include "selection/table.h"
 
 #include <CLI/CLI.hpp>
@@ -25,6 +25,7 @@ namespace {
 
 using namespace tutti;
 using nlohmann::ordered_json;
+using selection::SpanningEntry;
 using selection::TableEntry;
 
 /// Communicators of so many sizes are looked at in an entry for more.
@@ -37,6 +38,14 @@ std::string words_of(const TableEntry& entry) {
   return entry.collective + ", " + range(entry.ranks_from, entry.ranks_to) + " ranks, " +
          range(entry.bytes_from, entry.bytes_to) + " bytes, " + std::string(selection::name_of(entry.reach)) +
          (entry.levels > 1 ? ", " + std::to_string(entry.levels) + " levels" : "");
+}
+
+std::string words_of(const SpanningEntry& entry) {
+  const auto range = [](auto from, auto to) {
+    return from == to ? std::to_string(from) : std::to_string(from) + " to " + std::to_string(to);
+  };
+  return entry.collective + ", " + range(entry.nodes_from, entry.nodes_to) + " nodes of " +
+         range(entry.places_from, entry.places_to) + ", " + range(entry.bytes_from, entry.bytes_to) + " bytes";
 }
 
 /// Sizes that choices are made for: 0, 1 and the powers of two.
@@ -125,6 +134,39 @@ void compare_neighbours(const std::vector<const TableEntry*>& entries, Findings&
   }
 }
 
+/// Where the entry's algorithm is not eligible on nodes with so many ranks each; empty if nowhere.
+std::string why_not_eligible(const SpanningEntry& entry) {
+  if (entry.algorithm == selection::host_algorithm) return "";
+  std::vector<int> node_of_rank;
+  for (int node = 0; node < 2; ++node) node_of_rank.insert(node_of_rank.end(), 2, node);
+  const auto predictions =
+      predict_between_nodes(entry.collective, network::Nodes(node_of_rank), entry.bytes_to, entry.commutative, {});
+  if (!predictions) return "";
+  for (const SpanningPrediction& each : predictions->candidates)
+    if (each.algorithm == entry.algorithm && !each.eligible)
+      return entry.algorithm + " cannot do it (it requires: " + each.requirements + ")";
+  return "";
+}
+
+bool overlap(const SpanningEntry& a, const SpanningEntry& b) {
+  return a.collective == b.collective && a.commutative == b.commutative && a.nodes_from <= b.nodes_to &&
+         b.nodes_from <= a.nodes_to && a.places_from <= b.places_to && b.places_from <= a.places_to &&
+         a.bytes_from <= b.bytes_to && b.bytes_from <= a.bytes_to;
+}
+
+void examine_between_nodes(const std::vector<SpanningEntry>& entries, Findings& findings) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (const std::string why = why_not_eligible(entries[i]); !why.empty())
+      findings.problems.push_back(words_of(entries[i]) + ": " + why);
+    for (std::size_t j = 0; j < i; ++j)
+      if (overlap(entries[j], entries[i])) {
+        findings.problems.push_back(words_of(entries[i]) + ": overlaps with " + words_of(entries[j]) +
+                                    "; the first counts");
+        break;
+      }
+  }
+}
+
 Findings examine(const selection::Table& table) {
   Findings findings;
   std::map<decltype(kind_of({})), std::vector<const TableEntry*>> kinds;
@@ -139,12 +181,13 @@ Findings examine(const selection::Table& table) {
     });
     compare_neighbours(entries, findings);
   }
+  examine_between_nodes(table.between_nodes(), findings);
   return findings;
 }
 
 ordered_json describe(const std::string& text, const std::string& topology) {
   const auto known = known_algorithms();
-  const selection::ParsedTable parsed = selection::parse_table(text, known);
+  const selection::ParsedTable parsed = selection::parse_table(text, known, known_between_nodes());
   if (!parsed.table) return {{"error", parsed.error}};
   const selection::TableOrigin& origin = parsed.table->origin();
   std::string error;
@@ -159,7 +202,7 @@ ordered_json describe(const std::string& text, const std::string& topology) {
             {"cores", origin.machine.cores},
             {"topology", origin.machine.topology}}},
           {"host", {{"name", origin.host}, {"version", origin.host_version}}},
-          {"entries", parsed.table->entries().size()},
+          {"entries", parsed.table->entries().size() + parsed.table->between_nodes().size()},
           {"other_machine", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
           {"left_out", parsed.left_out},
           {"problems", std::move(findings.problems)},

@@ -13,13 +13,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/nearest.h"
 #include "base/settings.h"
 #include "collectives/call_shape.h"
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
 #include "mpi/start/mechanisms.h"
+#include "predict_nodes.h"
 #include "predict_sources.h"
 #include "selection/machine.h"
 #include "selection/table.h"
@@ -39,6 +39,10 @@ ordered_json json_of(const selection::Model& model) {
   ordered_json out = ordered_json::object();
   for (const selection::ModelField& field : selection::model_fields()) out[field.name] = model.*field.member;
   return out;
+}
+
+ordered_json json_of(const selection::MachineIdentity& machine) {
+  return {{"processor", machine.processor}, {"cores", machine.cores}, {"topology", machine.topology}};
 }
 
 ordered_json json_of(const topology::DistanceShares& shares) {
@@ -262,19 +266,34 @@ ordered_json describe(Options options) {
   ordered_json taken;
   const Settings settings = settings_for(options, taken);
   const KnownModel known = model_of(options, settings);
-  if (options.model_only) return {{"model", json_of(known.model)}, {"source", known.source}};
   selection::Knowledge knowledge;
   knowledge.model = known.model;
+  knowledge.network = selection::parameters_of(known.model, known.network);
+  if (options.model_only)
+    return {{"model", json_of(known.model)},
+            {"source", known.source},
+            {"machine", json_of(selection::identity_of(machine_of(options)))},
+            {"network", prediction::json_of(knowledge.network)},
+            {"network_source", known.network_source()}};
   const KnownTable table = table_of(options, settings);
   knowledge.table = table.table;
-  const auto names = known_algorithms();
-  knowledge.user = selection::UserChoice::parse(options.algorithm, names, Log());
-  const Surroundings surroundings = surroundings_of(options, settings);
+  set_user_choice(knowledge, selection::UserChoice::parse(options.algorithm, all_known_algorithms(), Log()));
   const ordered_json sources{{"enabled", settings.enable},
                              {"environment", taken},
                              {"model_source", known.source},
                              {"table", table.source},
                              {"tables_passed_over", table.passed_over}};
+  if (!options.nodes.empty()) {
+    const network::Nodes nodes = parse_nodes(options.nodes);
+    const std::size_t bytes = size_of(options.bytes, "--bytes");
+    ordered_json told = options.overview ? overview_between_nodes(options, nodes, bytes, knowledge)
+                                         : candidates_between_nodes(options, nodes, bytes, knowledge);
+    told.update(sources);
+    told["internode"] = settings.internode;
+    told["network_source"] = known.network_source();
+    return told;
+  }
+  const Surroundings surroundings = surroundings_of(options, settings);
   if (options.overview) {
     ordered_json told{{"shape",
                        {{"ranks", surroundings.common.ranks},
@@ -287,13 +306,7 @@ ordered_json describe(Options options) {
   }
   const selection::Shape shape = shape_of(options, surroundings, options.collective, size_of(options.bytes, "--bytes"));
   auto predictions = predict(options.collective, shape, knowledge);
-  if (!predictions) {
-    std::vector<std::string> collectives;
-    collectives.reserve(names.size());
-    for (const auto& entry : names) collectives.emplace_back(entry.collective);
-    throw UsageError("--collective " + options.collective + ": there is none; the nearest is " +
-                     nearest(options.collective, collectives));
-  }
+  if (!predictions) throw no_such_collective(options.collective);
   ordered_json candidates = ordered_json::array();
   for (Prediction& each : predictions->candidates) {
     each.tried = each.tried && settings.try_choices;
@@ -354,6 +367,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--host", options.host, "Host MPI that the table should fit: MPICH, Open MPI, Intel MPI");
   app.add_option("--topology", options.topology, "hwloc description or XML file that probe and table should fit");
   app.add_option("--algorithm", options.algorithm, "As TUTTI_ALGORITHM");
+  app.add_option("--nodes", options.nodes,
+                 "Of a communicator that spans nodes: 128x18 for 128 nodes of 18 ranks, or the ranks of each, 2,3,1");
   app.add_flag("--overview", options.overview, "The choice of every collective in every size class up to --bytes");
   app.add_flag("--here", options.here,
                "As a run started here: settings of the environment and files of the user and the site, where no option "

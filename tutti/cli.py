@@ -68,10 +68,10 @@ app.command("run", epilog=launch.EPILOG, context_settings={"allow_interspersed_a
 app.command("topo", epilog=topo.EPILOG)(topo.topo)
 app.command("explain", epilog=explain.EPILOG)(explain.explain)
 app.command("bench", epilog=bench.EPILOG)(bench.bench)
-app.command("probe", epilog=probe.EPILOG)(probe.probe)
+app.command("probe", epilog=probe.EPILOG, context_settings={"allow_interspersed_args": False})(probe.probe)
 app.command("info", epilog=info.EPILOG)(info.info)
 app.command("doctor", epilog=doctor.EPILOG)(doctor.doctor)
-app.command("tune", epilog=tune.EPILOG)(tune.tune)
+app.command("tune", epilog=tune.EPILOG, context_settings={"allow_interspersed_args": False})(tune.tune)
 
 
 def parser() -> click.Group:

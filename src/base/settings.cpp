@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 28;
+constexpr std::size_t settings_count = 30;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -111,6 +111,14 @@ const std::array<Row, settings_count>& table() {
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},
        &Settings::explain},
+      {{"INTERNODE", "bool", "0",
+        "Carry out collectives of communicators whose ranks sit on several nodes, too, over the MPI's own "
+        "messages."},
+       &Settings::internode},
+      {{"RANKS_PER_NODE", "string", "",
+        "For tests: cut the job's ranks into make-believe nodes of so many each, in turn, e.g. 2,3,1, which share no "
+        "memory with each other."},
+       &Settings::ranks_per_node},
   }};
   return rows;
 }

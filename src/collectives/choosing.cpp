@@ -195,6 +195,10 @@ Collectives::Tried<Arguments>& Collectives::tried_for(Choices<Arguments>& choice
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, const Key& key,
                                                                const Arguments& given, Channel::Kind kind) {
+  if (spanning_) {
+    make_between_nodes(choices, key, given);
+    return *choices.of[index_of(key.bytes, key.commutative)];
+  }
   if (!find_tried(choices, key.bytes, key.commutative))
     make(choices, size_class_of(key.bytes), key.bytes, key.commutative);
   Tried<Arguments>* const several = find_tried(choices, key.bytes, key.commutative);
@@ -206,7 +210,7 @@ const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
-  if (quiet_ || communicator_.rank() != 0) return false;
+  if (quiet_ || rank_ != 0) return false;
   int bit = by == Asked::by_user ? 0 : 32;
   bool found = false;
   for_each_collective([&]<class Arguments>(std::string_view name) {
@@ -225,7 +229,7 @@ CallRecord* Collectives::record_of(const CallRecord& wanted) {
 
 void Collectives::choose_anew(const selection::UserChoice& user) {
   if (!own_knowledge_) own_knowledge_ = std::make_unique<selection::Knowledge>(knowledge_);
-  own_knowledge_->user = user;
+  set_user_choice(*own_knowledge_, user);
   quiet_ = true;
   last_ = &no_choice;
 #define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear(), name##_.tried_unmapped.clear();

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/spanning.h"
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
@@ -25,16 +27,29 @@ std::size_t total_bytes(const Blocks& blocks, int count) {
 
 const Collectives::AnyChoice Collectives::no_choice{};
 
-Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge)
-    : communicator_(communicator), knowledge_(knowledge) {
+Collectives::Collectives(Communicator& communicator, const selection::Knowledge& knowledge, const Spanning* spanning)
+    : communicator_(communicator),
+      knowledge_(knowledge),
+      spanning_(spanning),
+      rank_(spanning ? spanning->rank : communicator.rank()) {
   const Node& node = communicator.node();
   const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
   shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core,
                            communicator.distances())
                .common;
+  if (spanning) {
+    // What is equal on all nodes.
+    shape_.ranks = spanning->nodes.ranks();
+    shape_.levels = 2;
+    shape_.ranks_per_core = 1;
+  }
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   small_ = ring_bytes(node.settings);
   segment_ = segment_bytes(node.settings);
+}
+
+int Collectives::nodes() const {
+  return spanning_ ? spanning_->nodes.count() : 1;
 }
 
 selection::Shape Collectives::shape_of(std::size_t bytes, bool regular, bool commutative) const {
@@ -263,7 +278,7 @@ bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
-  if (!chosen.algorithm) return false;
+  if (!chosen.algorithm) return chosen.between_nodes && call_across(chosen, given);
   // What is tried is timed as it would be else.
   if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
     Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));
@@ -306,11 +321,13 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
   timed.ends();
 }
 
-template <class Arguments, class Make>
-PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& through, const Make& make) {
+template <class Arguments, class Make, class MakeAcross>
+PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& through, const Make& make,
+                                     const MakeAcross& make_across) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
+  if (chosen.between_nodes) return make_across(*chosen.between_nodes);
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
@@ -321,19 +338,22 @@ PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& throu
 template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
   return std::unique_ptr<PendingCall>(prepare_by(
-      given, communicator_, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); }));
+      given, communicator_, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); },
+      [&](const auto& algorithm) { return prepare_between_nodes(*spanning_, algorithm, given).release(); }));
 }
 
 template <class Arguments>
-PendingCall* Collectives::prepare_in(const Arguments& given, Communicator& through, Allocate allocate, void* of) {
+PendingCall* Collectives::prepare_in(const Arguments& given, const Through& through, Allocate allocate, void* of) {
   using Made = PendingCallOf<Arguments>;
-  return prepare_by(given, through, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); });
+  return prepare_by(
+      given, through.inside, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); },
+      [&](const auto& algorithm) { return prepare_between_nodes_in(*through.across, algorithm, given, allocate, of); });
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                                                                \
-  template bool Collectives::call(const Kind##Arguments& given);                                     \
-  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given);          \
-  template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, Communicator& through, \
+#define TUTTI_INSTANTIATE(Kind, name)                                                                 \
+  template bool Collectives::call(const Kind##Arguments& given);                                      \
+  template std::unique_ptr<PendingCall> Collectives::prepare(const Kind##Arguments& given);           \
+  template PendingCall* Collectives::prepare_in(const Kind##Arguments& given, const Through& through, \
                                                 Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)

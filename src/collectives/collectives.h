@@ -21,6 +21,10 @@
 
 namespace tutti {
 
+struct Spanning;
+template <class Arguments>
+struct SpanningAlgorithm;
+
 namespace selection {
 template <class Arguments>
 struct Candidate;
@@ -32,6 +36,11 @@ std::span<const selection::Algorithm<Arguments>* const> algorithms_of();
 
 /// All names, to check what the user asks for.
 std::vector<selection::UserChoice::Known> known_algorithms();
+/// Those of the algorithms between nodes, and both together.
+std::vector<selection::UserChoice::Known> known_between_nodes();
+std::vector<selection::UserChoice::Known> all_known_algorithms();
+/// Of what the user says, who has the words of all_known_algorithms(), what is for each of the two.
+void set_user_choice(selection::Knowledge& knowledge, const selection::UserChoice& said);
 
 /// One algorithm, for programs that list them.
 struct CatalogueEntry {
@@ -49,14 +58,20 @@ std::vector<CatalogueEntry> catalogue(int ranks);
 /// The choices of one communicator: made once a collective and size class, then one load a call.
 class Collectives {
  public:
-  /// knowledge: outlives this.
-  Collectives(Communicator& communicator, const selection::Knowledge& knowledge);
+  /// knowledge: outlives this. spanning: of a communicator whose ranks sit on several nodes, and then `communicator` has
+  /// those of this node; outlives this, too.
+  Collectives(Communicator& communicator, const selection::Knowledge& knowledge, const Spanning* spanning = nullptr);
 
-  /// Forgets all choices and makes them by `user` from now on, without trying and without warnings: for benchmarks. To be called on all
+  /// Forgets all choices and makes them by `user`, who has the words of all_known_algorithms(), from now on, without trying and without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
 
+  /// Of several nodes: the ranks of this one.
   Communicator& communicator() { return communicator_; }
+  /// Of all nodes.
+  int rank() const { return rank_; }
+  int size() const { return shape_.ranks; }
+  int nodes() const;
   const selection::Knowledge& knowledge() const { return own_knowledge_ ? *own_knowledge_ : knowledge_; }
   /// What choices for messages of these bytes are made from, sizes rounded up to their class. collective: as in
   /// TUTTI_ALGORITHM.
@@ -104,11 +119,16 @@ class Collectives {
   /// Null if the host's own collective is to be used: on all ranks alike.
   template <class Arguments>
   std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
-  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type. through:
-  /// whose channel it takes, this communicator's or that of another one of the same ranks.
+  /// Whose channels a pending call takes: this communicator's or those of another one of the same ranks. across: where its
+  /// ranks sit on several nodes.
+  struct Through {
+    Communicator& inside;
+    const Spanning* across = nullptr;
+  };
+  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
   using Allocate = void* (*)(void* of, std::size_t bytes);
   template <class Arguments>
-  PendingCall* prepare_in(const Arguments& arguments, Communicator& through, Allocate allocate, void* of);
+  PendingCall* prepare_in(const Arguments& arguments, const Through& through, Allocate allocate, void* of);
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -137,7 +157,8 @@ class Collectives {
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
   struct Choice : AnyChoice {
-    const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
+    const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own, or one between nodes
+    const SpanningAlgorithm<Arguments>* between_nodes = nullptr;
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
@@ -183,9 +204,10 @@ class Collectives {
   Request request_of_reduction(const Arguments& arguments) const;
   Request request_of_blocks(std::size_t bytes, std::size_t held) const;
 
-  /// make(...): makes a pending call of what it is given.
-  template <class Arguments, class Make>
-  PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make);
+  /// make(...): makes a pending call of what it is given. make_across(algorithm): the same of one between nodes.
+  template <class Arguments, class Make, class MakeAcross>
+  PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make,
+                          const MakeAcross& make_across);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
@@ -208,6 +230,11 @@ class Collectives {
                               const Arguments& given);
   template <class Arguments>
   void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  /// The same of a communicator that spans nodes.
+  template <class Arguments>
+  void make_between_nodes(Choices<Arguments>& choices, const Key& key, const Arguments& given);
+  template <class Arguments>
+  bool call_across(const Choice<Arguments>& chosen, const Arguments& given);
   /// Makes a choice by trying instead, where there is something to try.
   template <class Arguments>
   bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
@@ -254,6 +281,8 @@ class Collectives {
 
   Communicator& communicator_;
   const selection::Knowledge& knowledge_;
+  const Spanning* const spanning_;
+  const int rank_;
   std::unique_ptr<selection::Knowledge> own_knowledge_;  ///< after choose_anew()
   selection::Shape shape_;
   double cached_bytes_;

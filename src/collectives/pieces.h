@@ -73,7 +73,8 @@ Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index)
 }
 
 /// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.
-/// Carrier: body(operation, part) and in_flight(communicator, part), see Operation.
+/// Carrier: body(operation, part) and in_flight(communicator, part), see Operation; part_of(arguments, cut, index) if it has
+/// parts of its own.
 template <class Arguments, class Carrier>
 class PendingCallInPieces final : public PendingCall {
  public:
@@ -122,7 +123,10 @@ class PendingCallInPieces final : public PendingCall {
     operation_.reset();
     begun_ = false;
     if (index_ >= cut_.operations()) return;
-    part_ = part_of(arguments_, cut_, index_);
+    if constexpr (requires { carrier_.part_of(arguments_, cut_, index_); })
+      part_ = carrier_.part_of(arguments_, cut_, index_);
+    else
+      part_ = part_of(arguments_, cut_, index_);
     operation_.emplace(channel_, *call_, next_ + index_, carrier_.in_flight(channel_.communicator(), part_));
   }
 
@@ -130,7 +134,7 @@ class PendingCallInPieces final : public PendingCall {
   const char* collective_;
   std::uint16_t identity_;
   std::size_t bytes_;
-  const Carrier carrier_;
+  Carrier carrier_;
   const Arguments arguments_;
   const Cut cut_;
   std::uint64_t next_ = 0;  ///< number of its first operation

@@ -14,6 +14,7 @@
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
 #include "mpi/start/xpmem_setup.h"
+#include "mpi/state_building.h"
 #include "mpi/wait/end_job.h"
 #include "mpi/wait/peer_watch.h"
 #include "mpi/wait/waiting.h"
@@ -27,7 +28,6 @@ Job* the_job = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 /// Grows when a communicator is freed: a cached handle may mean another communicator from then on.
 std::atomic<std::uint64_t> generation{1};
-std::atomic<std::uint64_t> communicators_made{1};  // MPI_COMM_WORLD
 
 /// The communicator whose state went last in this thread without BeingFreed: the host may be freeing it still, or have
 /// made another one with the same handle.
@@ -48,8 +48,6 @@ int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
   return MPI_SUCCESS;
 }
 
-/// Of what was freed before, as much as is looked at whenever something is made or freed.
-constexpr std::size_t few = 4;
 /// How often more of it is looked at after something was freed, when collectives are called, and how much.
 constexpr int looks_after_free = 16;
 constexpr std::size_t more = 64;
@@ -64,7 +62,7 @@ void leave_behind(CommunicatorState& state) {
   }
   LeftBehind& left_behind = the_job->left_behind;
   left_behind.add(layout ? Remains(the_job->node, *layout, Traces::none(), false, {}) : state.communicator->part());
-  left_behind.look(few);
+  left_behind.look(looked_at_each_time);
   looks_left.store(looks_after_free, std::memory_order_relaxed);
 }
 
@@ -76,173 +74,6 @@ int on_delete(MPI_Comm communicator, int, void* value, void*) {
   state->freed.store(true, std::memory_order_relaxed);
   release(*state);
   return MPI_SUCCESS;
-}
-
-/// Where this rank's part of a communicator is to be.
-struct Room {
-  std::size_t part, row;
-};
-
-void give_back(const Room& room) {
-  the_job->node.arena->release(room.part, memory::Arena::Contents::tidy);
-  the_job->node.rows->release(room.row);
-}
-
-std::optional<Room> take_room(int ranks) {
-  Node& node = the_job->node;
-  const auto row = node.rows->allocate();
-  if (!row) return std::nullopt;
-  if (const auto part = node.arena->reserve(shared_bytes(node.settings, ranks))) return Room{*part, *row};
-  node.rows->release(*row);
-  return std::nullopt;
-}
-
-/// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
-/// `room`, as of MPI_COMM_WORLD, nobody parts from it.
-void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all,
-            const std::optional<Room>& room) {
-  const Entry& mine = all[static_cast<std::size_t>(rank)];
-  auto layout = std::make_unique<CommunicatorLayout>();
-  layout->rank = rank;
-  layout->identity = all.front().identity;
-  bool same_node = true, usable = mapped_by_all;
-  // Identities are numbers of a node's.
-  state.identity = all.front().identity ^ all.front().node;
-  state.rank = rank;
-  for (const Entry& entry : all) {
-    state.node_ranks.push_back(entry.node == mine.node ? entry.node_rank : -1);
-    same_node = same_node && entry.node == mine.node;
-    usable = usable && same_node && entry.offset != no_offset;
-    layout->node_ranks.push_back(entry.node_rank);
-    layout->offsets.push_back(entry.offset);
-    if (room) layout->rows.push_back(entry.row * memory::Rows::unit_bytes);
-  }
-  state.refusal = same_node ? Refusal::memory : Refusal::nodes;
-  if (!usable) {
-    if (room) give_back(*room);
-    return;
-  }
-  // Now, since whoever frees a communicator cannot fail to.
-  for (int owner = 0; room && owner < static_cast<int>(all.size()); ++owner)
-    Remains::row_of(the_job->node, *layout, owner);
-  state.layout = std::move(layout);
-}
-
-/// Makes what a communicator of ours needs for its collectives, when they are called for the first time. Each rank by
-/// itself: what it has to know of the others it knows. Another thread may revoke the communicator meanwhile.
-[[gnu::noinline]] void set_out(CommunicatorState& state) {
-  static constinit std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (!state.layout) return;
-  Node& node = the_job->node;
-  const CommunicatorLayout& layout = *state.layout;
-  auto arrangement = the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank);
-  state.communicator = std::make_unique<Communicator>(node, layout, std::move(arrangement));
-  state.collectives = std::make_unique<Collectives>(*state.communicator, the_job->knowledge);
-  state.layout.reset();
-  explain::made(state);
-}
-
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-/// Takes address space for the first bytes of each peer's arena. How many of them can be mapped from then on, whatever
-/// the limits of the process become.
-std::size_t take_of_arenas(std::size_t bytes) {
-  std::size_t least = SIZE_MAX;
-  for (const memory::Peer& peer : the_job->node.peers)
-    if (peer.arena_view) least = std::min(least, peer.arena_view->take(bytes));
-  return least;
-}
-
-/// Of arenas that are used about as much as this rank's own.
-std::int32_t usual_arena_reach() {
-  const std::size_t ahead = the_job->node.arena->extent() + 4 * mebibyte;
-  return static_cast<std::int32_t>(std::min<std::size_t>(take_of_arenas(ahead) / mebibyte, INT32_MAX));
-}
-
-/// Whether every rank can map the parts of all others. Each finds the same; they are asked only where it is not known
-/// of all of them.
-bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
-  std::size_t needed = 0, known = SIZE_MAX;
-  for (const Entry& entry : all) {
-    if (entry.node != all.front().node || entry.offset == no_offset) return true;  // nobody will
-    needed = std::max<std::size_t>({needed, entry.row * memory::Rows::unit_bytes + all.size(),
-                                    entry.offset + shared_bytes(the_job->node.settings, static_cast<int>(all.size()))});
-    known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);
-  }
-  if (needed <= known) return true;
-  const int mine = take_of_arenas(needed) >= needed;
-  int of_all = 0;
-  host.Allreduce(&mine, &of_all, 1, MPI_INT, MPI_MIN, communicator);
-  return of_all != 0;
-}
-
-/// What the ranks of a new communicator have to tell each other, in their order; nothing if the host has reported an error.
-/// By ours where all ranks of `parent` are in it: the host's first collective on a communicator takes longer.
-std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm communicator,
-                                           CommunicatorState* parent) {
-  std::vector<Entry> all(static_cast<std::size_t>(size));
-  if (parent && parent->is_ours() && !parent->revoked) {
-    set_out(*parent);
-    Communicator& core = *parent->communicator;
-    if (core.size() == size && core.exchange(&mine, sizeof mine, all.data())) {
-      std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.rank < b.rank; });
-      return all;
-    }
-  }
-  const int code = host.Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, communicator);
-  return code == MPI_SUCCESS ? std::optional(std::move(all)) : std::nullopt;
-}
-
-/// Makes the layout of a communicator whose ranks are those of `communicator`, or finds the reason why there is none. False if
-/// all ranks say that `communicator` is being freed.
-bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
-          bool is_gone) {
-  the_job->left_behind.look(few);
-  const std::optional<Room> room = take_room(size);
-  const int node_rank = the_job->node.rank;
-  const Entry mine{the_job->node_identity,
-                   room ? room->part : no_offset,
-                   (static_cast<std::uint64_t>(node_rank) << 32) | ++communicators_made,
-                   node_rank,
-                   usual_arena_reach(),
-                   is_gone ? 1 : 0,
-                   room ? static_cast<std::uint32_t>(room->row / memory::Rows::unit_bytes) : 0,
-                   rank};
-  const auto all = exchange(mine, size, communicator, parent);
-  // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
-  // own: where one rank knows it as new, it is.
-  const bool is_going =
-      all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return entry.gone != 0; });
-  if (!all || is_going) {
-    if (room) give_back(*room);
-    state.refusal = Refusal::arguments;
-    return !is_going;
-  }
-  gone.forget(communicator);
-  set_up(state, rank, *all, all_can_map(communicator, *all), room);
-  return true;
-}
-
-/// False if `communicator` is being freed, on all ranks, so that it must not get a state. parent: has all its ranks; may be
-/// null.
-bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent) {
-  int inter = 0, size = 0, rank = 0;
-  host.Comm_test_inter(communicator, &inter);
-  host.Comm_size(communicator, &size);
-  state.refusal = inter ? Refusal::intercommunicator : Refusal::alone;
-  const bool is_gone = gone.is(communicator);
-  if (inter || size < 2) return !is_gone;
-  host.Comm_rank(communicator, &rank);
-  // What would be exchanged has travelled with the first exchange of the start-up.
-  if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, rank, the_job->world, true, std::nullopt);
-    return !is_gone;
-  }
-  // Each rank finds the same, by itself: asking would need all of them to answer.
-  state.refusal = Refusal::jobs;
-  if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
-  return join(state, communicator, rank, size, parent, is_gone);
 }
 
 /// What state_of() has found lately, in this thread.
@@ -281,10 +112,12 @@ CommunicatorState* state_of_parent(MPI_Comm parent) {
   if (!state) {
     if (!make) return nullptr;
     auto built = std::make_unique<CommunicatorState>();
-    if (!build(*built, communicator, state_of_parent(parent))) {
+    if (!build(*built, communicator, state_of_parent(parent), gone.is(communicator))) {
       refuse(Refusal::freed);
       return nullptr;
     }
+    // Some rank knows this handle as new.
+    gone.forget(communicator);
     state = built.release();
     host.Comm_set_attr(communicator, keyval, state);
   }
@@ -337,14 +170,15 @@ constinit std::mutex apart_mutex;
 }  // namespace
 
 Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of), state_(new CommunicatorState) {
-  const Communicator& core = *of.communicator;
-  join(*state_, communicator, core.rank(), core.size(), &of, false);
+  const Collectives& all = *of.collectives;
+  join(*state_, communicator, all.rank(), all.size(), &of, of.spanning.get(), false);
   if (!state_->layout) return;
   const CommunicatorLayout& layout = *state_->layout;
   Node& node = the_job->node;
   state_->communicator = std::make_unique<Communicator>(
       node, layout, the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank));
   state_->layout.reset();
+  if (state_->spanning) state_->spanning->set_inside(*state_->communicator);
   const std::lock_guard lock(apart_mutex);
   of.set_apart.push_back(state_->communicator.get());
 }
@@ -387,7 +221,8 @@ void start() {
   int threads = MPI_THREAD_MULTIPLE;
   host.Query_thread(&threads);
   requests.set_up(threads == MPI_THREAD_MULTIPLE);
-  set_up_progress_thread(the_job->node.settings.progress == "thread");
+  const bool two_processors_a_rank = the_job->node.placement.ranks_per_core <= 0.5;
+  set_up_progress_thread(the_job->node.settings.progress == "thread", two_processors_a_rank);
   collectives_of(MPI_COMM_WORLD);
   if (CommunicatorState* const world = state_of(MPI_COMM_WORLD, false)) world->is_from_the_beginning = true;
 }
@@ -435,6 +270,8 @@ void stop() {
     host.Request_get_status(the_job->host_turn, &complete, MPI_STATUS_IGNORE);
   });
   PeerWatch::leave();
+  CommunicatorState* const world = state_of(MPI_COMM_WORLD, false);
+  if (world && world->spanning) world->spanning->end_messages();
   end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;
@@ -458,6 +295,11 @@ CommunicatorState* state_to_start_on(MPI_Comm communicator, bool may_wait) {
   if (!the_job || communicator == MPI_COMM_NULL) return nullptr;
   CommunicatorState* const state = state_of(communicator, may_wait);
   if (!state || state->revoked) return nullptr;
+  // Messages between nodes go on by calls of the host only.
+  if (state->spanning && !host_can_be_hooked() && !the_job->threads_may_call) {
+    refuse(Refusal::nodes);
+    return nullptr;
+  }
   if (state->layout) [[unlikely]]
     set_out(*state);
   if (the_job->node.exposures) [[unlikely]]
@@ -486,8 +328,8 @@ int made_graph(int code, const MPI_Comm* communicator, MPI_Comm parent) {
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   CommunicatorState* const state = state_of(*communicator, false);
   if (!state || !state->layout) return code;
-  const auto size = static_cast<int>(state->layout->node_ranks.size());
-  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->layout->rank, size));
+  const auto size = static_cast<int>(state->node_ranks.size());
+  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->rank, size));
   return code;
 }
 
@@ -505,7 +347,7 @@ const Neighborhood& neighborhood_of(MPI_Comm communicator) {
   CommunicatorState& state = *state_of(communicator, true);
   if (!state.neighborhood)
     state.neighborhood = std::make_unique<Neighborhood>(
-        find_neighborhood(communicator, state.communicator->rank(), state.communicator->size()));
+        find_neighborhood(communicator, state.rank, static_cast<int>(state.node_ranks.size())));
   return *state.neighborhood;
 }
 
@@ -515,6 +357,20 @@ void given_to_host(MPI_Comm communicator) {
 
 void refused_by_host(MPI_Comm communicator) {
   if (Communicator* const core = core_of_found(communicator)) core->refused_by_host();
+}
+
+void network_failed(MPI_Comm communicator) {
+  CommunicatorState* const state = state_of(communicator, false);
+  if (state && state->spanning) network_failed(*state);
+}
+
+void network_failed(CommunicatorState& state) {
+  state.revoked = true;
+  state.refusal = Refusal::nodes;
+  // Ranks of the node that wait for this one find it, and go to the host, too.
+  if (state.communicator) state.communicator->revoke();
+  const std::lock_guard lock(apart_mutex);
+  for (Communicator* const each : state.set_apart) each->revoke();
 }
 
 void revoke(MPI_Comm communicator) {

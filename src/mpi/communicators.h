@@ -11,15 +11,17 @@
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 #include "mpi/requests/request_list.h"
+#include "mpi/spanning_state.h"
 #include "mpi/start/node_setup.h"
 
 namespace tutti::mpi {
 
 /// One communicator. If it is not ours everything goes to the host; `refusal` says why. If it is, it is a layout until
-/// its first collective.
+/// its first collective. If its ranks sit on several nodes, layout and communicator are those of this node's ranks.
 struct CommunicatorState {
   std::unique_ptr<CommunicatorLayout> layout;
   std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<SpanningState> spanning;  ///< of several nodes
   std::unique_ptr<Collectives> collectives;
   std::unique_ptr<Neighborhood> neighborhood;  ///< looked up when first needed
   std::uint64_t identity = 0;                  ///< equal on its ranks; 0 if they have told each other nothing
@@ -124,6 +126,10 @@ int made_duplicate(int code, const MPI_Comm* communicator, MPI_Comm parent);
 /// part in `communicator`.
 void given_to_host(MPI_Comm communicator);
 void refused_by_host(MPI_Comm communicator);
+
+/// The network has failed in a collective of the communicator: from now on its collectives are the host's on this node.
+void network_failed(MPI_Comm communicator);
+void network_failed(CommunicatorState& state);
 
 /// The program has revoked the communicator (fault tolerance, MPIX_Comm_revoke): its collectives are the host's, which
 /// fails them, on this rank from now on, and on the others as soon as they look.

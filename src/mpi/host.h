@@ -18,11 +18,15 @@
   X(Grequest_complete) X(Request_get_status) X(Status_set_cancelled) X(Status_set_elements) X(Wait)                \
   X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
   X(Comm_disconnect) X(Request_free) X(Op_free) X(Query_thread) X(Comm_dup) X(Recv_init) X(Send) X(Start)    \
-  X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x)
+  X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x) X(Isend) X(Irecv) X(Testall) X(Cancel)            \
+  X(Comm_set_errhandler)
 // clang-format on
 
 /// Those that hosts have since MPI 4.
 #define TUTTI_HOST_LARGE(X) X(Pack_c) X(Unpack_c)
+
+/// What start-up alone calls.
+#define TUTTI_HOST_START(X) X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name)
 
 namespace tutti::mpi {
 
@@ -30,6 +34,7 @@ struct Host {
 #define TUTTI_MEMBER(name) decltype(&::PMPI_##name) name = nullptr;
   TUTTI_HOST_FUNCTIONS(TUTTI_MEMBER)
   TUTTI_HOST_LARGE(TUTTI_MEMBER)
+  TUTTI_HOST_START(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
 };
 

@@ -7,7 +7,16 @@ namespace tutti::mpi {
 
 int NetworkChannel::tag_of(const network::Address& address) const {
   const long long within = static_cast<long long>(address.step) * lanes_ + address.lane;
-  return static_cast<int>(static_cast<long long>(address.operation % operations) * steps_tags_ + within % steps_tags_);
+  const auto operation = static_cast<long long>(address.operation % static_cast<std::uint64_t>(tags_.operations));
+  return static_cast<int>(tags_.first + operation * tags_.of_operation + within % tags_.of_operation);
+}
+
+/// Counts are numbers of type int. And a few messages at once are quicker than one for which the receiver has to be asked,
+/// which is one more round trip; what is long takes longer than that.
+std::size_t NetworkChannel::piece_of(std::size_t bytes) const {
+  constexpr std::size_t most_unasked = 4;
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  return bytes <= most_unasked * unasked_bytes_ ? unasked_bytes_ : most_bytes;
 }
 
 network::Ticket NetworkChannel::keep(Message message) {
@@ -17,9 +26,10 @@ network::Ticket NetworkChannel::keep(Message message) {
 
 network::Ticket NetworkChannel::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
   Message message{true, {}};
+  const std::size_t most = piece_of(bytes);
   std::size_t at = 0;
   do {
-    const std::size_t piece = std::min(bytes - at, piece_bytes);
+    const std::size_t piece = std::min(bytes - at, most);
     message.requests.emplace_back();
     const int code = calls_.isend(data + at, static_cast<int>(piece), MPI_BYTE, to.peer, tag_of(to), communicator_,
                                   &message.requests.back());
@@ -31,9 +41,10 @@ network::Ticket NetworkChannel::post_send(const network::Address& to, const std:
 
 network::Ticket NetworkChannel::post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
   Message message{false, {}};
+  const std::size_t most = piece_of(bytes);
   std::size_t at = 0;
   do {
-    const std::size_t piece = std::min(bytes - at, piece_bytes);
+    const std::size_t piece = std::min(bytes - at, most);
     message.requests.emplace_back();
     const int code = calls_.irecv(data + at, static_cast<int>(piece), MPI_BYTE, from.peer, tag_of(from), communicator_,
                                   &message.requests.back());
@@ -49,8 +60,14 @@ bool NetworkChannel::test(network::Ticket& ticket) {
   if (found == messages_.end()) throw std::logic_error("no such ticket");
   std::vector<MPI_Request>& requests = found->second.requests;
   int over = 0;
-  const int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, MPI_STATUSES_IGNORE);
+  statuses_.resize(requests.size());
+  int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, statuses_.data());
   if (code != MPI_SUCCESS) {
+    const auto has_failed = [](const MPI_Status& status) {
+      return status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING;
+    };
+    const auto failed = std::find_if(statuses_.begin(), statuses_.end(), has_failed);
+    if (code == MPI_ERR_IN_STATUS && failed != statuses_.end()) code = failed->MPI_ERROR;
     messages_.erase(found);
     ticket = 0;
     throw NetworkError("MPI_Testall", code);

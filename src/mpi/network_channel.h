@@ -30,15 +30,25 @@ class NetworkError : public std::runtime_error {
   const int code;
 };
 
+/// What a channel has of the tags of its communicator: operation, step and lane are in a tag as far as they go. Messages
+/// between two ranks whose tags come out equal have to be posted in the same order on both.
+struct Tags {
+  long long first = 0;
+  long long operations = 1;    ///< that may be under way at a time
+  long long of_operation = 1;  ///< tags of each
+
+  /// All of them, for 64 operations. tag_max: MPI_TAG_UB.
+  static Tags all(int tag_max) { return {0, 64, (tag_max + 1ll) / 64}; }
+};
+
 class NetworkChannel final : public network::Channel {
  public:
-  /// communicator: nobody else sends on it, its errors return, and its ranks are those of the addresses. lanes: of all
-  /// addresses, at most. tag_max: MPI_TAG_UB.
-  ///
-  /// A tag has the operation, step and lane in it as far as they go: at least 64 operations may be under way, and
-  /// messages between two ranks whose tags come out equal have to be posted in the same order on both.
-  NetworkChannel(MPI_Comm communicator, const PointToPoint& calls, int lanes, int tag_max)
-      : communicator_(communicator), calls_(calls), lanes_(lanes), steps_tags_((tag_max + 1ll) / operations) {}
+  /// communicator: nobody else sends on it with these tags, or who does has other operations under way; its errors return,
+  /// and its ranks are those of the addresses. lanes: of all addresses, at most. unasked_bytes: of the longest message that the
+  /// host sends without asking the receiver first; 0: not known.
+  NetworkChannel(MPI_Comm communicator, const PointToPoint& calls, int lanes, const Tags& tags,
+                 std::size_t unasked_bytes = 0)
+      : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_bytes_(unasked_bytes) {}
 
   network::Ticket post_send(const network::Address& to, const std::byte* data, std::size_t bytes) override;
   network::Ticket post_receive(const network::Address& from, std::byte* data, std::size_t bytes) override;
@@ -50,9 +60,8 @@ class NetworkChannel final : public network::Channel {
   int tag_of(const network::Address& address) const;
 
  private:
-  static constexpr int operations = 64;
-  /// Longer messages go as several, since counts are numbers of type int.
-  static constexpr std::size_t piece_bytes = std::size_t{1} << 30;
+  /// A message of so many bytes goes as several of at most this.
+  std::size_t piece_of(std::size_t bytes) const;
 
   struct Message {
     bool is_send;
@@ -63,9 +72,11 @@ class NetworkChannel final : public network::Channel {
   const MPI_Comm communicator_;
   const PointToPoint calls_;
   const int lanes_;
-  const long long steps_tags_;
+  const Tags tags_;
+  const std::size_t unasked_bytes_;
   network::Ticket last_ = 0;
   std::unordered_map<network::Ticket, Message> messages_;
+  std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace tutti::mpi

@@ -16,14 +16,16 @@ struct Shape {
   double ranks() const { return static_cast<double>(nodes) * places; }
 };
 
-/// Seconds, seconds a byte, messages a second.
+/// Seconds, seconds a byte, messages a second. As shipped: Omni-Path's rate and bandwidth (PiP-MColl, section IV.A); the
+/// paper has no figures for the others. Those inside the node are what selection::parameters_of makes of the shipped model.
 struct Parameters {
   double between_start = 1e-6;      ///< alpha_e
   double between_byte = 8 / 100e9;  ///< beta_e, of a node's link: 100 Gb/s
-  double message_rate = 97e6;       ///< of a node: Omni-Path's, as in the paper's section IV.A
+  double message_rate = 97e6;       ///< of a node, all its ranks together
+  double unasked_bytes = 0;         ///< longer messages wait until the receiver is asked; 0: not known
   double inside_start = 200e-9;     ///< alpha_r
-  double inside_byte = 1 / 10e9;    ///< beta_r
-  double reduce_byte = 1 / 10e9;    ///< gamma
+  double inside_byte = 1 / 12e9;    ///< beta_r
+  double reduce_byte = 1 / 12e9;    ///< gamma
 };
 
 struct Cost {
@@ -35,11 +37,17 @@ struct Cost {
   double reduced_bytes = 0;     ///< read to be combined, by the rank that reads most
   double overlapped_bytes = 0;  ///< copied inside while messages are under way; not in inside_bytes
 
+  /// Between nodes alone.
+  double between_seconds(const Parameters& with) const {
+    return rounds * with.between_start + std::max(bytes * with.between_byte, messages / with.message_rate);
+  }
+  /// Inside the node alone, before and after what goes between nodes, or in its pauses.
+  double inside_seconds(const Parameters& with) const {
+    return inside_starts * with.inside_start + inside_bytes * with.inside_byte + reduced_bytes * with.reduce_byte;
+  }
+  double overlapped_seconds(const Parameters& with) const { return overlapped_bytes * with.inside_byte; }
   double seconds(const Parameters& with) const {
-    const double between =
-        rounds * with.between_start + std::max(bytes * with.between_byte, messages / with.message_rate);
-    return std::max(between, overlapped_bytes * with.inside_byte) + inside_starts * with.inside_start +
-           inside_bytes * with.inside_byte + reduced_bytes * with.reduce_byte;
+    return std::max(between_seconds(with), overlapped_seconds(with)) + inside_seconds(with);
   }
 };
 

@@ -60,6 +60,18 @@ UserChoice UserChoice::parse(std::string_view text, std::span<const Known> known
   return choice;
 }
 
+UserChoice UserChoice::among(std::span<const Known> known) const {
+  UserChoice found;
+  for (const Rule& rule : rules_) {
+    const bool is_known = std::any_of(known.begin(), known.end(), [&](const Known& each) {
+      return each.collective == rule.collective &&
+             std::find(each.algorithms.begin(), each.algorithms.end(), rule.algorithm) != each.algorithms.end();
+    });
+    if (is_known || rule.algorithm == host_algorithm) found.rules_.push_back(rule);
+  }
+  return found;
+}
+
 void UserChoice::give(Rule* rule, std::string_view key, std::string_view value, const Known& entry, const Log& log) {
   const std::string text = std::string(key) + "=" + std::string(value);
   if (!rule) {

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "engine/operation.h"
+#include "network/cost.h"
 #include "selection/known.h"
 #include "selection/model.h"
 #include "selection/requirement.h"
@@ -91,6 +92,8 @@ class UserChoice {
   /// known: the algorithms by collective. An unknown name is one warning with the nearest right one, and is ignored.
   static UserChoice parse(std::string_view text, std::span<const Known> known, const Log& log);
 
+  /// Of what was said, that about these algorithms and the host's.
+  UserChoice among(std::span<const Known> known) const;
   /// What the user said of this collective: nothing, or these only, or all but these.
   bool allows(std::string_view collective, std::string_view algorithm) const;
   bool mentions(std::string_view collective) const;
@@ -116,6 +119,10 @@ struct Knowledge {
   Model model;
   std::string model_source = "shipped values";   ///< where the parameters are from, in words
   std::shared_ptr<const Table> table = nullptr;  ///< null: none that fits
+  // Of communicators that span nodes.
+  UserChoice user_between_nodes = {};
+  network::Parameters network = {};
+  std::string network_source = "shipped values";  ///< where those between nodes are from, in words
 };
 
 /// Why an algorithm was chosen.

@@ -1,5 +1,6 @@
 #include "selection/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -70,6 +71,54 @@ bool read_model(const json& section, Model& model, std::string& error) {
   return true;
 }
 
+/// The section of `tutti probe --network`, if there is one.
+bool read_network(const json& document, std::optional<MeasuredNetwork>& network, std::string& error) {
+  const auto section = document.find("network");
+  if (section == document.end() || section->is_null()) return true;
+  if (!section->is_object()) {
+    error = "its \"network\" is no section";
+    return false;
+  }
+  struct Field {
+    const char* name;
+    double MeasuredNetwork::*member;
+    double least, most;
+    bool needed = true;
+  };
+  MeasuredNetwork found;
+  for (const Field& field : {Field{"between_start", &MeasuredNetwork::between_start, 1e-8, 1},
+                             Field{"between_byte", &MeasuredNetwork::between_byte, 1e-13, 1e-3},
+                             Field{"message_rate", &MeasuredNetwork::message_rate, 1, 1e12},
+                             Field{"unasked_bytes", &MeasuredNetwork::unasked_bytes, 0, 1e12, false}}) {
+    const auto value = section->find(field.name);
+    if (value == section->end() && !field.needed) continue;
+    if (value == section->end() || !value->is_number()) {
+      error = std::string("the section \"network\" has no number \"") + field.name + "\"";
+      return false;
+    }
+    const double number = value->get<double>();
+    if (!(number >= field.least && number <= field.most)) {
+      error = std::string("\"") + field.name + "\" is " + number_text(number) + ", which no network has (expected " +
+              number_text(field.least) + " to " + number_text(field.most) + ")";
+      return false;
+    }
+    found.*field.member = number;
+  }
+  const auto count = [&](const char* name) {
+    const auto value = section->find(name);
+    if (value == section->end() || !value->is_number_integer()) return 0;
+    return static_cast<int>(std::clamp<std::int64_t>(value->get<std::int64_t>(), 0, 1 << 20));
+  };
+  found.date = text_of(*section, "date");
+  found.host = text_of(*section, "host");
+  found.nodes = count("nodes");
+  found.ranks_per_node = count("ranks_per_node");
+  const auto make_believe = section->find("make_believe");
+  found.make_believe = make_believe != section->end() && make_believe->is_boolean() && make_believe->get<bool>();
+  network = std::move(found);
+  return true;
+}
+
 }  // namespace
 
 std::span<const ModelField> model_fields() {
@@ -126,6 +175,30 @@ std::span<const ModelField> model_fields() {
       ModelField{"kernel_gamma_linear", &Model::kernel_gamma_linear, 0, 1e3, "b of gamma(c) = a c^2 + b c"},
   };
   return fields;
+}
+
+std::string MeasuredNetwork::words() const {
+  std::string text = "measured";
+  if (!date.empty()) text += " " + date;
+  if (!host.empty()) text += " with " + host;
+  if (nodes > 0 && ranks_per_node > 0)
+    text += " on " + counted(nodes, "node", "nodes") + " of " + counted(ranks_per_node, "rank", "ranks");
+  if (make_believe) text += ", one machine";
+  return text;
+}
+
+network::Parameters parameters_of(const Model& model, const std::optional<MeasuredNetwork>& network) {
+  network::Parameters parameters;
+  parameters.inside_start = 2 * model.hop;
+  parameters.inside_byte = model.remote_byte;
+  parameters.reduce_byte = std::max(model.reduce_byte, model.remote_byte);
+  if (network) {
+    parameters.between_start = network->between_start;
+    parameters.between_byte = network->between_byte;
+    parameters.message_rate = network->message_rate;
+    parameters.unasked_bytes = network->unasked_bytes;
+  }
+  return parameters;
 }
 
 MachineIdentity identity_of(const topology::Machine& machine) {
@@ -193,6 +266,7 @@ std::optional<Probe> parse_probe(std::string_view text, std::string& error) {
     return std::nullopt;
   }
   if (!read_model(*model, probe.model, error)) return std::nullopt;
+  if (!read_network(document, probe.network, error)) return std::nullopt;
   return probe;
 }
 

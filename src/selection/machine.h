@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "network/cost.h"
 #include "selection/model.h"
 #include "topology/machine.h"
 
@@ -26,10 +27,27 @@ MachineIdentity identity_of(const topology::Machine& machine);
 /// Why what was measured on `measured` says nothing about `here`; empty if it does.
 std::string why_other_machine(const MachineIdentity& measured, const MachineIdentity& here);
 
+/// What `tutti probe --network` has measured between nodes.
+struct MeasuredNetwork {
+  double between_start = 0;  ///< as in network::Parameters
+  double between_byte = 0;
+  double message_rate = 0;
+  double unasked_bytes = 0;
+  std::string date;           ///< ISO 8601
+  std::string host;           ///< the MPI whose messages they were: "MPICH 5.0.2"
+  int nodes = 0;              ///< of the job that measured; 0: it does not say
+  int ranks_per_node = 0;     ///< that sent at once, at most; the same
+  bool make_believe = false;  ///< the nodes were one machine (TUTTI_RANKS_PER_NODE)
+
+  /// "measured 2026-10-01T12:00:00+00:00 with MPICH 5.0.2 on 4 nodes of 18 ranks"
+  std::string words() const;
+};
+
 /// A file of `tutti probe`.
 struct Probe {
   Model model;
   MachineIdentity machine;
+  std::optional<MeasuredNetwork> network;
   std::string date;    ///< when it was measured, ISO 8601
   std::string kernel;  ///< of the operating system
 };
@@ -50,5 +68,9 @@ struct ModelField {
 };
 /// All of them: a probe has each.
 std::span<const ModelField> model_fields();
+
+/// What algorithms between nodes are priced by: inside the node as the model says, between nodes as measured, or as
+/// shipped. There a start is two hops, to all and back; what is copied or combined was written by another rank.
+network::Parameters parameters_of(const Model& model, const std::optional<MeasuredNetwork>& network);
 
 }  // namespace tutti::selection

@@ -50,6 +50,31 @@ bool read_range(const json* value, std::int64_t least, std::int64_t most, Number
   return true;
 }
 
+/// True if an entry does not say otherwise; nothing if it is no truth value.
+std::optional<bool> read_commutative(const json& object) {
+  const json* commutative = member(object, "commutative");
+  if (!commutative) return true;
+  return commutative->is_boolean() ? std::optional(commutative->get<bool>()) : std::nullopt;
+}
+
+/// What of an entry for communicators that span nodes is not as it must be; empty if all is.
+std::string read_entry(const json& object, SpanningEntry& entry) {
+  if (!object.is_object()) return "it is no object";
+  entry.collective = text_of(object, "collective");
+  if (entry.collective.empty()) return "\"collective\" is no name";
+  if (!read_range(member(object, "nodes"), 2, INT_MAX, entry.nodes_from, entry.nodes_to))
+    return "\"nodes\" is not [from, to] with numbers from 2 on";
+  if (!read_range(member(object, "ranks_per_node"), 1, INT_MAX, entry.places_from, entry.places_to))
+    return "\"ranks_per_node\" is not [from, to] with numbers from 1 on";
+  if (!read_range(member(object, "bytes"), 0, largest, entry.bytes_from, entry.bytes_to))
+    return "\"bytes\" is not [from, to] with numbers from 0 on";
+  const auto commutative = read_commutative(object);
+  if (!commutative) return "\"commutative\" is not true or false";
+  entry.commutative = *commutative;
+  entry.algorithm = text_of(object, "algorithm");
+  return entry.algorithm.empty() ? "\"algorithm\" is no name" : "";
+}
+
 /// What of an entry is not as it must be; empty if all is.
 std::string read_entry(const json& object, TableEntry& entry) {
   if (!object.is_object()) return "it is no object";
@@ -69,10 +94,9 @@ std::string read_entry(const json& object, TableEntry& entry) {
   const auto reach = std::find(reach_names.begin(), reach_names.end(), text_of(object, "reach"));
   if (reach == reach_names.end()) return "\"reach\" is not mapped, kernel or staged";
   entry.reach = static_cast<Reach>(reach - reach_names.begin());
-  if (const json* commutative = member(object, "commutative")) {
-    if (!commutative->is_boolean()) return "\"commutative\" is not true or false";
-    entry.commutative = commutative->get<bool>();
-  }
+  const auto commutative = read_commutative(object);
+  if (!commutative) return "\"commutative\" is not true or false";
+  entry.commutative = *commutative;
   entry.algorithm = text_of(object, "algorithm");
   if (entry.algorithm.empty()) return "\"algorithm\" is no name";
   if (const json* parameter = member(object, "parameter")) {
@@ -105,6 +129,34 @@ std::string why_unusable(TableEntry& entry, std::span<const Known> known) {
   return "";
 }
 
+std::string why_unusable(const SpanningEntry& entry, std::span<const Known> known) {
+  const auto of =
+      std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.collective == entry.collective; });
+  if (of == known.end()) return "there is no collective " + in_quotes(entry.collective);
+  if (entry.algorithm == host_algorithm) return "";
+  if (of->algorithms.empty()) return entry.collective + " has no algorithm between nodes";
+  if (std::find(of->algorithms.begin(), of->algorithms.end(), entry.algorithm) != of->algorithms.end()) return "";
+  return entry.collective + " has no algorithm " + in_quotes(entry.algorithm) + " between nodes (the nearest is " +
+         in_quotes(nearest(entry.algorithm, of->algorithms)) + ")";
+}
+
+/// All entries of a list, in words which ones are left out; what is wrong with the first that is none.
+template <class Entry>
+std::string read_entries(const json& list, const char* name, std::span<const Known> known, std::vector<Entry>& entries,
+                         std::vector<std::string>& left_out) {
+  std::size_t number = 0;
+  for (const json& object : list) {
+    Entry entry;
+    std::string which = std::string(name) + " " + std::to_string(++number);
+    if (const std::string wrong = read_entry(object, entry); !wrong.empty()) return which + ": " + wrong;
+    if (const std::string why = why_unusable(entry, known); !why.empty())
+      left_out.push_back(which.append(": ").append(why));
+    else
+      entries.push_back(std::move(entry));
+  }
+  return "";
+}
+
 /// "tutti-table-2" is 2; 0 if it is none of ours.
 int schema_version(const std::string& schema) {
   return schema.compare(0, stem.size(), stem) == 0 ? std::atoi(schema.c_str() + stem.size()) : 0;
@@ -133,7 +185,9 @@ std::string read_head(const json& document, TableOrigin& origin) {
   if (origin.host.empty()) return "it does not say with what MPI it was measured (\"host\": name, version)";
   const json* entries = member(document, "entries");
   if (!entries || !entries->is_array()) return "it has no \"entries\"";
-  if (entries->size() > entries_max) return "it has more than a million entries";
+  const json* between = member(document, "between_nodes");
+  if (between && !between->is_array()) return "its \"between_nodes\" is no list";
+  if (entries->size() + (between ? between->size() : 0) > entries_max) return "it has more than a million entries";
   return "";
 }
 
@@ -156,27 +210,28 @@ const TableEntry* Table::find(std::string_view collective, const Shape& shape) c
   return found == entries_.end() ? nullptr : &*found;
 }
 
-ParsedTable parse_table(std::string_view text, std::span<const Known> known) {
+const SpanningEntry* Table::find_between_nodes(std::string_view collective, int nodes, int places, std::size_t bytes,
+                                               bool commutative) const {
+  const auto found = std::find_if(between_nodes_.begin(), between_nodes_.end(), [&](const SpanningEntry& entry) {
+    return entry.collective == collective && entry.fits(nodes, places, bytes, commutative);
+  });
+  return found == between_nodes_.end() ? nullptr : &*found;
+}
+
+ParsedTable parse_table(std::string_view text, std::span<const Known> known,
+                        std::span<const Known> known_between_nodes) {
   ParsedTable out;
   const json document = json::parse(text.begin(), text.end(), nullptr, false);
   TableOrigin origin;
   out.error = read_head(document, origin);
   if (!out.error.empty()) return out;
   std::vector<TableEntry> entries;
-  std::size_t number = 0;
-  for (const json& object : *member(document, "entries")) {
-    TableEntry entry;
-    std::string which = "entry " + std::to_string(++number);
-    if (const std::string wrong = read_entry(object, entry); !wrong.empty()) {
-      out.error = which.append(": ").append(wrong);
-      return out;
-    }
-    if (const std::string why = why_unusable(entry, known); !why.empty())
-      out.left_out.push_back(which.append(": ").append(why));
-    else
-      entries.push_back(std::move(entry));
-  }
-  out.table.emplace(std::move(origin), std::move(entries));
+  std::vector<SpanningEntry> between_nodes;
+  out.error = read_entries(*member(document, "entries"), "entry", known, entries, out.left_out);
+  const json* between = member(document, "between_nodes");
+  if (out.error.empty() && between)
+    out.error = read_entries(*between, "entry between nodes", known_between_nodes, between_nodes, out.left_out);
+  if (out.error.empty()) out.table.emplace(std::move(origin), std::move(entries), std::move(between_nodes));
   return out;
 }
 

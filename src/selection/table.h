@@ -41,20 +41,41 @@ struct TableEntry {
   bool fits(const Shape& shape) const;
 };
 
+/// The same for communicators that span nodes.
+struct SpanningEntry {
+  std::string collective;
+  int nodes_from = 2, nodes_to = 2;
+  int places_from = 1, places_to = 1;  ///< ranks of the node that has most of them
+  bool commutative = true;
+  std::size_t bytes_from = 0, bytes_to = 0;  ///< as the library chooses by them, both included
+  std::string algorithm;                     ///< "host" is the MPI's own
+
+  bool fits(int nodes, int places, std::size_t bytes, bool commutes) const {
+    return nodes >= nodes_from && nodes <= nodes_to && places >= places_from && places <= places_to &&
+           bytes >= bytes_from && bytes <= bytes_to && commutes == commutative;
+  }
+};
+
 class Table {
  public:
   Table() = default;
-  Table(TableOrigin origin, std::vector<TableEntry> entries)
-      : origin_(std::move(origin)), entries_(std::move(entries)) {}
+  Table(TableOrigin origin, std::vector<TableEntry> entries, std::vector<SpanningEntry> between_nodes = {})
+      : origin_(std::move(origin)), entries_(std::move(entries)), between_nodes_(std::move(between_nodes)) {}
 
   const TableOrigin& origin() const { return origin_; }
   const std::vector<TableEntry>& entries() const { return entries_; }
   /// The first entry for this collective and shape; null if there is none.
   const TableEntry* find(std::string_view collective, const Shape& shape) const;
 
+  const std::vector<SpanningEntry>& between_nodes() const { return between_nodes_; }
+  /// The same of a communicator with so many nodes, of which the largest has so many ranks.
+  const SpanningEntry* find_between_nodes(std::string_view collective, int nodes, int places, std::size_t bytes,
+                                          bool commutative) const;
+
  private:
   TableOrigin origin_;
   std::vector<TableEntry> entries_;
+  std::vector<SpanningEntry> between_nodes_;
 };
 
 struct ParsedTable {
@@ -63,9 +84,11 @@ struct ParsedTable {
   std::vector<std::string> left_out;  ///< entries that cannot be used, each in words; the others are in the table
 };
 
-/// known: the algorithms by collective. Entries that name others, or a parameter that an algorithm does not have, are
-/// left out; so is nothing else: a table in which an entry is no entry is no table.
-ParsedTable parse_table(std::string_view text, std::span<const Known> known);
+/// known: the algorithms by collective; known_between_nodes: those for communicators that span nodes. Entries that name
+/// others, or a parameter that an algorithm does not have, are left out; so is nothing else: a table in which an entry is
+/// no entry is no table.
+ParsedTable parse_table(std::string_view text, std::span<const Known> known,
+                        std::span<const Known> known_between_nodes = {});
 
 /// Why a table of `measured` is not for `here`; empty if it is.
 std::string why_other_origin(const TableOrigin& measured, const TableOrigin& here);

@@ -1,7 +1,9 @@
 // Between nodes, what arrives is what was sent.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 
 #include "collectives/block_patterns.h"
@@ -311,6 +313,124 @@ TEST_P(BetweenNodes, AlltoallvGivesEachWhatIsForIt) {
           AlltoallArguments arguments;
           arguments.send = sent[static_cast<std::size_t>(rank)].blocks(false);
           arguments.receive = received[static_cast<std::size_t>(rank)].blocks(false);
+          arguments.regular = false;
+          return arguments;
+        },
+        [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          EXPECT_EQ(first_difference(received[r].bytes, expected[r].bytes), expected[r].bytes.size())
+              << "rank " << rank;
+        });
+  }
+}
+
+/// However long blocks of different sizes are, and whoever knows the sizes.
+TEST(BetweenNodesMemory, LongBlocksOfDifferentSizesGoInPieces) {
+  Settings settings;
+  settings.segment = 16 << 10;
+  SpanningRanks ranks(node_of_rank({2, 3, 1}, Order::in_turn), settings);
+  const auto count = static_cast<std::size_t>(ranks.count());
+  constexpr std::size_t piece = 1 << 14, least = 1 << 16;
+  std::vector<std::size_t> sizes, counts;
+  std::vector<std::ptrdiff_t> offsets;
+  for (std::size_t i = 0; i < count; ++i) {
+    sizes.push_back(i * piece);
+    counts.push_back(sizes.back() / sizeof(int));
+    offsets.push_back(static_cast<std::ptrdiff_t>(i * count * piece));
+  }
+  std::vector<std::vector<std::byte>> sent(count), received(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    sent[i].resize(count * count * piece);
+    received[i].resize(count * count * piece);
+  }
+  const auto blocks = [&](std::vector<std::byte>& buffer) {
+    return Blocks::irregular(buffer.data(), sizes.data(), offsets.data());
+  };
+  std::size_t before = 0;
+  for (int rank = 0; rank < ranks.count(); ++rank) before = std::max(before, ranks.lent_bytes(rank));
+  Combiner combiner;
+  combiner.element_bytes = sizeof(int);
+  combiner.kernel = [](void* to, const void* const* sources, std::size_t, std::size_t elements) {
+    if (to != sources[0]) std::memcpy(to, sources[0], elements * sizeof(int));
+  };
+  std::vector<std::vector<std::size_t>> equal_sizes(count);
+  ranks.run([&](int rank, const Spanning& spanning) {
+    const auto r = static_cast<std::size_t>(rank);
+    for (const auto* algorithm : algorithms_between_nodes<AllgatherArguments>())
+      call_between_nodes(spanning, *algorithm, AllgatherArguments{sent[r].data(), sizes[r], blocks(received[r])});
+    for (const auto* algorithm : algorithms_between_nodes<GatherArguments>())
+      if (std::string(algorithm->name) == "multi-object-sizes-tree")
+        call_between_nodes(spanning, *algorithm,
+                           GatherArguments{sent[r].data(), sizes[r], blocks(received[r]), 1, false});
+    for (const auto* algorithm : algorithms_between_nodes<ScatterArguments>())
+      if (std::string(algorithm->name) == "multi-object-sizes-tree")
+        call_between_nodes(spanning, *algorithm,
+                           ScatterArguments{blocks(sent[r]), received[r].data(), sizes[r], 1, false});
+    for (const auto* algorithm : algorithms_between_nodes<AlltoallArguments>())
+      if (std::string(algorithm->name) == "pairs") {
+        equal_sizes[r].assign(count, sizes[r]);
+        const Blocks to_go = Blocks::irregular(sent[r].data(), equal_sizes[r].data(), offsets.data());
+        call_between_nodes(spanning, *algorithm, AlltoallArguments{to_go, blocks(received[r]), false});
+      }
+    for (const auto* algorithm : algorithms_between_nodes<ReduceScatterArguments>()) {
+      std::size_t all = 0;
+      for (const std::size_t each : counts) all += each;
+      call_between_nodes(spanning, *algorithm,
+                         ReduceScatterArguments{sent[r].data(), received[r].data(), counts.data(), all, &combiner});
+    }
+  });
+  // In one piece it would be 240 KiB and more.
+  for (int rank = 0; rank < ranks.count(); ++rank)
+    EXPECT_LE(ranks.lent_bytes(rank), before + 8 * settings.segment + least) << "rank " << rank;
+}
+
+/// A ring in which each has two blocks for the next rank, one for itself, and nobody at one place.
+TEST_P(BetweenNodes, NeighborsGetWhatIsForThem) {
+  for (const auto* algorithm : algorithms_between_nodes<NeighborArguments>()) {
+    std::vector<BlockBuffer> sent, received, expected;
+    std::vector<std::vector<int>> sources, destinations;
+    static constexpr int source_blocks[] = {0, 2, 3, 1}, destination_blocks[] = {0, 3, 1, 2};
+    sweep<NeighborArguments>(
+        *algorithm,
+        [&](int ranks, std::size_t bytes, int call) {
+          const auto sizes = [&](int from) {
+            return std::vector<std::size_t>{pair_bytes(bytes, from, 1), bytes, 0, pair_bytes(bytes, from, 2)};
+          };
+          sent.clear();
+          received.clear();
+          sources.clear();
+          destinations.clear();
+          for (int rank = 0; rank < ranks; ++rank) {
+            const int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+            destinations.push_back({next, rank, -1, next});
+            sources.push_back({before, -1, before, rank});
+            const auto to_come = sizes(before);
+            sent.emplace_back(sizes(rank), 3);
+            received.emplace_back(std::vector<std::size_t>{to_come[0], 0, to_come[3], bytes}, 2, true);
+          }
+          expected = received;
+          for (int rank = 0; rank < ranks; ++rank) {
+            const auto r = static_cast<std::size_t>(rank), next = (r + 1) % static_cast<std::size_t>(ranks);
+            const auto to_go = sizes(rank);
+            for (const std::size_t block : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+              const auto number = static_cast<int>(block);
+              fill_block(sent[r].block(block), to_go[block], rank, number, call);
+              const auto at = static_cast<std::size_t>(destination_blocks[block]);
+              fill_block(expected[block == 1 ? r : next].block(at), to_go[block], rank, number, call);
+            }
+          }
+        },
+        [&](int rank) {
+          const auto r = static_cast<std::size_t>(rank);
+          NeighborArguments arguments;
+          arguments.sources = sources[r].data();
+          arguments.source_blocks = source_blocks;
+          arguments.source_count = 4;
+          arguments.destinations = destinations[r].data();
+          arguments.destination_blocks = destination_blocks;
+          arguments.destination_count = 4;
+          arguments.send = sent[r].blocks(false);
+          arguments.receive = received[r].blocks(false);
           arguments.regular = false;
           return arguments;
         },

@@ -30,6 +30,8 @@ class SpanningRanks {
   int count() const { return nodes_.ranks(); }
   const network::Traffic& traffic(int rank) const { return of(rank).counted->traffic(); }
   std::size_t unmatched() { return network_.unmatched(); }
+  /// What is mapped of the memory that a rank may lend.
+  std::size_t lent_bytes(int rank) const { return of(rank).node->arena->extent(); }
 
   /// Runs `body(rank, spanning)` on every rank, each a thread.
   void run(const std::function<void(int, const Spanning&)>& body) {

@@ -210,7 +210,7 @@ inline void sweep_ranks(World world, const std::function<void(int, Collectives&)
   }
 }
 
-/// The rank counts of a sweep. A communicator of one rank never comes so far: src/mpi/communicators.cpp leaves it to the
+/// The rank counts of a sweep. A communicator of one rank never comes so far: src/mpi/state_building.cpp leaves it to the
 /// host.
 inline std::vector<int> rank_counts() {
   if (full_sweep()) return {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};

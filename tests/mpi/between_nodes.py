@@ -1,4 +1,11 @@
-"""Algorithms between nodes over the MPI's own messages, each process a node, without the library."""
+"""Algorithms between nodes over the MPI's own messages, each process a node, without the library; and with it, what is
+chosen by files for communicators that span nodes."""
+
+import json
+import re
+import tempfile
+
+import explain
 
 #: Processes, ranks of each in turn, and how ranks are dealt out.
 SHAPES = [(4, "3", "blocks"), (3, "1,3,2", "turns"), (4, "1", "blocks"), (4, "2,1", "turns")]
@@ -13,3 +20,62 @@ def check(runner):
             f"{runner.arguments.host} {processes} nodes of {places} ranks, {order}: algorithms between nodes"
         )
         runner.verdict(good, name, outcome.why(), outcome.text)
+
+
+#: As a file of tutti probe --network has it.
+NETWORK = {
+    "between_start": 1e-5, "between_byte": 1e-9, "message_rate": 1e6, "date": "2026-10-03T12:00:00+00:00",
+    "host": "an MPI", "nodes": 4, "ranks_per_node": 3,
+}  # fmt: skip
+NETWORK_WORDS = "measured 2026-10-03T12:00:00+00:00 with an MPI on 4 nodes of 3 ranks"
+
+
+def made_files(runner, folder, mpi):
+    """A probe with a network, and a table: Allgather of communicators that span nodes is the MPI's, and Allreduce is
+    done by an algorithm that no model would take."""
+    paths = explain.made_files(runner, folder, mpi)
+    known = {"nodes": [2, 64], "ranks_per_node": [1, 64], "bytes": [0, 1 << 20]}
+    for path, part, value in (
+        (paths["probe"], "network", NETWORK),
+        (
+            paths["table"],
+            "between_nodes",
+            [
+                {**known, "collective": "allgather", "algorithm": "host"},
+                {**known, "collective": "allreduce", "algorithm": "multi-object-ordered"},
+            ],
+        ),
+    ):
+        path.write_text(json.dumps({**json.loads(path.read_text()), part: value}))
+    return paths
+
+
+def check_choices(runner):
+    """Table and measured network of rank 0 are what all ranks of communicators that span nodes choose by."""
+    counts = runner.arguments.ranks_per_node or "1,1"
+    ranks = sum(map(int, counts.split(",")))
+    with tempfile.TemporaryDirectory() as folder:
+        mpi = explain.mpi_of(runner, folder)
+        paths = made_files(runner, folder, mpi)
+        variables = {f"TUTTI_{kind.upper()}": str(path) for kind, path in paths.items()}
+        variables.update(
+            TUTTI_TOPOLOGY=explain.TOPOLOGY, TUTTI_RANKS_PER_NODE=counts, TUTTI_INTERNODE="1", TUTTI_EXPLAIN="1"
+        )  # fmt: skip
+        outcome = runner.start(ranks, "explain", ["calls"], variables).wait(120)
+    nodes = len(counts.split(","))
+    spanning = rf"{ranks} ranks on {nodes} nodes, 2 levels"
+    wrong = [
+        name
+        for name, pattern in (
+            ("network", re.escape(f"tutti: between nodes: {NETWORK_WORDS} ({paths['probe']})")),
+            ("allgather", rf"tutti: allgather +<=64 B +{spanning}.* host .* by the table"),
+            ("allreduce", rf"tutti: allreduce +<=8 KiB +{spanning}.* multi-object-ordered .* by the table"),
+            ("bcast", rf"tutti: bcast +<=1 MiB +{spanning}.* multi-object-.* cheapest by the model"),
+        )
+        if not re.search(pattern, outcome.text)
+    ]
+    good = outcome.status == 0 and not wrong
+    name = f"{runner.arguments.host} {counts}: table and network decide between nodes"
+    runner.verdict(good, name, f"{outcome.why()}, not found: {wrong}", outcome.text)
+    warnings = [line for line in outcome.tutti_lines() if "warning" in line]
+    runner.verdict(not warnings, f"{name}, without a warning", str(warnings), outcome.text)

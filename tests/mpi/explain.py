@@ -111,6 +111,13 @@ def check_file(runner, folder):
     return told
 
 
+def mpi_of(runner, folder):
+    """Name and version of the MPI, as the library says them."""
+    path = Path(folder) / "mpi.json"
+    runner.start(2, "explain", ["calls"], {**SHIPPED, "TUTTI_EXPLAIN": str(path)}).wait(60)
+    return json.loads(path.read_text()).get("mpi", "") if path.exists() else ""
+
+
 def made_files(runner, folder, mpi):
     """A probe and a table for MACHINE, their paths by name. The table gives Allgather to the MPI."""
     predict = [str(runner.launcher.build / "tools/tutti-predict"), "--model-only"]

@@ -1,7 +1,7 @@
 // The differential fuzzer: random collectives on random communicators, each checked against the host's own result.
 //
 //     fuzz [--seconds S | --rounds R] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...]
-//          [--choices PERCENT] [--nonblocking PERCENT] [--summary 1] [--trace 1]
+//          [--choices PERCENT] [--nonblocking PERCENT] [--summary 1] [--trace 1] [--threads 1]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
@@ -39,7 +39,8 @@ struct Arguments {
   unsigned nonblocking = 50;  ///< the same
   bool summary = false;
   bool trace = false;
-  char only[512] = "";  ///< names of collectives with commas between them; empty: all
+  bool threads = false;  ///< may call MPI at the same time, for who makes calls go on then
+  char only[512] = "";   ///< names of collectives with commas between them; empty: all
 };
 
 Arguments parse(int argc, char** argv) {
@@ -56,6 +57,7 @@ Arguments parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--first") == 0) arguments.first = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--maximum-bytes") == 0) arguments.maximum_bytes = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--trace") == 0) arguments.trace = std::atoi(argv[i + 1]) != 0;
+    if (std::strcmp(argv[i], "--threads") == 0) arguments.threads = std::atoi(argv[i + 1]) != 0;
     if (std::strcmp(argv[i], "--only") == 0) std::snprintf(arguments.only, sizeof arguments.only, "%s", argv[i + 1]);
   }
   return arguments;
@@ -251,11 +253,12 @@ int main(int argc, char** argv) {
   char stack[2 * Memory::kLentBytes];
   std::memset(stack, 0, sizeof stack);
   lend_stack(stack, sizeof stack);
-  MPI_Init(&argc, &argv);
+  Arguments arguments = parse(argc, argv);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, arguments.threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   bool passed = false;
   {
     Context context(early, early_bytes);
-    Arguments arguments = parse(argc, argv);
     PMPI_Bcast(&arguments, sizeof arguments, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (kinds_of(arguments, true).empty()) {
       if (context.rank() == 0) std::fprintf(stderr, "no such collective: %s\n", arguments.only);

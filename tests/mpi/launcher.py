@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY))
 sys.path.insert(0, str(REPOSITORY / "tests" / "nodes"))
 import places  # noqa: E402
+
+from tutti.launch.elf import read_elf  # noqa: E402
+from tutti.launch.loader import libraries as libraries_of  # noqa: E402
+from tutti.launch.sanitizers import kind_of  # noqa: E402
 
 # Each node would give its first rank the first core.
 _UNBOUND = ["--bind-to", "none"]
@@ -21,6 +26,16 @@ FORTRAN_HOSTS = ["mpich-debian"]
 def library_of(build):
     """The path of the library that is preloaded, whatever the host."""
     return Path(build) / "src" / "mpi" / "libtutti.so"
+
+
+def runtimes_of(preload):
+    """The paths of the runtimes of the sanitizers that libraries, with colons between them, were built with."""
+    needed = [
+        each
+        for library in str(preload).split(":")
+        for each in libraries_of(read_elf(library), os.environ, enter=lambda name: False)
+    ]
+    return list(dict.fromkeys(each.file.path for each in needed if kind_of(each.name) and each.file))
 
 
 def mpi_root(build):
@@ -48,6 +63,8 @@ class Launcher:
         self.host = host
         self.build = Path(build)
         self.preload = preload
+        # They want to come before any other library.
+        self.runtimes = runtimes_of(preload) if preload else []
         self.nodes = nodes
         root = mpi_root(build)
         prefixes = {"mpich": "mpich", "abi": "mpich", "intel": "intel", "openmpi": "openmpi"}
@@ -100,9 +117,11 @@ class Launcher:
 
     def _preloaded(self, variables, libraries):
         """The variables, with what is preloaded. libraries: before ours."""
-        libraries = [*libraries, self.preload] if self.preload else libraries
+        libraries = [*self.runtimes, *libraries, self.preload] if self.preload else libraries
         preload = {"LD_PRELOAD": ":".join(map(str, libraries))} if libraries else {}
-        return {**(variables or {}), **preload}
+        # What hosts leave at their end is theirs.
+        sanitizer = {"ASAN_OPTIONS": "detect_leaks=0"} if self.runtimes else {}
+        return {**sanitizer, **(variables or {}), **preload}
 
     def _line(self, ranks, command, variables, options):
         line = [self.mpirun]

@@ -1,11 +1,14 @@
-// What collectives take between nodes that share a clock, as those of tests/nodes do: JSON.
+// What collectives take between nodes that share a clock, as those of tests/nodes do: a line of JSON tells of the job, and
+// one of each cell as soon as it is measured.
 //
-//     node-times [--collectives allgather,...] [--bytes 16,1024,...] [--calls 10]
+//     node-times [--collectives allgather,...] [--bytes 16,1024,...] [--cells bcast:16,scan:64,...] [--calls 10]
+//
+// Without --cells they are all sizes of all collectives.
 //
 // Rank 0 names an instant of CLOCK_MONOTONIC, at which all ranks begin; a call has taken from then until its last rank has come
 // back. What is sent changes before each call, and what has come is looked at after it.
-// Bytes are those of a block (allgather, alltoall, gather, scatter) or of the whole message (allreduce, bcast, reduce). In
-// pingpong ranks 0 and the last exchange such a message, and half the time is told.
+// Bytes are those of a block (allgather, alltoall, gather, scatter) or of the whole message (allreduce, bcast, reduce,
+// reduce_scatter, scan). In pingpong ranks 0 and the last exchange such a message, and half the time is told.
 #include <mpi.h>
 #include <time.h>
 
@@ -66,6 +69,19 @@ std::int32_t value(int from, int to, int round) {
   return from * 1000 + to + round * 7;
 }
 
+std::int32_t sum_of_first(int ranks, int round) {
+  std::int32_t sum = 0;
+  for (int from = 0; from < ranks; ++from) sum += value(from, 0, round);
+  return sum;
+}
+
+/// How many of `count` ints each rank gets: as equal as they can be.
+Ints shares(const World& world, int count) {
+  Ints result(static_cast<std::size_t>(world.ranks), count / world.ranks);
+  std::fill_n(result.begin(), count % world.ranks, count / world.ranks + 1);
+  return result;
+}
+
 /// Whether block i of what was received, or the only one, is of ints that `expected(i)` gives.
 bool blocks_are(const Buffers& buffers, const std::function<std::int32_t(int)>& expected) {
   const auto count = static_cast<std::size_t>(buffers.count);
@@ -90,9 +106,7 @@ const std::map<std::string, Collective>& collectives() {
           MPI_Allreduce(b.send.data(), b.receive.data(), b.count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         },
         [](const World& world, const Buffers& b, int round) {
-          std::int32_t sum = 0;
-          for (int from = 0; from < world.ranks; ++from) sum += value(from, 0, round);
-          return blocks_are(b, [&](int) { return sum; });
+          return blocks_are(b, [&](int) { return sum_of_first(world.ranks, round); });
         }}},
       {"alltoall",
        {true, true,
@@ -130,6 +144,25 @@ const std::map<std::string, Collective>& collectives() {
         [](const World& world, const Buffers& b, int round) {
           return world.rank != root || blocks_are(b, [&](int) { return value(world.ranks - 1, 0, round); });
         }}},
+      {"reduce_scatter",
+       {false, false,
+        [](const World& world, Buffers& b) {
+          const Ints counts = shares(world, b.count);
+          MPI_Reduce_scatter(b.send.data(), b.receive.data(), counts.data(), MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        },
+        [](const World& world, const Buffers& b, int round) {
+          const auto mine = b.receive.begin() + shares(world, b.count)[static_cast<std::size_t>(world.rank)];
+          const std::int32_t sum = sum_of_first(world.ranks, round);
+          return std::all_of(b.receive.begin(), mine, [&](std::int32_t each) { return each == sum; });
+        }}},
+      {"scan",
+       {false, false,
+        [](const World&, Buffers& b) {
+          MPI_Scan(b.send.data(), b.receive.data(), b.count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        },
+        [](const World& world, const Buffers& b, int round) {
+          return blocks_are(b, [&](int) { return sum_of_first(world.rank + 1, round); });
+        }}},
       {"scatter",
        {true, false,
         [](const World&, Buffers& b) {
@@ -158,9 +191,13 @@ const std::map<std::string, Collective>& collectives() {
   return all;
 }
 
+struct Cell {
+  std::string name;
+  std::size_t bytes = 0;
+};
+
 struct Options {
-  std::vector<std::string> names;
-  std::vector<std::size_t> bytes{16, 64, 256, 1024, 4096, 16384, 65536};
+  std::vector<Cell> cells;
   int calls = 10;
 };
 
@@ -171,27 +208,45 @@ std::vector<std::string> words_of(const std::string& list) {
   return words;
 }
 
+std::size_t number_of(const std::string& word) {
+  return std::strtoull(word.c_str(), nullptr, 10);
+}
+
 /// False if they are not understood.
 bool read_options(int argc, char** argv, Options& options) {
-  for (const auto& each : collectives()) options.names.push_back(each.first);
+  std::vector<std::string> names;
+  std::vector<std::size_t> sizes{16, 64, 256, 1024, 4096, 16384, 65536};
+  for (const auto& each : collectives()) names.push_back(each.first);
   for (int i = 1; i < argc; i += 2) {
     const std::string option = argv[i];
     const std::string given = i + 1 < argc ? argv[i + 1] : "";
     if (option == "--collectives") {
-      options.names = words_of(given);
+      names = words_of(given);
     } else if (option == "--bytes") {
-      options.bytes.clear();
-      for (const std::string& word : words_of(given)) options.bytes.push_back(std::strtoull(word.c_str(), nullptr, 10));
+      sizes.clear();
+      for (const std::string& word : words_of(given)) sizes.push_back(number_of(word));
+    } else if (option == "--cells") {
+      for (const std::string& word : words_of(given))
+        options.cells.push_back({word.substr(0, word.find(':')), number_of(word.substr(word.find(':') + 1))});
     } else if (option == "--calls") {
       options.calls = std::atoi(given.c_str());
     } else {
       return false;
     }
   }
-  const auto is_known = [](const std::string& name) { return collectives().count(name) != 0; };
-  const auto is_in_ints = [](std::size_t bytes) { return bytes > 0 && bytes % sizeof(std::int32_t) == 0; };
-  return options.calls > 0 && std::all_of(options.names.begin(), options.names.end(), is_known) &&
-         std::all_of(options.bytes.begin(), options.bytes.end(), is_in_ints);
+  if (options.cells.empty()) {
+    for (const std::string& name : names) {
+      if (name == "barrier") {
+        options.cells.push_back({name, 0});
+        continue;
+      }
+      for (const std::size_t bytes : sizes) options.cells.push_back({name, bytes});
+    }
+  }
+  return options.calls > 0 && std::all_of(options.cells.begin(), options.cells.end(), [](const Cell& cell) {
+           const bool is_size = cell.bytes > 0 && cell.bytes % sizeof(std::int32_t) == 0;
+           return collectives().count(cell.name) != 0 && (is_size || cell.name == "barrier");
+         });
 }
 
 /// One call of all ranks at once, in nanoseconds on rank 0. lead: from the naming of the instant to it.
@@ -218,9 +273,9 @@ bool on_all(bool holds) {
   return all != 0;
 }
 
-nlohmann::json cell(const World& world, const std::string& name, std::size_t bytes, int calls) {
-  const Collective& collective = collectives().at(name);
-  const auto count = bytes / sizeof(std::int32_t);
+nlohmann::json measure(const World& world, const Cell& cell, int calls) {
+  const Collective& collective = collectives().at(cell.name);
+  const auto count = cell.bytes / sizeof(std::int32_t);
   const auto ranks = static_cast<std::size_t>(world.ranks);
   Buffers buffers{static_cast<int>(count), Ints(collective.sends_blocks ? count * ranks : count),
                   Ints(collective.receives_blocks ? count * ranks : count)};
@@ -239,13 +294,13 @@ nlohmann::json cell(const World& world, const std::string& name, std::size_t byt
     if (taken < 0)
       lead = std::min(second, lead * 2), ++late;
     else if (round - late >= warm_up)
-      seconds.push_back(1e-9 * static_cast<double>(taken) / (name == "pingpong" ? 2 : 1));
+      seconds.push_back(1e-9 * static_cast<double>(taken) / (cell.name == "pingpong" ? 2 : 1));
   }
   std::vector<double> sorted = seconds;
   std::sort(sorted.begin(), sorted.end());
   double sum = 0;
   for (const double each : sorted) sum += each;
-  nlohmann::json result{{"collective", name}, {"bytes", name == "barrier" ? 0 : bytes}, {"right", right}};
+  nlohmann::json result{{"collective", cell.name}, {"bytes", cell.bytes}, {"right", right}};
   result["calls"] = sorted.size();
   if (!sorted.empty()) {
     result["mean_seconds"] = sum / static_cast<double>(sorted.size());
@@ -281,29 +336,28 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &world.ranks);
   Options options;
   if (!read_options(argc, argv, options)) {
-    if (world.rank == 0) std::fprintf(stderr, "node-times: --collectives, --bytes (multiples of 4), --calls\n");
+    if (world.rank == 0)
+      std::fprintf(stderr, "node-times: --collectives, --bytes (multiples of 4), --cells, --calls\n");
     MPI_Finalize();
     return 2;
   }
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(version, &length);
-  nlohmann::json cells = nlohmann::json::array();
-  bool right = true;
-  for (const std::string& name : options.names) {
-    for (const std::size_t bytes : options.bytes) {
-      cells.push_back(cell(world, name, bytes, options.calls));
-      right = right && cells.back()["right"].get<bool>();
-      if (name == "barrier") break;
-    }
-  }
   const nlohmann::json ranks_per_node = shape(world);
-  if (world.rank == 0) {
-    const nlohmann::json all{{"schema", "tutti-node-times-1"},
-                             {"mpi", std::string(version).substr(0, std::string(version).find('\n'))},
-                             {"ranks_per_node", ranks_per_node},
-                             {"cells", cells}};
-    std::printf("%s\n", all.dump().c_str());
+  const auto tell = [&](const nlohmann::json& what) {
+    if (world.rank != 0) return;
+    std::printf("%s\n", what.dump().c_str());
+    std::fflush(stdout);
+  };
+  tell({{"schema", "tutti-node-times-2"},
+        {"mpi", std::string(version).substr(0, std::string(version).find('\n'))},
+        {"ranks_per_node", ranks_per_node}});
+  bool right = true;
+  for (const Cell& cell : options.cells) {
+    const nlohmann::json measured = measure(world, cell, options.calls);
+    right = right && measured["right"].get<bool>();
+    tell(measured);
   }
   MPI_Finalize();
   return right ? 0 : 1;

@@ -97,6 +97,16 @@ ASKS_WHOSE = [
     "disconnected_communicators_leave_nothing_behind",
     "communicators_may_be_freed_behind_everybodys_back",
 ]
+# Where the library spans nodes: ranks that are in other calls than those of another node, or have other sizes, are not
+# told; and on more ranks than processors the host takes too long for what some are compared with.
+NOT_WHERE_NODES_ARE_SPANNED = [
+    "too_little_room_is_an_error_and_nobody_waits",
+    "ranks_in_different_calls_are_told",
+    "ranks_out_of_step_are_told_at_once",
+    "what_is_between_members_stays_in_reductions",
+]
+# Hosts that cannot be hooked: there nonblocking calls between nodes are the library's if threads may call MPI.
+NOT_HOOKED = ["intel", "abi", "mpich-debian"]
 
 
 class Runner:
@@ -129,6 +139,10 @@ class Runner:
         launcher = launcher or self.launcher
         command = [*wrapper, launcher.program(FOLDER, f"tutti-test-{program}"), *words]
         variables = {**WORKAROUNDS.get(self.arguments.host, {}), **(variables or {})}
+        if self.arguments.ranks_per_node:
+            variables.update(TUTTI_RANKS_PER_NODE=self.arguments.ranks_per_node, TUTTI_INTERNODE="1")
+        if self.arguments.internode:
+            variables["TUTTI_INTERNODE"] = "1"
         line = launcher.command(ranks, command, variables, options)
         if self.arguments.verbose:
             print("    $ " + " ".join(line), flush=True)
@@ -162,10 +176,15 @@ class Runner:
     def semantics(self, ranks, label="semantics", brief=False, **more):
         """The deterministic tests. brief: only some of them, unless all is asked for."""
         crowded = self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from
-        names = BRIEF if (crowded or brief or self.arguments.nodes) and not self.arguments.all else []
+        short = crowded or brief or self.arguments.nodes or self.arguments.ranks_per_node
+        names = BRIEF if short and not self.arguments.all else []
         not_there = [*NOT_BETWEEN_NODES[self.arguments.host], *ASKS_WHOSE] if self.arguments.nodes else []
+        if self.arguments.ranks_per_node or self.arguments.internode:
+            not_there += NOT_WHERE_NODES_ARE_SPANNED
         names = [name for name in names if name not in not_there] or [f"-{name}" for name in not_there]
-        seconds = 600 if self.arguments.all else 240
+        if self.needs_threads():
+            names = ["--threads", *names]
+        seconds = 600 if self.arguments.all or self.launcher.runtimes else 240
         self.program(label, ranks, "semantics", names, seconds=seconds, **more)
 
     def fuzz(self, ranks, label="fuzz", share=1.0, choices=False, **more):
@@ -174,10 +193,17 @@ class Runner:
         choices: it asks for algorithms and mechanisms by name in half of the rounds; otherwise in none.
         """
         seconds = share * self.seconds_a_run()
-        words = ["--seconds", str(seconds), "--choices", "50" if choices else "0"]
+        names = choices or self.arguments.ranks_per_node
+        words = ["--seconds", str(seconds), "--choices", "50" if names else "0"]
+        if self.needs_threads():
+            words += ["--threads", "1"]
         if self.arguments.seed:
             words += ["--seed", str(self.arguments.seed)]
         self.program(label, ranks, "fuzz", words, seconds=seconds + 120, **more)
+
+    def needs_threads(self):
+        """Whether threads have to be allowed, so that nonblocking calls are the library's."""
+        return self.arguments.ranks_per_node and self.arguments.host in NOT_HOOKED
 
     def seconds_a_run(self):
         """How long the fuzzer runs, so that all of its runs with this host together take --fuzz-seconds."""

@@ -1,5 +1,5 @@
 // Deterministic tests of what MPI promises about the blocking collectives. Names of tests on the command
-// line run those only.
+// line run those only. --threads before them: threads may call MPI at the same time, for who makes calls go on then.
 #include "semantics.h"
 
 #include <cstdlib>
@@ -18,7 +18,9 @@ int main(int argc, char** argv) {
   char stack[2 * Memory::kLentBytes];
   std::memset(stack, 0, sizeof stack);
   lend_stack(stack, sizeof stack);
-  MPI_Init(&argc, &argv);
+  const int words = argc > 1 && std::strcmp(argv[1], "--threads") == 0 ? 1 : 0;
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, words ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   int status = 0;
   {
     Context context(early, early_bytes);
@@ -65,6 +67,7 @@ int main(int argc, char** argv) {
         TEST(operators_of_the_program_go_on_while_ranks_wait),
         TEST(what_calls_use_may_be_freed_before_their_end),
         TEST(ranks_may_compute_between_start_and_wait),
+        TEST(calls_end_while_ranks_do_without_mpi),
         TEST(statuses_of_nonblocking_calls),
         TEST(too_little_room_is_told_at_the_end),
         TEST(calls_whose_requests_are_freed_come_to_their_end),
@@ -102,7 +105,7 @@ int main(int argc, char** argv) {
         TEST(error_handlers_may_call_collectives),
         TEST(ranks_out_of_step_are_told_at_once),
     };
-    status = run_tests(context, tests, argc, argv);
+    status = run_tests(context, tests, argc - words, argv + words);
   }
   MPI_Finalize();
   std::free(early);

@@ -60,6 +60,7 @@ void ranks_that_wait_elsewhere_let_others_go_on(Context& context);
 void operators_of_the_program_go_on_while_ranks_wait(Context& context);
 void what_calls_use_may_be_freed_before_their_end(Context& context);
 void ranks_may_compute_between_start_and_wait(Context& context);
+void calls_end_while_ranks_do_without_mpi(Context& context);
 void statuses_of_nonblocking_calls(Context& context);
 void too_little_room_is_told_at_the_end(Context& context);
 void calls_whose_requests_are_freed_come_to_their_end(Context& context);

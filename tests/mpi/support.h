@@ -103,7 +103,8 @@ void exercise(Context& context, MPI_Comm communicator, const char* what, int cou
 /// run_tests(). If not, they are the host's own.
 bool tutti_is_there();
 
-/// Resident memory of this process in bytes, without what it shares with files.
+/// Resident memory of this process in bytes, without what it shares with files. 0 where AddressSanitizer keeps what is
+/// freed for a while.
 std::size_t resident_bytes();
 
 /// Sleeps or stays busy for a while, or not at all: what makes ranks arrive at different times.

@@ -198,3 +198,13 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 def have(tool: str) -> bool:
     return shutil.which(tool) is not None
+
+
+@pytest.fixture
+def configuration(tmp_path, monkeypatch):
+    """A user without files and settings; returns where the library would look for the files."""
+    for name in [name for name in os.environ if name.startswith("TUTTI_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    return tmp_path / "configuration" / "tutti"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tutti.bench.host_knobs import AS_IT_COMES, DEFAULT, knobs_of
+from tutti.bench.host_knobs import AS_IT_COMES, DEFAULT, knobs_between_nodes, knobs_of
 from tutti.bench.report import knob_table, result_tables
 from tutti.bench.runs import BenchOptions, combine, runs_of
 from tutti.launch.hosts import Host
@@ -68,6 +68,36 @@ def test_no_variable_is_set_that_the_mpi_does_not_list(tmp_path):
 
 def test_without_its_tool_an_mpi_is_measured_as_it_comes(tmp_path):
     assert knobs_of(Host("mpich", "mpich", tmp_path / "bin" / "mpirun", "MPICH"), "bcast") == [AS_IT_COMES]
+
+
+MPIVARS_BETWEEN_NODES = """#!/bin/sh
+echo '	MPIR_CVAR_ALLGATHER_COMPOSITION =0	SCOPE_ALL_EQ'
+echo '	MPIR_CVAR_NUM_MULTI_LEADS       =4	SCOPE_ALL_EQ'
+echo '	MPIR_CVAR_ALLGATHER_SHM_PER_RANK=4096	SCOPE_ALL_EQ'
+echo '	MPIR_CVAR_SCAN_INTRA_ALGORITHM  =0	SCOPE_ALL_EQ'
+"""
+
+
+def test_between_nodes_mpich_is_told_its_compositions_with_all_ranks_as_leaders(tmp_path):
+    mpich = host(tmp_path, "mpich", "mpich", "mpivars", MPIVARS_BETWEEN_NODES)
+    knobs = knobs_between_nodes(mpich, "allgather", 3)
+    assert [knob.name for knob in knobs] == [DEFAULT, "composition 1", "composition 2"]
+    assert knobs[1].environment() == {
+        "MPIR_CVAR_ALLGATHER_COMPOSITION": "1",
+        "MPIR_CVAR_NUM_MULTI_LEADS": "3",
+        "MPIR_CVAR_ALLGATHER_SHM_PER_RANK": str(1 << 20),
+    }
+    names = [knob.name for knob in knobs_between_nodes(mpich, "scan", 3)]
+    assert names == [DEFAULT, "recursive_doubling", "smp"]
+
+
+def test_between_nodes_the_others_are_told_their_algorithms_and_presets(tmp_path):
+    intel = host(tmp_path, "intel", "mpich", "impi_info", IMPI_INFO)
+    names = [knob.name for knob in knobs_between_nodes(intel, "bcast", 3)]
+    assert names == [DEFAULT, "preset 1", "preset 2", "preset 3"]
+    openmpi = host(tmp_path, "openmpi", "openmpi", "ompi_info", OMPI_INFO)
+    names = [knob.name for knob in knobs_between_nodes(openmpi, "bcast", 3)]
+    assert names == [DEFAULT, "coll tuned", "tuned basic_linear", "tuned scatter_allgather"]
 
 
 def test_each_knob_is_a_start_of_its_own(tmp_path):

@@ -7,30 +7,17 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from rich.console import Console
+from explained import TOOL, needs_tool, text_of
 
 from tutti.errors import UserError
-from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges, show, words_of_seconds
+from tutti.explain.answer import as_json_text, ordered_candidates, overview_ranges, words_of_seconds
 from tutti.explain.question import USUAL_MECHANISMS, Question, ask, usable_mechanisms
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("TUTTI_BUILD_DIR", REPOSITORY / "build" / "release"))
-TOOL = BUILD / "tools" / "tutti-predict"
+pytestmark = pytest.mark.usefixtures("configuration")
+
 BIG = "package:2 numa:8 core:10 pu:1"
 
 GOLDEN = Path(__file__).with_name("golden")
-
-needs_tool = pytest.mark.skipif(not TOOL.exists(), reason=f"{TOOL} is not built")
-
-
-@pytest.fixture(autouse=True)
-def configuration(tmp_path, monkeypatch):
-    """A user without files and settings; returns where the library would look for the files."""
-    for name in [name for name in os.environ if name.startswith("TUTTI_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
-    return tmp_path / "configuration" / "tutti"
 
 
 def candidate(name, seconds=None, parameter=None, allowed=True, requirements="nothing"):
@@ -88,13 +75,6 @@ def answer(**more):
         "warnings": [],
         **more,
     }
-
-
-def text_of(told, width=120):
-    console = Console(width=width, record=True, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    show(told, console)
-    console.file.close()
-    return [line.rstrip() for line in console.export_text().splitlines()]
 
 
 def test_candidates_are_shown_with_why_they_are_not_taken():

@@ -12,7 +12,7 @@ from stub_bench import StubBench, options, tuned
 from test_probe import measurements
 
 from tutti.launch.library import find_tool
-from tutti.probe import measurement
+from tutti.probe import measurement, network
 from tutti.probe.fitting import fit
 from tutti.tune.setups import parse_setups
 from tutti.tune.table import with_others, write_json
@@ -43,14 +43,29 @@ def made_table():
     before = table(
         entry("throttled", 0, 64, collective="scatter", **more), entry("host", 0, 64, ranks=[4, 4])
     )
-    return with_others(table(entry("xhc", 0, 64)), before)
+    between = {
+        "collective": "allgather",
+        "nodes": [4, 4],
+        "ranks_per_node": [3, 3],
+        "bytes": [0, 64],
+        "gain": 2.0,
+    }
+    now = table(entry("xhc", 0, 64), {**between, "algorithm": "multi-object-ring", "commutative": True})
+    return with_others(now, before)
 
 
 def made_probe(shipped=None):
     lines = measurements()
     lines[0]["processors"] = [{"processor": 0, "core": 0, "l3": -1}]
     document, _ = measurement.document(lines, ["a part"], shipped or fit(lines).model, 45)
-    return document
+    row = {"seconds": 1e-6, "lower": 1e-6, "upper": 1e-6, "samples": 5, "bytes": 8}
+    figures = [
+        {"measure": "ping_pong", "between": [0, 1], **row},
+        {"measure": "messages_at_once", "senders": 1, **row},
+        {"measure": "messages_at_once", "senders": 1, **row, "bytes": 131072, "seconds": 1e-4},
+    ]
+    about = {"nodes": 2, "ranks_per_node": 1, "make_believe": False}
+    return {**document, "network": network.section(about, figures, "MPICH 5.0.2")}
 
 
 MADE = {"table": (TABLE, made_table), "probe": (PROBE, made_probe)}
@@ -103,7 +118,7 @@ def test_the_library_reads_tables_with_and_without_earlier_runs(tmp_path):
     write_json(merged, made_table())
     for path in (merged, *FILES["tutti-table-1"]):
         assert examine(path)["error"] is None, path.name
-    assert examine(merged)["entries"] == 3
+    assert examine(merged)["entries"] == 4
 
 
 # --- what is broken --------------------------------------------------------------------------------------------------

@@ -1,8 +1,15 @@
-"""docs/several-nodes.md lists the algorithms between nodes with what they declare."""
+"""docs/several-nodes.md lists the algorithms between nodes with what they declare; the page of predictions has what the
+model says."""
 
 import re
+import sys
 
+import pytest
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from between_nodes_tables import with_tables
 
 SOURCES = sorted((ROOT / "src" / "collectives" / "between_nodes").glob("*/*.cpp"))
 #: The first words of an algorithm: its name, rounds, bytes, source and what it requires.
@@ -20,3 +27,42 @@ def test_the_page_has_a_row_for_each_algorithm_and_no_other():
     rows = re.findall(r"^\| [a-z_]+ \| `.*\|$", page, re.MULTILINE)
     assert len(expected) > 10
     assert rows == expected
+
+
+def told(nodes, ranks, collective, size):
+    """An answer of tutti-predict in which ours takes 1 us, each rank for itself 2, and leaders 3."""
+    names = (
+        "multi-object-bruck",
+        "multi-object-ring",
+        "multi-object-exchange",
+        "multi-object-reduce-scatter-ring",
+    )
+    return {
+        "choice": {"name": f"{collective}-of-{nodes}x{ranks}", "seconds": 1e-6},
+        "candidates": [{"name": name, "seconds": (1 + at) * 1e-6} for at, name in enumerate(names)],
+        "textbook": [
+            {"name": "slow", "leaders": False, "seconds": 9e-6},
+            {"name": "flat", "leaders": False, "seconds": 2e-6},
+            {"name": "led", "leaders": True, "seconds": 3e-6},
+        ],
+    }
+
+
+def test_the_page_of_predictions_has_a_table_for_each_figure():
+    page = (ROOT / "docs" / "several-nodes-predicted.md").read_text(encoding="utf-8")
+    rows = [line for line in with_tables(page, told).splitlines() if line.startswith("| ")]
+    # Figure 10 at 64 B, figure 13 at 256 KiB, figure 7 at 128 nodes.
+    assert "| 64 B | allgather-of-128x18 | 1 | flat | 2.00 | led | 3.00 | over 4.6 |" in rows
+    assert (
+        "| 256 KiB | allgather-of-128x18 | 1 | flat | 2.00 | led | 3.00 | 0.50 | over 1.1; small / large 2.46 |"
+        in rows
+    )
+    assert "| 128 | 1 | 2.00 | 3.00 | 1 | 2.00 | 3.00 | 16 B: more than 6 (PiP-MPICH) |" in rows
+    assert len(rows) == 9 * 2 + 3 * 7 + 3 * 6 + 3 * 10
+
+
+def test_a_figure_without_a_table_and_a_table_without_a_figure_are_told():
+    with pytest.raises(ValueError, match="no table for figure 6, 7"):
+        with_tables("<!-- figure 9 -->\n<!-- end -->\n", told)
+    with pytest.raises(ValueError, match="no figure 5"):
+        with_tables("<!-- figure 5 -->\n<!-- end -->\n", told)

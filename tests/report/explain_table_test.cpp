@@ -14,7 +14,7 @@ Row row(const std::string& collective, long size_class, const std::string& algor
   Row row;
   row.collective = collective;
   row.size_class = size_class;
-  row.communicator = {2, 1, 1, false};
+  row.communicator = {2, 1, 1, 1, false};
   row.algorithm = algorithm;
   row.reason = "cheapest by the model";
   row.calls = 10;
@@ -35,7 +35,7 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
   Row throttled = row("scatter", 20, "throttled", 0.25);
   throttled.parameter_name = "k";
   throttled.parameter = 4;
-  throttled.communicator = {64, 3, 2.5, false};
+  throttled.communicator = {64, 1, 3, 2.5, false};
   Row host = row("barrier", Row::none, "host", 0.00002);
   host.mechanisms.clear();
   host.bytes = 0;
@@ -101,6 +101,20 @@ TEST(ExplainTable, TheHeadingSaysWhatTheChoicesRestOn) {
             "tutti: table: measured with MPICH 5.0.2, 2026-10-02T12:00:00+00:00 (/a/table.json)\n");
 }
 
+TEST(ExplainTable, WhereTheLibraryTakesPartBetweenNodesItSaysByWhichParameters) {
+  Heading across = heading();
+  across.model.words = "shipped values";
+  across.network = {"/a/probe.json", "measured then with MPICH on 4 nodes of 3 ranks"};
+  EXPECT_NE(table(across, {}, 40)
+                .find("tutti: model: shipped values\n"
+                      "tutti: between nodes: measured then with MPICH on 4 nodes of 3 ranks "
+                      "(/a/probe.json)\n"
+                      "tutti: table: none\n"),
+            std::string::npos);
+  EXPECT_NE(json(across, {}).find("\"network_source\": {\"path\": \"/a/probe.json\""), std::string::npos);
+  EXPECT_NE(json(heading(), {}).find("\"network_source\": null"), std::string::npos);
+}
+
 TEST(ExplainTable, JsonHasTheSources) {
   Heading some = heading();
   EXPECT_NE(json(some, {}).find("\"model_source\": null,\n \"table\": null,"), std::string::npos) << json(some, {});
@@ -136,11 +150,19 @@ TEST(ExplainTable, CommunicatorsOfOneRankAddUp) {
   EXPECT_EQ(rows[0].ranks, 1);
 }
 
+TEST(ExplainTable, CommunicatorsOnOtherNumbersOfNodesAreRowsOfTheirOwn) {
+  Row one = row("bcast", 12, "eager", 5), other = one;
+  other.communicator.nodes = 2;
+  std::vector<Row> rows{one};
+  merge(rows, {other}, Merge::communicators);
+  EXPECT_EQ(rows.size(), 2u);
+}
+
 TEST(ExplainTable, RowsTravelWhole) {
   Row one = row("scatterv", Row::varying, "throttled", 0.1234567890123);
   one.parameter_name = "k";
   one.parameter = 3;
-  one.communicator = {7, 2, 3.5, true};
+  one.communicator = {7, 3, 2, 3.5, true};
   one.ranks = 5;
   const std::vector<Row> back = unpacked(packed({one, row("barrier", Row::none, "host", 1e-7)}));
   ASSERT_EQ(back.size(), 2u);

@@ -54,6 +54,14 @@ TEST(Choice, AnAlgorithmThatIsNotEligibleIsReplacedByTheBestOther) {
   EXPECT_EQ(chosen("bcast:quick", 1000), &slow);
 }
 
+TEST(Choice, WordsAboutSomeAlgorithmsSayNothingOfOthers) {
+  const std::vector<UserChoice::Known> quick{{"bcast", {"quick"}, {}}};
+  EXPECT_FALSE(user("bcast:slow").among(quick).mentions("bcast"));
+  EXPECT_FALSE(user("bcast:quick,slow").among(quick).allows("bcast", "slow"));
+  EXPECT_EQ(user("bcast:^quick,slow").among(quick).words("bcast"), "^quick");
+  EXPECT_EQ(user("bcast:slow,host").among(quick).words("bcast"), "host");
+}
+
 TEST(Choice, UnknownNamesAreOneWarningEachAndIgnored) {
   std::string printed;
   const UserChoice choice = user("bcast:quik;bcats:slow;nonsense", &printed);

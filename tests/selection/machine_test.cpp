@@ -90,6 +90,59 @@ TEST(ProbeFile, OfBeforeBusyTurnsHasTurnsOfOneKind) {
   EXPECT_EQ(probe->model.busy_turn, 3e-7);
 }
 
+/// With a section of `tutti probe --network`.
+std::string with_network(const std::string& section) {
+  return file("\"unknown\": [1, 2]", "\"network\": " + section);
+}
+const std::string network_section =
+    R"({"between_start": 2e-6, "between_byte": 1e-10, "message_rate": 5e6, "date": "2026-02-03T04:05:06+00:00",
+        "host": "MPICH 5.0.2", "nodes": 4, "ranks_per_node": 18})";
+
+TEST(ProbeFile, MayHaveWhatWasMeasuredBetweenNodes) {
+  std::string error;
+  EXPECT_FALSE(parse_probe(file(), error)->network);
+  const auto probe = parse_probe(with_network(network_section), error);
+  ASSERT_TRUE(probe) << error;
+  ASSERT_TRUE(probe->network);
+  EXPECT_EQ(probe->network->words(), "measured 2026-02-03T04:05:06+00:00 with MPICH 5.0.2 on 4 nodes of 18 ranks");
+  const network::Parameters found = parameters_of(probe->model, probe->network);
+  EXPECT_DOUBLE_EQ(found.between_start, 2e-6);
+  EXPECT_DOUBLE_EQ(found.between_byte, 1e-10);
+  EXPECT_DOUBLE_EQ(found.message_rate, 5e6);
+  EXPECT_NEAR(found.inside_start, network::Parameters().inside_start, 1e-12);
+  EXPECT_EQ(found.unasked_bytes, 0);
+}
+
+TEST(ProbeFile, MayHaveTheLongestMessageForWhichNobodyIsAsked) {
+  std::string error;
+  const auto probe = parse_probe(
+      with_network(R"({"between_start": 2e-6, "between_byte": 1e-10, "message_rate": 5e6, "unasked_bytes": 16384})"),
+      error);
+  ASSERT_TRUE(probe && probe->network) << error;
+  EXPECT_EQ(parameters_of(probe->model, probe->network).unasked_bytes, 16384);
+}
+
+TEST(ProbeFile, WhatNoNetworkHasIsRefused) {
+  EXPECT_NE(error_of(with_network("[]")).find("no section"), std::string::npos);
+  EXPECT_NE(error_of(with_network(R"({"between_start": 2e-6})")).find("between_byte"), std::string::npos);
+  EXPECT_NE(error_of(with_network(R"({"between_start": -1, "between_byte": 1e-10, "message_rate": 1})"))
+                .find("no network has"),
+            std::string::npos);
+}
+
+TEST(ParametersBetweenNodes, AreOfTheModelInsideAndShippedBetweenWithoutAMeasurement) {
+  const network::Parameters shipped, found = parameters_of(Model(), std::nullopt);
+  EXPECT_DOUBLE_EQ(found.between_start, shipped.between_start);
+  EXPECT_DOUBLE_EQ(found.between_byte, shipped.between_byte);
+  EXPECT_DOUBLE_EQ(found.message_rate, shipped.message_rate);
+  EXPECT_DOUBLE_EQ(found.inside_start, shipped.inside_start);
+  EXPECT_DOUBLE_EQ(found.inside_byte, shipped.inside_byte);
+  EXPECT_DOUBLE_EQ(found.reduce_byte, shipped.reduce_byte);
+  Model slow;
+  slow.hop = 1e-6;
+  EXPECT_DOUBLE_EQ(parameters_of(slow, std::nullopt).inside_start, 2e-6);
+}
+
 TEST(ProbeFile, CutOffAnywhereIsRefused) {
   const std::string whole = file();
   for (std::size_t length = 0; length < whole.size(); ++length) error_of(whole.substr(0, length));

@@ -127,6 +127,62 @@ TEST(Table, TheUserComesFirst) {
   EXPECT_EQ(chosen(table_of({entry("host")}), 1, "bcast:^host").algorithm, &quick_but_small);
 }
 
+const std::vector<Known> known_between{{"bcast", {"tree", "ring"}, {}, {}}, {"neighbor", {}, {}, {}}};
+
+ordered_json between(const std::string& algorithm, std::vector<int> nodes = {2, 4}, std::vector<int> places = {1, 3}) {
+  return {{"collective", "bcast"},
+          {"nodes", nodes},
+          {"ranks_per_node", places},
+          {"bytes", {0, 1000}},
+          {"algorithm", algorithm}};
+}
+
+ParsedTable parsed_between(std::vector<ordered_json> entries) {
+  ordered_json text = document({entry("slow")});
+  text["between_nodes"] = std::move(entries);
+  return parse_table(text.dump(), known, known_between);
+}
+
+TEST(Table, EntriesBetweenNodesHaveNodesAndRanksInTheirKeys) {
+  const ParsedTable parsed = parsed_between({between("ring"), between("host", {5, 9})});
+  ASSERT_TRUE(parsed.table) << parsed.error;
+  EXPECT_TRUE(parsed.left_out.empty());
+  const auto name = [&](int nodes, int places, std::size_t bytes, bool commutes = true) -> std::string {
+    const SpanningEntry* found = parsed.table->find_between_nodes("bcast", nodes, places, bytes, commutes);
+    return found ? found->algorithm : "";
+  };
+  EXPECT_EQ(name(2, 1, 0), "ring");
+  EXPECT_EQ(name(4, 3, 1000), "ring");
+  EXPECT_EQ(name(5, 3, 8), "host");
+  EXPECT_EQ(name(4, 4, 8), "");
+  EXPECT_EQ(name(10, 3, 8), "");
+  EXPECT_EQ(name(4, 3, 1001), "");
+  EXPECT_EQ(name(4, 3, 8, false), "");
+  EXPECT_EQ(parsed.table->find_between_nodes("reduce", 2, 1, 8, true), nullptr);
+  // Those of one node are others.
+  EXPECT_EQ(parsed.table->entries().size(), 1u);
+}
+
+TEST(Table, EntriesBetweenNodesThatNameNothingAreLeftOut) {
+  const ParsedTable parsed = parsed_between({between("slow"), between("ring")});
+  ASSERT_TRUE(parsed.table) << parsed.error;
+  ASSERT_EQ(parsed.left_out.size(), 1u);
+  EXPECT_NE(parsed.left_out[0].find("entry between nodes 1: bcast has no algorithm \"slow\" between nodes"),
+            std::string::npos)
+      << parsed.left_out[0];
+  EXPECT_EQ(parsed.table->between_nodes().size(), 1u);
+}
+
+TEST(Table, EntriesBetweenNodesThatAreNoneAreNoTable) {
+  EXPECT_EQ(parsed_between({between("ring", {1, 4})}).error,
+            "entry between nodes 1: \"nodes\" is not [from, to] with numbers from 2 on");
+  EXPECT_EQ(parsed_between({between("ring"), between("ring", {2, 4}, {3, 1})}).error,
+            "entry between nodes 2: \"ranks_per_node\" is not [from, to] with numbers from 1 on");
+  ordered_json text = document({});
+  text["between_nodes"] = 1;
+  EXPECT_EQ(parse_table(text.dump(), known, known_between).error, "its \"between_nodes\" is no list");
+}
+
 TEST(Table, AnEntryIsForOneKindOfCommunicator) {
   const auto table = table_of({entry("slow")});
   Shape shape;

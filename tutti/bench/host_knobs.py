@@ -1,4 +1,5 @@
-"""What an expert would set to make an MPI's own collectives fast within a node, for `tutti bench --host-best`.
+"""What an expert would set to make an MPI's own collectives fast: within a node, for `tutti bench --host-best`, and
+between nodes, for `bench/between-nodes`.
 
 Each set of variables is a knob. Which there are is asked of the installed MPI's own tool, so that none is set in vain.
 """
@@ -194,4 +195,65 @@ def knobs_of(host: Host, collective: str) -> List[Knob]:
     return [
         AS_IT_COMES,
         *(Knob(one.name, tuple(one.variables.items())) for one in fitting if known >= set(one.variables)),
+    ]
+
+
+#: MPICH's compositions of what is done between nodes and inside, by number, and its algorithms that know nothing of
+#: nodes, which are those of the composition without shared memory.
+_COMPOSITIONS = {
+    "barrier": (1, 2),
+    "bcast": (1, 2, 3),
+    "reduce": (1, 2, 3),
+    "allreduce": (1, 2, 4),
+    "allgather": (1, 2),
+    "alltoall": (1, 2),
+}
+_FLAT = {
+    "allgather": ("brucks", "recursive_doubling", "ring"),
+    "allreduce": ("recursive_doubling", "reduce_scatter_allgather"),
+    "alltoall": ("brucks", "pairwise", "scattered"),
+    "bcast": ("binomial", "scatter_recursive_doubling_allgather", "scatter_ring_allgather"),
+    "reduce": ("binomial", "reduce_scatter_gather"),
+    "reduce_scatter": ("pairwise", "recursive_halving", "recursive_doubling"),
+    "scan": ("recursive_doubling", "smp"),
+}
+_NETWORK_ONLY = {"bcast": 3, "reduce": 3, "allreduce": 2, "allgather": 2, "alltoall": 2}
+#: Those of all leaders need room for what passes through, of the size of which they say nothing.
+_ROOM = {"allgather": "ALLGATHER_SHM_PER_RANK", "alltoall": "ALLTOALL_SHM_PER_RANK"}
+
+
+def _mpich_between_nodes(collective: str, ranks_per_node: int) -> List[Recipe]:
+    name = f"MPIR_CVAR_{collective.upper()}"
+    leaders = {"MPIR_CVAR_NUM_MULTI_LEADS": str(ranks_per_node)}
+    if collective in _ROOM:
+        leaders[f"MPIR_CVAR_{_ROOM[collective]}"] = str(1 << 20)
+    recipes = [
+        Recipe(f"composition {number}", {f"{name}_COMPOSITION": str(number), **leaders})
+        for number in _COMPOSITIONS.get(collective, ())
+    ]
+    for algorithm in _FLAT.get(collective, ()):
+        variables = {f"{name}_INTRA_ALGORITHM": algorithm}
+        if collective in _NETWORK_ONLY:
+            variables[f"{name}_COMPOSITION"] = str(_NETWORK_ONLY[collective])
+        recipes.append(Recipe(algorithm, variables))
+    return recipes
+
+
+def knobs_between_nodes(host: Host, collective: str, ranks_per_node: int) -> List[Knob]:
+    """What to try for a collective of several nodes: nothing at all first."""
+    known = set(_known_variables(host))
+    if host.abi == "openmpi":
+        tuned = {"OMPI_MCA_coll_tuned_priority": "90", "OMPI_MCA_coll_tuned_use_dynamic_rules": "0"}
+        recipes = [
+            Recipe("coll han", {"OMPI_MCA_coll_han_priority": "90", "OMPI_MCA_coll_tuned_priority": "30"}),
+            Recipe("coll tuned", tuned),
+            *_tuned_algorithms(host, collective),
+        ]
+    elif host.name == "intel":
+        recipes = _presets(host, collective)
+    else:
+        recipes = _mpich_between_nodes(collective, ranks_per_node)
+    return [
+        AS_IT_COMES,
+        *(Knob(one.name, tuple(one.variables.items())) for one in recipes if known >= set(one.variables)),
     ]

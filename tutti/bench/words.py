@@ -157,6 +157,18 @@ def catalogue(ranks: int) -> Dict[str, List[Algorithm]]:
     return found
 
 
+def catalogue_between_nodes() -> Dict[str, List[str]]:
+    """The library's algorithms for communicators that span nodes, by its names of collectives. Raises UserError if it
+    is not built."""
+    tool = find_tool("tutti-algorithms", "tools")
+    if tool is None:
+        raise UserError(f"tutti-algorithms is not built; {places.remedy()}")
+    done = subprocess.run(
+        [str(tool), "--between-nodes"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30
+    )  # fmt: skip
+    return {row["collective"]: list(row["algorithms"]) for row in json.loads(done.stdout)}
+
+
 def library_names(program: Path) -> Dict[str, str]:
     """Collective -> its name in TUTTI_ALGORITHM, as the C++ benchmark knows them."""
     done = subprocess.run(

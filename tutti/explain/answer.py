@@ -9,8 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutti.sizes import human_bytes
+from tutti.sizes import human_bytes, rounded
 
+#: Of the MPI's own collectives.
+UNPREDICTED = "the model does not predict the MPI's own algorithms; tutti tune measures them"
 #: Lines of one kind.
 SHOWN_MOST = 3
 #: Of the ranks that are farthest from each other; without a word where all share a cache.
@@ -38,7 +40,7 @@ def name_of(candidate: Dict[str, Any]) -> str:
 
 def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
     """Why a candidate was not taken; empty for the one that was."""
-    if (candidate["name"], candidate["parameter"]) == (choice["name"], choice["parameter"]):
+    if (candidate["name"], candidate.get("parameter")) == (choice["name"], choice["parameter"]):
         return ""
     if not candidate["eligible"]:
         return f"cannot here; needs: {candidate['requirements']}"
@@ -47,8 +49,8 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
     if choice["reason"] == "table":
         tried = "; blocking calls try it, too" if candidate.get("tried") else ""
         return f"not what the table says{tried}"
-    if candidate["why_unpredicted"]:
-        return str(candidate["why_unpredicted"])
+    if candidate["seconds"] is None:
+        return str(candidate.get("why_unpredicted") or UNPREDICTED)
     if choice["name"] == "host":
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
@@ -74,6 +76,10 @@ def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]
 def shape_words(told: Dict[str, Any]) -> str:
     """8 ranks, 2 levels, of several sockets, 4 a core."""
     shape = told["shape"]
+    if "nodes" in shape:
+        least, most = shape["ranks_per_node"]
+        places = str(most) if least == most else f"{least} to {most}"
+        return f"{shape['ranks']} ranks on {shape['nodes']} nodes of {places}"
     words = "1 rank" if shape["ranks"] == 1 else f"{shape['ranks']} ranks"
     if shape["levels"] > 1:
         words += f", {shape['levels']} levels"
@@ -104,9 +110,25 @@ def _sources(told: Dict[str, Any]) -> List[str]:
     source = told["model_source"]
     used = source.get("path") and source.get("fits")
     lines.append(f"model: {source['words']}" + (f" ({source['path']})" if used else ""))
+    if "network_source" in told:
+        network = told["network_source"]
+        lines.append(
+            f"between nodes: {network['words']}" + (f" ({network['path']})" if network["path"] else "")
+        )
+        lines.append(_parameter_words(told["parameters"]))
     if source.get("fits") is False:
         lines.append(_not_used(source))
     return lines + _table_sources(told)
+
+
+def _parameter_words(parameters: Dict[str, float]) -> str:
+    """Of the network: what a message takes to start, the link, the rate."""
+    gigabits = 8e-9 / parameters["between_byte"]
+    millions = 1e-6 * parameters["message_rate"]
+    return (
+        f"a message takes {words_of_seconds(parameters['between_start'])} to start, a node's link carries "
+        f"{gigabits:.3g} Gb/s and {millions:.3g} M messages/s"
+    )
 
 
 def _table_sources(told: Dict[str, Any]) -> List[str]:
@@ -129,11 +151,23 @@ def _entry_words(entry: Optional[Dict[str, Any]]) -> str:
 
 def show(told: Dict[str, Any], console: Console) -> None:
     """Prints the answer for people."""
+    if told.get("internode") is False:
+        console.print(
+            Text(
+                "Without TUTTI_INTERNODE=1 a run leaves such communicators to the MPI. With it:",
+                style="yellow",
+            )
+        )
     if not told["enabled"]:
         console.print(
             Text("TUTTI_ENABLE is off: a run leaves every call to the MPI. Otherwise:", style="yellow")
         )
-    (_show_overview if "choices" in told else _show_candidates)(told, console)
+    if "choices" in told:
+        _show_overview(told, console)
+    elif "nodes" in told["shape"]:
+        _show_between_nodes(told, console)
+    else:
+        _show_candidates(told, console)
     for line in _sources(told):
         console.print(Text(line, style="dim"), soft_wrap=True)  # paths stay whole
 
@@ -159,7 +193,7 @@ def _time_words(candidate: Dict[str, Any]) -> str:
     return words_of_seconds(candidate["seconds"])
 
 
-def _show_candidates(told: Dict[str, Any], console: Console) -> None:
+def _headline(told: Dict[str, Any]) -> str:
     shape, choice = told["shape"], told["choice"]
     name = told["collective"]
     if name == "barrier":
@@ -168,9 +202,13 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
         size = " of varying sizes"
     else:
         size = f" of up to {human_bytes(shape['bytes'])}"
-    console.print(
-        Text(f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}", style="bold")
-    )
+    return f"{name}{size} on {shape_words(told)}: {name_of(choice)}, {choice['words']}"
+
+
+def _show_candidates(told: Dict[str, Any], console: Console) -> None:
+    shape, choice = told["shape"], told["choice"]
+    name = told["collective"]
+    console.print(Text(_headline(told), style="bold"))
     if name != "barrier" and choice["name"] != "host":
         console.print(Text(_REACH_WORDS[shape["reach"]], style="dim"))
     for line in _outside_words(told.get("outside_the_window")):
@@ -184,6 +222,40 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
         style = "green" if not why else "" if candidate["eligible"] else "dim"
         table.add_row(Text(name_of(candidate)), time, Text(why or "taken"), style=style)
     console.print(table)
+
+
+def _show_between_nodes(told: Dict[str, Any], console: Console) -> None:
+    """Of a communicator that spans nodes: what each candidate takes on both levels, and what the literature's
+    algorithms, which know nothing of nodes or have a leader on each, would take."""
+    console.print(Text(_headline(told), style="bold"))
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("algorithm")
+    for column in ("by the model", "between nodes", "rounds", "sent", "inside", "meanwhile"):
+        table.add_column(column, justify="right")
+    table.add_column("", overflow="fold")
+    for candidate, why in ordered_candidates(told):
+        style = "green" if not why else "" if candidate["eligible"] else "dim"
+        table.add_row(Text(name_of(candidate)), *_level_cells(candidate), Text(why or "taken"), style=style)
+    for other in sorted(told["textbook"], key=lambda one: float(one["seconds"])):
+        ratio = other["seconds"] / told["choice"]["seconds"] if told["choice"]["seconds"] else None
+        words = "one leader a node" if other["leaders"] else "each rank for itself"
+        words = f"for comparison: {words}" + (f", {ratio:.2f} times as long" if ratio else "")
+        table.add_row(Text(other["name"]), *_level_cells(other), Text(words), style="dim")
+    console.print(table)
+
+
+def _level_cells(candidate: Dict[str, Any]) -> List[str]:
+    """Time in all, between nodes, rounds and bytes there, time inside the node and while messages are under way."""
+    if candidate["seconds"] is None:
+        return [_time_words(candidate), "", "", "", "", ""]
+    return [
+        words_of_seconds(candidate["seconds"]),
+        words_of_seconds(candidate["between_seconds"]),
+        f"{candidate['rounds']:g}",
+        rounded(round(candidate["bytes"])),
+        words_of_seconds(candidate["inside_seconds"]),
+        words_of_seconds(candidate["meanwhile_seconds"]),
+    ]
 
 
 def overview_ranges(told: Dict[str, Any]) -> List[Dict[str, Any]]:

@@ -24,6 +24,8 @@ EPILOG = """Examples:
 
     tutti explain bcast 64K 8 --probe off --table off
 
+    tutti explain allgather 64 --nodes 128x18
+
     tutti explain bcast 64K --json | jq -r '.choice.name'
 
 What no option says is as in a run here: TUTTI_ settings of the environment, files of tutti probe and tutti tune.
@@ -50,6 +52,11 @@ def explain(
         "",
         "--mechanism",
         help="What there is: window, xpmem, cma, staged, with commas; default: what works when it is tried here.",
+    ),
+    nodes: str = typer.Option(
+        "",
+        "--nodes",
+        help="On several nodes: nodes and ranks on each, 128x18, or the ranks of each node, 2,3,1.",
     ),
     algorithm: str = typer.Option("", "--algorithm", help="As TUTTI_ALGORITHM, e.g. bcast:xhc."),
     ordered: bool = typer.Option(False, "--ordered", help="With an operator that does not commute."),
@@ -88,6 +95,7 @@ def explain(
         table=table_file,
         host=host,
         ordered=ordered,
+        nodes=nodes,
     )
     told = ask(tool, question)
     for line in told["warnings"]:

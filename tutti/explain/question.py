@@ -49,6 +49,8 @@ class Question:
     table: Optional[Path] = None
     host: str = ""
     ordered: bool = False
+    #: Of a communicator that spans nodes: 128x18, or 2,3,1.
+    nodes: str = ""
 
 
 def usable_mechanisms(question: Question) -> str:
@@ -57,6 +59,21 @@ def usable_mechanisms(question: Question) -> str:
     if question.topology or os.environ.get("TUTTI_TOPOLOGY"):
         return USUAL_MECHANISMS
     return ",".join(name for name, way in mechanisms_of(Machine()).items() if way["usable"])
+
+
+def _check_nodes(question: Question) -> None:
+    """Raises UserError for what a communicator that spans nodes is not described by."""
+    for option, value in (
+        ("RANKS", question.ranks),
+        ("--ranks-per-core", question.ranks_per_core),
+        ("--hierarchy", question.hierarchy),
+        ("--mapping", question.mapping),
+        ("--mechanism", question.mechanisms),
+    ):
+        if value:
+            raise UserError(
+                f"{option} and --nodes exclude each other: --nodes says how many ranks there are where"
+            )
 
 
 def arguments_of(question: Question, usable: str) -> List[str]:
@@ -71,6 +88,8 @@ def arguments_of(question: Question, usable: str) -> List[str]:
         raise UserError(
             f"--ranks-per-core {question.ranks_per_core:g}: expected a number, 0 for that of the mapping"
         )
+    if question.nodes:
+        _check_nodes(question)
     bytes_asked = 0 if question.collective == "barrier" else parse_bytes(size)
     arguments = [
         "--here",
@@ -89,6 +108,7 @@ def arguments_of(question: Question, usable: str) -> List[str]:
         ("probe", str(question.probe or "")),
         ("table", str(question.table or "")),
         ("host", HOST_NAMES.get(question.host, question.host)),
+        ("nodes", question.nodes),
     ):
         if value:
             arguments.append(f"--{option}={value}")
@@ -99,7 +119,7 @@ def arguments_of(question: Question, usable: str) -> List[str]:
 
 def ask(tool: Path, question: Question) -> Dict[str, Any]:
     """What tutti-predict says. Its warnings go to standard error; raises UserError with its one line if it fails."""
-    usable = question.mechanisms or usable_mechanisms(question)
+    usable = USUAL_MECHANISMS if question.nodes else question.mechanisms or usable_mechanisms(question)
     command = [str(tool), *arguments_of(question, usable)]
     try:
         done = subprocess.run(

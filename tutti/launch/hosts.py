@@ -49,9 +49,18 @@ class Host:
 
     @property
     def bench(self) -> Optional[Path]:
-        """The benchmark for this MPI, if it is built. What is installed has one for each ABI."""
+        """The benchmark for this MPI, if it is built."""
+        return self._program("tutti-bench")
+
+    @property
+    def network_probe(self) -> Optional[Path]:
+        """What measures messages between nodes by this MPI, if it is built."""
+        return self._program("tutti-network-probe")
+
+    def _program(self, stem: str) -> Optional[Path]:
+        """A program of bench/. What is installed has one for each ABI."""
         names = [self.name] if places.is_checkout() else [self.name, *_OF_ABI.get(self.abi, ())]
-        found = (find_tool(f"tutti-bench-{name}", "bench") for name in names)
+        found = (find_tool(f"{stem}-{name}", "bench") for name in names)
         return next((path for path in found if path), None)
 
     @property

@@ -1,7 +1,7 @@
 """The options of `tutti probe`."""
 
 from pathlib import Path
-from typing import Optional
+from typing import Any, Dict, List, Optional
 
 import typer
 
@@ -19,6 +19,8 @@ EPILOG = """Examples:
 
     tutti probe --from ~/.config/tutti/probe.json --json
 
+    tutti probe --network mpirun -n 36 --hostfile hosts
+
 Exit status: 0; 1 if nothing of use could be measured, with the old file as it was, or if the predictions of --validate
 are worse than what is aimed at; 2 for a mistake; 130 after Ctrl-C, with the old file as it was.
 """
@@ -31,10 +33,18 @@ _VALIDATED = {
 
 
 def probe(
+    launcher: Optional[List[str]] = typer.Argument(
+        None, metavar="[mpirun ...]", help="With --network: how ranks are started on several nodes."
+    ),
+    network: bool = typer.Option(
+        False, "--network", help="Measure what messages between nodes cost, by this launcher's MPI."
+    ),
     output: Optional[Path] = typer.Option(
         None, "--output", "-o", help="Where to write; default: the user's folder, where the library looks."
     ),
-    seconds: float = typer.Option(45.0, "--seconds", help="Time for all measurements, at most 120."),
+    seconds: Optional[float] = typer.Option(
+        None, "--seconds", help="Time for all measurements, at most 120. Default: 45; with --network 10."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the file's content instead of a summary."),
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw maps and curves (PNG, SVG or PDF)."),
     source: Optional[Path] = typer.Option(
@@ -59,7 +69,10 @@ def probe(
         _VALIDATED["mechanisms"], "--mechanisms", help="For --validate: some of window, xpmem, cma, staged."
     ),
     host: str = typer.Option(
-        "", "--host", help="For --validate: mpich, openmpi, intel, abi, openmpi-debian."
+        "",
+        "--host",
+        help="For --validate, and for --network where the launcher does not say: mpich, openmpi, intel, abi, "
+        "openmpi-debian.",
     ),
     mpirun: str = typer.Option("", "--mpirun", help="For --validate: the MPI of this launcher."),
 ) -> None:
@@ -69,6 +82,8 @@ def probe(
     from tutti.probe.predictions import Wanted
     from tutti.probe.steps import ProbeOptions, run
 
+    if seconds is None:
+        seconds = 10.0 if network else 45.0
     if not 1 <= seconds <= SECONDS_MAX:
         raise UserError(f"--seconds {seconds:g}: expected 1 to {SECONDS_MAX:g}")
     given = {
@@ -76,8 +91,15 @@ def probe(
         "mechanisms": mechanisms,
     }  # fmt: skip
     for name, value in given.items():
-        if value != _VALIDATED[name] and not validate:
+        if value != _VALIDATED[name] and not validate and not (network and name == "host"):
             raise UserError(f"--{name} goes with --validate: nothing else runs an MPI")
+    if network:
+        _no_others({"--from": source, "--plot": plot, "--validate": validate})
+        from tutti.probe import network_steps
+
+        raise typer.Exit(network_steps.run(launcher or [], host, output, seconds, as_json))
+    if launcher:
+        raise UserError(f"{launcher[0]}: nothing is started but with --network")
     ways = parse_mechanisms(mechanisms)
     if not ways:
         raise UserError("--mechanisms: expected some of window, xpmem, cma, staged")
@@ -86,3 +108,10 @@ def probe(
     wanted = Wanted(parse_ranks(ranks), parse_collectives(collectives), ways, least, most)
     options = ProbeOptions(output, seconds, as_json, plot, source, validate, wanted, host, mpirun)
     raise typer.Exit(run(options))
+
+
+def _no_others(options: Dict[str, Any]) -> None:
+    """Raises UserError for an option that says nothing about messages between nodes."""
+    for name, value in options.items():
+        if value:
+            raise UserError(f"{name} and --network exclude each other")

@@ -56,13 +56,42 @@ def _tool(name: str, folder: str) -> Path:
     return path
 
 
-def shipped_model() -> Dict[str, float]:
-    """The parameters that the library has without a probe: every field of its model."""
+def _as_shipped() -> Dict[str, Any]:
     done = subprocess.run(
         [str(_tool("tutti-predict", "tools")), "--model-only"],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=30,
     )  # fmt: skip
-    return dict(json.loads(done.stdout)["model"])
+    return dict(json.loads(done.stdout))
+
+
+def shipped_model() -> Dict[str, float]:
+    """The parameters that the library has without a probe: every field of its model."""
+    return dict(_as_shipped()["model"])
+
+
+def unmeasured() -> Document:
+    """The content of a file for this machine of which nothing was measured."""
+    shipped = _as_shipped()
+    return {
+        **_head(),
+        "machine": shipped["machine"],
+        "model": shipped["model"],
+        "shipped": list(shipped["model"]),
+        "spread": {},
+        "fits": {"kernel": None, "gamma": None},
+        "left_out": ["shipped values stand for all of the machine's parameters; tutti probe measures them"],
+        "warnings": [],
+        "measurements": [],
+    }
+
+
+def network_of(path: Path) -> Document:
+    """What `tutti probe --network` has written into a file, as a part of a document; nothing if there is none."""
+    try:
+        section = read(path).get("network") if path.exists() else None
+    except UserError:  # what is to be replaced may be anything
+        return {}
+    return {"network": section} if section else {}
 
 
 def measure(seconds: float, progress: Callable[[str, float], None]) -> Measured:
@@ -101,6 +130,15 @@ def measure(seconds: float, progress: Callable[[str, float], None]) -> Measured:
     return Measured(combine_passes(lines), left_out, max(failures, key=lambda why: failures[why], default=""))
 
 
+def _head() -> Document:
+    return {
+        "schema": SCHEMA,
+        "tutti": __version__,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "kernel": f"{platform.system()} {platform.release()}",
+    }
+
+
 def document(
     lines: List[Line], left_out: List[str], shipped: Dict[str, float], seconds: float
 ) -> Tuple[Document, Fit]:
@@ -114,10 +152,7 @@ def document(
     if missing:
         notes.append(f"shipped values stand for {', '.join(missing)}: not measured here")
     return {
-        "schema": SCHEMA,
-        "tutti": __version__,
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "kernel": f"{platform.system()} {platform.release()}",
+        **_head(),
         "machine": machine,
         "seconds": seconds,
         "model": model,

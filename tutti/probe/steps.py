@@ -98,6 +98,7 @@ def carry_out(options: ProbeOptions) -> int:
         document, fitted = measurement.document(
             measured.lines, measured.left_out, measurement.shipped_model(), options.seconds
         )
+        document.update(measurement.network_of(path) if path else {})
         useless = measurement.why_useless(document, fitted, measured.main_failure)
         if useless:
             print(f"tutti: {path} is not written: {useless}", file=sys.stderr)

@@ -28,6 +28,8 @@ EPILOG = """Examples:
 
     tutti tune --host mpich --minutes 10 --resume
 
+    tutti tune --host mpich --minutes 10 --network mpirun -n 36 --hostfile hosts
+
     tutti tune --check table.json
 
     tutti tune --diff before.json after.json
@@ -38,6 +40,14 @@ tables differ; 2 a mistake in what was asked for; 130 stopped by Ctrl-C, with wh
 
 
 def tune(
+    launcher: Optional[List[str]] = typer.Argument(
+        None, metavar="[mpirun ...]", help="With --network: how ranks are started on several nodes."
+    ),
+    network: bool = typer.Option(
+        False,
+        "--network",
+        help="Tune communicators that span nodes: what goes between them, by this launcher.",
+    ),
     minutes: float = typer.Option(10.0, "--minutes", help="Time to measure, for each host."),
     collectives: str = typer.Option(
         "all", "--collectives", "--collective", "-c", help="Names or groups, with commas, as for tutti bench."
@@ -104,13 +114,41 @@ def tune(
         raise typer.Exit(table_check.check(check, topology, as_json, console))
     if diff:
         raise typer.Exit(table_check.diff(*diff, as_json, console))
-    options = _options(minutes, collectives, ranks, sizes, _host(host, mpirun), within, settings)
+    if launcher and not network:
+        raise UserError(f"{launcher[0]}: nothing is started by a launcher of yours but with --network")
+    if network and not launcher:
+        raise UserError(
+            "--network starts ranks on several nodes: say how, as in tutti tune --network mpirun -n 8 --hostfile hosts"
+        )
+    for name, value in (("--ranks", ranks), ("--mechanisms", mechanisms), ("--hierarchies", hierarchies)):
+        if network and value:
+            raise UserError(
+                f"{name} and --network exclude each other: the launcher says how many ranks there are where"
+            )
+    by = mpirun or (launcher[0] if launcher and not host else None)
+    options = _options(minutes, collectives, ranks, sizes, _host(host, by), within, settings)
+    if launcher:
+        _across_nodes(options, launcher, output)
     kinds = parse_buffers(buffers)
     if len(kinds) > 1:
         raise UserError(f"--buffers {buffers}: one kind at a time; calls do not say of which kind they are")
     options.buffers = kinds[0]
     options.setups = parse_setups(mechanisms, hierarchies, options.variables)
     raise typer.Exit(_measure(options, output, resume, as_json, console))
+
+
+def _across_nodes(options: "Any", launcher: List[str], output: Optional[Path]) -> None:
+    """Has the launcher of the user start the ranks. Raises UserError for make-believe nodes without --output."""
+    import os
+
+    options.launcher, options.ranks = launcher, [0]
+    name = "TUTTI_RANKS_PER_NODE"
+    if name in os.environ:
+        options.variables.setdefault(name, os.environ[name])
+    if options.one_machine and output is None:
+        raise UserError(
+            f"{name} is set, so the nodes are one machine, which says nothing of a network: name the table by --output"
+        )
 
 
 def _host(name: Optional[str], mpirun: Optional[str]) -> Host:
@@ -204,23 +242,26 @@ def _measure(options: "Any", output: Optional[Path], resume: bool, as_json: bool
 
 
 def _json(outcome: "Any", failures: List[str]) -> Dict[str, Any]:
+    from tutti.tune.table import all_entries
+
     decisions = [
         {**kind._asdict(), "class_bytes": one.class_bytes, "algorithm": one.chosen, "by_model": one.by_model,
          "gain": round(one.gain, 3), "us": {name: round(score.us, 3) for name, score in one.scores.items()}}
         for kind, found in outcome.found.items() for one in found
     ]  # fmt: skip
     return {
-        "table": str(outcome.path), "complete": outcome.complete, "entries": len(outcome.table["entries"]),
+        "table": str(outcome.path), "complete": outcome.complete, "entries": len(all_entries(outcome.table)),
         "decisions": decisions, "wrong": outcome.wrong, "failures": failures,
     }  # fmt: skip
 
 
 def show(outcome: "Any", output: Optional[Path], console: Console) -> None:
+    from tutti.tune.table import all_entries
     from tutti.tune.tuning import not_by_model
 
     table = Table(box=box.SIMPLE, padding=(0, 1), pad_edge=False)
-    entries = [entry for entry in outcome.table["entries"] if "earlier" not in entry]
-    levels = ["levels"] if any(entry["levels"] > 1 for entry in entries) else []
+    entries = [entry for entry in all_entries(outcome.table) if "earlier" not in entry]
+    levels = ["levels"] if any(entry.get("levels", 1) > 1 for entry in entries) else []
     for name in ("collective", "ranks", *levels, "sizes", "reach", "table", "gain"):
         table.add_column(name, justify="right" if name in ("ranks", "levels", "gain") else "left")
     for entry in entries:
@@ -230,10 +271,12 @@ def show(outcome: "Any", output: Optional[Path], console: Console) -> None:
         gain = f"{entry['gain']:.2f}" if entry["gain"] > 1 else ""
         table.add_row(
             entry["collective"],
-            str(entry["ranks"][0]),
-            *(str(entry[name]) for name in levels),
+            str(entry["ranks"][0])
+            if "ranks" in entry
+            else f"{entry['nodes'][0]}x{entry['ranks_per_node'][0]}",
+            *(str(entry.get(name, "")) for name in levels),
             sizes,
-            entry["reach"],
+            entry.get("reach", ""),
             entry["algorithm"] + parameter,
             gain,
         )

@@ -38,6 +38,9 @@ class Kind(NamedTuple):
     levels: int
     ranks_per_core: float
     reach: str
+    #: Of a communicator that spans nodes, and how many ranks the node has that has most of them; else 1 and 0.
+    nodes: int = 1
+    ranks_per_node: int = 0
 
 
 class Score(NamedTuple):
@@ -78,7 +81,15 @@ Lags = Dict[str, Dict[int, Lag]]
 def kind_of(cell: Cell) -> Kind:
     """The kind that a cell was measured for."""
     per_core = float(cell["ranks_per_core"])
-    return Kind(str(cell["chosen_as"]), int(cell["ranks"]), int(cell["levels"]), per_core, str(cell["reach"]))
+    between = (int(cell["nodes"]), int(cell["ranks_per_node"])) if "nodes" in cell else (1, 0)
+    return Kind(
+        str(cell["chosen_as"]),
+        int(cell["ranks"]),
+        int(cell["levels"]),
+        per_core,
+        str(cell["reach"]),
+        *between,
+    )
 
 
 def _half_width(low: float, high: float, middle: float) -> float:
@@ -235,15 +246,16 @@ def promise(decision: Decision) -> float:
 
 def _entry(kind: Kind, first: int, last: int, decisions: List[Decision]) -> Dict[str, Any]:
     name, _, number = decisions[0].chosen.partition(",")
-    entry: Dict[str, Any] = {
-        "collective": kind.collective,
-        "ranks": [kind.ranks, kind.ranks],
-        "levels": kind.levels,
-        "ranks_per_core": kind.ranks_per_core,
-        "reach": kind.reach,
-        "bytes": [first, last],
-        "algorithm": name,
-    }
+    entry: Dict[str, Any] = {"collective": kind.collective}
+    if kind.nodes > 1:
+        entry["nodes"] = [kind.nodes, kind.nodes]
+        entry["ranks_per_node"] = [kind.ranks_per_node, kind.ranks_per_node]
+    else:
+        entry["ranks"] = [kind.ranks, kind.ranks]
+        entry["levels"] = kind.levels
+        entry["ranks_per_core"] = kind.ranks_per_core
+        entry["reach"] = kind.reach
+    entry.update({"bytes": [first, last], "algorithm": name})
     if number:
         entry["parameter"] = int(number.partition("=")[2])
     entry["gain"] = round(statistics.geometric_mean(decision.gain for decision in decisions), 3)
@@ -256,11 +268,12 @@ def entries_of(found: Dict[Kind, List[Decision]]) -> List[Dict[str, Any]]:
     Where the reach changes between two sizes, the smaller ones end at the last that was measured.
     """
     entries = []
-    bounds: Dict[Tuple[str, int], List[int]] = {}
+    bounds: Dict[Tuple[str, int, int], List[int]] = {}
     for kind, decisions in found.items():
-        bounds.setdefault((kind.collective, kind.ranks), []).extend(one.class_bytes for one in decisions)
+        place = (kind.collective, kind.ranks, kind.nodes)
+        bounds.setdefault(place, []).extend(one.class_bytes for one in decisions)
     for kind, decisions in found.items():
-        below = sorted(set(bounds[(kind.collective, kind.ranks)]))
+        below = sorted(set(bounds[kind.collective, kind.ranks, kind.nodes]))
         run: List[Decision] = []
         first = 0
         for one in decisions:
@@ -293,15 +306,28 @@ def document(
         "host": {"name": origin["host"], "version": origin["host_version"]},
         "settings": settings,
         "measured": measured,
-        "entries": entries,
+        **_by_kind(entries),
     }
 
 
+def _by_kind(entries: List[Dict[str, Any]]) -> Dict[str, Any]:
+    """The lists of a table: of one node, and of communicators that span nodes, where there are such."""
+    between = [entry for entry in entries if "nodes" in entry]
+    of_one = [entry for entry in entries if "nodes" not in entry]
+    return {"entries": of_one, **({"between_nodes": between} if between else {})}
+
+
+def all_entries(table: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Of both lists."""
+    return [*table["entries"], *table.get("between_nodes", [])]
+
+
 def shape_key(entry: Dict[str, Any]) -> Tuple[Any, ...]:
-    """What an entry is for, but for its sizes."""
+    """What an entry is for, but for its sizes: what it does not have is 0."""
     return (
-        entry["collective"], tuple(entry["ranks"]), entry["levels"], float(entry["ranks_per_core"]), entry["reach"],
-        entry.get("commutative", True),
+        entry["collective"], tuple(entry.get("ranks", (0, 0))), entry.get("levels", 0),
+        float(entry.get("ranks_per_core", 0)), entry.get("reach", ""), entry.get("commutative", True),
+        tuple(entry.get("nodes", (1, 1))), tuple(entry.get("ranks_per_node", (0, 0))),
     )  # fmt: skip
 
 
@@ -313,17 +339,17 @@ def with_others(table: Dict[str, Any], before: Optional[Dict[str, Any]]) -> Dict
     kept: List[Dict[str, Any]] = []
     earlier: List[Dict[str, Any]] = []
     if before and all(before.get(part) == table[part] for part in ("schema", "machine", "host")):
-        known = {shape_key(entry) for entry in table["entries"]}
-        for entry in before["entries"]:
+        known = {shape_key(entry) for entry in all_entries(table)}
+        for entry in all_entries(before):
             if shape_key(entry) in known:
                 continue
             run = run_of(before, entry)
             if run not in earlier:
                 earlier.append(run)
             kept.append({**entry, "earlier": earlier.index(run)})
-    entries = sorted([*table["entries"], *kept], key=_order)
-    parts = {name: part for name, part in table.items() if name != "entries"}
-    return {**parts, **({"earlier": earlier} if earlier else {}), "entries": entries}
+    entries = sorted([*all_entries(table), *kept], key=_order)
+    parts = {name: part for name, part in table.items() if name not in ("entries", "between_nodes")}
+    return {**parts, **({"earlier": earlier} if earlier else {}), **_by_kind(entries)}
 
 
 def run_of(table: Dict[str, Any], entry: Dict[str, Any]) -> Dict[str, Any]:
@@ -337,7 +363,8 @@ def run_of(table: Dict[str, Any], entry: Dict[str, Any]) -> Dict[str, Any]:
 
 def _order(entry: Dict[str, Any]) -> Tuple[Any, ...]:
     """For readers: sizes ascending, however they are reached."""
-    return (entry["collective"], entry["ranks"], entry["levels"], entry["ranks_per_core"], entry["bytes"])
+    shape = shape_key(entry)
+    return (shape[0], shape[6:], shape[1:4], entry["bytes"])
 
 
 def _text(value: Dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from tutti import places
 from tutti.errors import UserError
 from tutti.launch.library import find_tool
 from tutti.sizes import human_bytes
-from tutti.tune.table import run_of, shape_key
+from tutti.tune.table import all_entries, run_of, shape_key
 
 #: Choices are made for these sizes: all others count as the next of them.
 CLASSES = (0, *(1 << power for power in range(62)))
@@ -77,7 +77,7 @@ def check(path: Path, topology: str, as_json: bool, console: Console) -> int:
 def _earlier_runs(table: Dict[str, Any]) -> List[str]:
     """A line for each run but the last that entries are from."""
     counts: Dict[str, int] = {}
-    for entry in table["entries"]:
+    for entry in all_entries(table):
         if "earlier" in entry:
             run = run_of(table, entry)
             settings = run.get("settings")
@@ -92,8 +92,10 @@ def _earlier_runs(table: Dict[str, Any]) -> List[str]:
 def _without_left_out(path: Path, table: Dict[str, Any]) -> List[str]:
     """Takes away the entries that the library does not use; why it does not."""
     lines: List[str] = examine(path)["left_out"]
-    numbers = {int(found.group(1)) for found in map(re.compile(r"entry (\d+):").match, lines) if found}
-    table["entries"] = [entry for at, entry in enumerate(table["entries"], 1) if at not in numbers]
+    for part, name in (("entries", "entry"), ("between_nodes", "entry between nodes")):
+        numbers = {int(found.group(1)) for found in map(re.compile(rf"{name} (\d+):").match, lines) if found}
+        if part in table:
+            table[part] = [entry for at, entry in enumerate(table[part], 1) if at not in numbers]
     return lines
 
 
@@ -102,7 +104,7 @@ Choices = Dict[Tuple[Any, ...], List[Dict[str, Any]]]
 
 def _by_shape(table: Dict[str, Any]) -> Choices:
     found: Choices = {}
-    for entry in table["entries"]:
+    for entry in all_entries(table):
         found.setdefault(shape_key(entry), []).append(entry)
     return found
 
@@ -124,7 +126,8 @@ def changes(before: Dict[str, Any], after: Dict[str, Any]) -> List[Dict[str, Any
     old, new = _by_shape(before), _by_shape(after)
     found: List[Dict[str, Any]] = []
     for shape in sorted({*old, *new}):
-        collective, ranks, levels, per_core, reach, commutative = shape
+        collective, ranks, levels, per_core, reach, commutative, nodes, places = shape
+        between = {"nodes": list(nodes), "ranks_per_node": list(places)} if nodes != (1, 1) else {}
         last: Optional[Dict[str, Any]] = None
         for size in CLASSES:
             was, now = _choice(old.get(shape, []), size), _choice(new.get(shape, []), size)
@@ -135,18 +138,27 @@ def changes(before: Dict[str, Any], after: Dict[str, Any]) -> List[Dict[str, Any
             else:
                 last = {
                     "collective": collective, "ranks": list(ranks), "levels": levels, "ranks_per_core": per_core,
-                    "reach": reach, "commutative": commutative, "bytes": [size, size], "before": was, "after": now,
+                    "reach": reach, "commutative": commutative, **between, "bytes": [size, size], "before": was,
+                    "after": now,
                 }  # fmt: skip
                 found.append(last)
     return found
 
 
+def _span(numbers: List[int]) -> str:
+    first, last = numbers
+    return str(first) if first == last else f"{first} to {last}"
+
+
 def _words(change: Dict[str, Any]) -> str:
-    first, last = change["ranks"]
     low, high = change["bytes"]
-    words = [change["collective"], f"{first} ranks" if first == last else f"{first} to {last} ranks"]
+    words = [change["collective"]]
+    if "nodes" in change:
+        words += [f"{_span(change['nodes'])} nodes of {_span(change['ranks_per_node'])}"]
+    else:
+        words += [f"{_span(change['ranks'])} ranks"]
     words.append(human_bytes(low) if low == high else f"{human_bytes(low)} to {human_bytes(high)}")
-    words.append(change["reach"])
+    words += [change["reach"]] if change["reach"] else []
     words += [f"{change['levels']} levels"] if change["levels"] > 1 else []
     words += [f"{change['ranks_per_core']:g} ranks a core"] if change["ranks_per_core"] > 1 else []
     words += [] if change["commutative"] else ["operators that do not commute"]

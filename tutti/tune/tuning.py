@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tup
 
 from tutti.bench.measuring_program import lines_of, parse_line, program_of
 from tutti.bench.words import GRAIN, LARGEST, catalogue, library_names, parse_collectives, parse_size
+from tutti.bench.words import catalogue_between_nodes as between_nodes
 from tutti.errors import UserError
 from tutti.files import check_output, read_json, user_folder
 from tutti.launch.hosts import Host
@@ -70,6 +71,14 @@ class TuneOptions:
     buffers: str = "window"
     #: Everything is measured with each of them.
     setups: List[Setup] = field(default_factory=lambda: [DEFAULT])
+    #: The user's words that start ranks on several nodes, for algorithms between nodes; empty: on this machine. `ranks`
+    #: is [0] then, since the launcher knows.
+    launcher: List[str] = field(default_factory=list)
+
+    @property
+    def one_machine(self) -> bool:
+        """Whether the nodes are make-believe."""
+        return "TUTTI_RANKS_PER_NODE" in self.variables
 
     def key(self) -> Dict[str, Any]:
         """What must be the same for a tuning to be resumed."""
@@ -248,6 +257,8 @@ class Tuning:
 
     def candidates(self, ranks: int, name: str) -> List[str]:
         """All algorithms, with the numbers that are worth considering."""
+        if self.options.launcher:
+            return between_nodes().get(self.names.get(name, name), [])
         return [word for one in catalogue(ranks).get(self.names.get(name, name), []) for word in one.words()]
 
     def close_ones(self) -> Dict[Tuple[int, str, Setup], List[Decision]]:
@@ -298,7 +309,8 @@ class Tuning:
     def measure(self, start: Start) -> bool:
         """One start of the benchmark; what it says is kept. False if it did not come to its end."""
         kind = f", {self.options.buffers} buffers" if self.options.buffers != "window" else ""
-        title = f"{self.options.host.title}, {start.ranks} ranks, {start.name}{start.setup.words()}{kind}"
+        ranks = f"{start.ranks} ranks" if start.ranks else "several nodes"
+        title = f"{self.options.host.title}, {ranks}, {start.name}{start.setup.words()}{kind}"
         planned = start.sizes() * start.seconds
         expected = planned * self.cost + self.start_up
         begin = time.monotonic()
@@ -338,6 +350,10 @@ class Tuning:
         if not kept:
             self.failed(f"{title}: nothing was measured (is Tutti inactive in this job?)")
             return False
+        if self.options.launcher and any("nodes" not in cell for cell in kept):
+            raise UserError(
+                f"'{self.options.launcher[0]}' has started all ranks on one node; tune that without --network"
+            )
         self.learn(time.monotonic() - begin, first_line, planned)
         return True
 
@@ -361,10 +377,13 @@ class Tuning:
         options += ["--factor", "4", "--seconds-per-cell", f"{start.seconds:.4g}", "--minimum-repeats", "6"]
         options += ["--within", f"{start.within:g}", "--buffers", self.options.buffers, "--json-lines", "-"]
         options += ["--algorithms", ";".join(f"{chosen_as}:{word}" for word in start.words)]
-        environment = {**os.environ, **host.environment(start.ranks > len(os.sched_getaffinity(0)))}
+        crowded = start.ranks > len(os.sched_getaffinity(0)) or self.options.one_machine
+        environment = {**os.environ, **host.environment(crowded)}
         # The model's own choice is measured among the others: a table must not change it.
         variables = {**self.options.variables, **start.setup.variables(), "TUTTI_TABLE": "off"}
-        command = [*host.launch_words(start.ranks), str(program), *options]
+        if self.options.launcher:
+            variables["TUTTI_INTERNODE"] = "1"
+        command = [*(self.options.launcher or host.launch_words(start.ranks)), str(program), *options]
         plan = make_certain_plan(command, host.library, variables, environment)
         return lines_of(plan.words, {**environment, **plan.variables}, title)
 

@@ -1,6 +1,7 @@
 // The algorithms between nodes, by name; and how one is run.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -17,15 +18,21 @@ std::span<const SpanningAlgorithm<Arguments>* const> algorithms_between_nodes();
 /// For algorithms that require nothing.
 inline constexpr auto always = [](const network::Nodes&, const auto&) { return true; };
 
-/// Calls an algorithm, which can do it, from its beginning to its end. All ranks of the communicator call the same.
+/// Calls an algorithm, which can do it, from its beginning to its end. All ranks of the communicator call the same. False if
+/// bytes were left out that another rank sent, for want of room.
 template <class Arguments>
-void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
                         const Arguments& arguments);
 
-/// The same as a pending call, which has yet to be started. All that is passed outlives it.
+/// The same as a pending call, which has yet to be started. spanning: whose channel it takes. All that is passed outlives it.
 template <class Arguments>
 std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,
                                                    const SpanningAlgorithm<Arguments>& algorithm,
                                                    const Arguments& arguments);
+/// The same in memory of the caller, see Collectives::prepare_in().
+template <class Arguments>
+PendingCall* prepare_between_nodes_in(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+                                      const Arguments& arguments, void* (*allocate)(void* of, std::size_t bytes),
+                                      void* of);
 
 }  // namespace tutti

@@ -1,5 +1,7 @@
 // How algorithms between nodes are called: cut into operations, and run.
 #include <algorithm>
+#include <new>
+#include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/identity.h"
@@ -16,68 +18,137 @@ Cut cut_of(const Spanning& spanning, const Arguments& arguments) {
   const std::size_t segment = segment_bytes(spanning.inside.node().settings);
   const auto ranks = static_cast<std::size_t>(spanning.nodes.ranks());
   const auto places = static_cast<std::size_t>(spanning.nodes.most_places());
+  const auto all_bytes = [&](const Blocks& blocks) {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < ranks; ++i) sum += blocks.size(i);
+    return sum;
+  };
   const auto lines = [](std::size_t bytes) {
     return std::max(cache_line_bytes, bytes / cache_line_bytes * cache_line_bytes);
   };
   if constexpr (std::is_same_v<Arguments, BcastArguments>) {
     return {arguments.bytes, segment};
-  } else if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) {
-    // What belongs to a rank is no piece of what belongs to all.
-    return {};
   } else if constexpr (requires { arguments.combiner; }) {
     return {arguments.count, std::max<std::size_t>(1, lines(segment / places) / arguments.combiner->element_bytes)};
   } else if constexpr (std::is_same_v<Arguments, AlltoallArguments>) {
     return arguments.regular ? Cut{arguments.send.bytes, lines(segment / (places * ranks))} : Cut{};
   } else if constexpr (std::is_same_v<Arguments, AllgatherArguments>) {
-    return arguments.receive.is_regular() ? Cut{arguments.receive.bytes, lines(segment / ranks)} : Cut{};
+    // Of blocks of different sizes, a piece is of all of them one behind the other.
+    return arguments.receive.is_regular() ? Cut{arguments.receive.bytes, lines(segment / ranks)}
+                                          : Cut{all_bytes(arguments.receive), lines(segment)};
   } else if constexpr (std::is_same_v<Arguments, ScatterArguments> || std::is_same_v<Arguments, GatherArguments>) {
+    // Where only the root knows the sizes, the algorithm sees to it.
     return arguments.regular ? Cut{arguments.bytes, lines(segment / ranks)} : Cut{};
   } else {
     return {};
   }
 }
 
+/// The arguments of one operation after the other; those of one hold until those of the next are made.
+template <class Arguments>
+class Parts {
+ public:
+  explicit Parts(const Spanning& spanning) : spanning_(spanning) {}
+
+  Arguments of(const Arguments& arguments, const Cut& cut, std::size_t index) {
+    if constexpr (std::is_same_v<Arguments, AllgatherArguments>)
+      if (!arguments.receive.is_regular())
+        return of_irregular(arguments, {index * cut.piece, std::min((index + 1) * cut.piece, cut.total)});
+    return part_of(arguments, cut, index);
+  }
+
+ private:
+  AllgatherArguments of_irregular(AllgatherArguments arguments, topology::Range piece) {
+    const auto self = static_cast<std::size_t>(spanning_.rank);
+    sizes_.clear();
+    offsets_.clear();
+    for (std::size_t i = 0, first = 0; i < static_cast<std::size_t>(spanning_.nodes.ranks()); ++i) {
+      const std::size_t end = first + arguments.receive.size(i);
+      const std::size_t from = std::clamp(piece.begin, first, end);
+      sizes_.push_back(std::clamp(piece.end, first, end) - from);
+      offsets_.push_back(arguments.receive.offset(i) + static_cast<std::ptrdiff_t>(from - first));
+      if (i == self && arguments.send) arguments.send += from - first;
+      first = end;
+    }
+    arguments.receive = Blocks::irregular(arguments.receive.base, sizes_.data(), offsets_.data());
+    arguments.bytes = sizes_[self];
+    return arguments;
+  }
+
+  const Spanning& spanning_;
+  std::vector<std::size_t> sizes_;
+  std::vector<std::ptrdiff_t> offsets_;
+};
+
 template <class Arguments>
 struct Carrier {
   const Spanning& spanning;
   const SpanningAlgorithm<Arguments>& algorithm;
+  Parts<Arguments> parts;
+
+  Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
+    return parts.of(arguments, cut, index);
+  }
 
   Task body(Operation& operation, const Arguments& arguments) const {
     return algorithm.body(operation, spanning, arguments);
   }
   std::uint64_t in_flight(const Communicator&, const Arguments&) const { return ring_slots; }
 };
+template <class Arguments>
+using Made = PendingCallInPieces<Arguments, Carrier<Arguments>>;
+
+/// make(...): makes a pending call of what it is given.
+template <class Arguments, class Make>
+auto prepare_by(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm, const Arguments& arguments,
+                const Make& make) {
+  const Cut cut = cut_of(spanning, arguments);
+  return make(spanning.inside, algorithm.name, identity_of("between nodes", algorithm.name), cut.total,
+              Carrier<Arguments>{spanning, algorithm, Parts<Arguments>(spanning)}, arguments, cut);
+}
 
 }  // namespace
 
 template <class Arguments>
-void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
                         const Arguments& arguments) {
   const Cut cut = cut_of(spanning, arguments);
   Call call(algorithm.name, identity_of("between nodes", algorithm.name), cut.total, cut.operations() > 1);
+  Parts<Arguments> parts(spanning);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
-    const Arguments part = part_of(arguments, cut, index);
+    const Arguments part = parts.of(arguments, cut, index);
     Operation operation(spanning.inside.blocking(), call, ring_slots);
     operation.run(algorithm.body(operation, spanning, part));
   }
+  return !call.truncated;
 }
 
 template <class Arguments>
 std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,
                                                    const SpanningAlgorithm<Arguments>& algorithm,
                                                    const Arguments& arguments) {
-  const Cut cut = cut_of(spanning, arguments);
-  return std::make_unique<PendingCallInPieces<Arguments, Carrier<Arguments>>>(
-      spanning.inside, algorithm.name, identity_of("between nodes", algorithm.name), cut.total,
-      Carrier<Arguments>{spanning, algorithm}, arguments, cut);
+  return prepare_by(spanning, algorithm, arguments,
+                    [](auto&&... what) { return std::make_unique<Made<Arguments>>(what...); });
 }
 
-#define TUTTI_INSTANTIATE(Kind, name)                                                                              \
-  template void call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm,  \
-                                   const Kind##Arguments& arguments);                                              \
-  template std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,                            \
-                                                              const SpanningAlgorithm<Kind##Arguments>& algorithm, \
-                                                              const Kind##Arguments& arguments);
+template <class Arguments>
+PendingCall* prepare_between_nodes_in(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
+                                      const Arguments& arguments, void* (*allocate)(void* of, std::size_t bytes),
+                                      void* of) {
+  return prepare_by(spanning, algorithm, arguments, [&](auto&&... what) {
+    return new (allocate(of, sizeof(Made<Arguments>))) Made<Arguments>(what...);
+  });
+}
+
+#define TUTTI_INSTANTIATE(Kind, name)                                                                                  \
+  template bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm,      \
+                                   const Kind##Arguments& arguments);                                                  \
+  template std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,                                \
+                                                              const SpanningAlgorithm<Kind##Arguments>& algorithm,     \
+                                                              const Kind##Arguments& arguments);                       \
+  template PendingCall* prepare_between_nodes_in(                                                                      \
+      const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm, const Kind##Arguments& arguments, \
+      void* (*allocate)(void* of, std::size_t bytes), void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 

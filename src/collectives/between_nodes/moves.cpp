@@ -56,8 +56,9 @@ Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace
   if (tree.parent) {
     const network::Branch& from = *tree.parent;
     if (crossing.serves(from.lane)) {
-      crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
-                       parts.bytes(from.nodes));
+      if (parts.has_message(from.nodes))
+        crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
+                         parts.bytes(from.nodes));
       co_await crossing.received();
       crossing.announce(announced);
     } else {
@@ -65,7 +66,7 @@ Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace
     }
   }
   for (const network::Branch& to : tree.children)
-    if (crossing.serves(to.lane))
+    if (crossing.serves(to.lane) && parts.has_message(to.nodes))
       crossing.send(to.node, to.lane, first_step + to.round, parts.at(static_cast<int>(to.nodes.begin)),
                     parts.bytes(to.nodes));
 }
@@ -74,14 +75,24 @@ Task gather_along_tree(Operation&, Crossing& crossing, const network::TreePlace&
                        int first_step) {
   const int last = network::rounds_of(crossing.nodes.count(), crossing.lanes) - 1;
   for (const network::Branch& from : tree.children)
-    if (crossing.serves(from.lane))
+    if (crossing.serves(from.lane) && parts.has_message(from.nodes))
       crossing.receive(from.node, from.lane, first_step + last - from.round,
                        parts.at(static_cast<int>(from.nodes.begin)), parts.bytes(from.nodes));
   co_await crossing.received();
   co_await crossing.together();
-  if (tree.parent && crossing.serves(tree.parent->lane))
+  if (tree.parent && crossing.serves(tree.parent->lane) && parts.has_message(tree.nodes))
     crossing.send(tree.parent->node, tree.parent->lane, first_step + last - tree.parent->round,
                   parts.at(static_cast<int>(tree.nodes.begin)), parts.bytes(tree.nodes));
+}
+
+Task room_for_slice(Operation&, Crossing& crossing, int slice, std::size_t bytes) {
+  if (slice == 0) {
+    crossing.lend_more(bytes);
+    co_await crossing.lent_more();
+  } else {
+    co_await crossing.over();
+    co_await crossing.together();
+  }
 }
 
 }  // namespace tutti

@@ -6,15 +6,18 @@
 
 namespace tutti {
 
-/// Shared memory that has a part for each node, in their order; `first`: with which node it begins.
+/// Shared memory that has a part for each node, in their order; `first`: with which node it begins. Along a tree, parts
+/// `without_empty` have no message where there is nothing to be said.
 struct NodeParts {
   std::byte* area = nullptr;
   const Starts* starts = nullptr;
   std::size_t first = 0;
+  bool without_empty = false;
 
   std::byte* at(int node) const { return area + place_at(*starts, node, first); }
   std::size_t bytes(int node) const { return bytes_at(*starts, node); }
   std::size_t bytes(topology::Range nodes) const { return (*starts)[nodes.end] - (*starts)[nodes.begin]; }
+  bool has_message(topology::Range nodes) const { return !without_empty || bytes(nodes) > 0; }
 };
 
 /// Where the part of `node` lies in memory that begins with that of node `self` and goes around.
@@ -46,5 +49,9 @@ Task scatter_along_tree(Operation& operation, Crossing& crossing, const network:
 /// together, all parts below it are there, and have been sent on.
 Task gather_along_tree(Operation& operation, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
                        int first_step);
+
+/// Makes the memory that the node's ranks share (Crossing::more) ready for a slice: it is lent for the first, which is the longest,
+/// and free again for each of those after it.
+Task room_for_slice(Operation& operation, Crossing& crossing, int slice, std::size_t bytes);
 
 }  // namespace tutti

@@ -48,7 +48,8 @@ void match(Neighborhood& found, int rank, const Lists& theirs, const Lists& take
     const std::vector<int> all = neighbors;
     std::vector<int> blocks(all.size(), -1);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i] >= 0)
+      // Hosts have been seen to name ranks that there are not, where messages between nodes went wrong.
+      if (all[i] >= 0 && static_cast<std::size_t>(all[i]) < lists.size())
         blocks[i] = position_of(rank, occurrences_before(i, all), lists[static_cast<std::size_t>(all[i])]);
       if (blocks[i] < 0) neighbors[i] = -1;
     }

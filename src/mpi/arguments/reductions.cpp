@@ -266,9 +266,8 @@ const void* contribution(const ReductionCall& call) {
 
 template <class Form>
 bool reduce(Collectives& collectives, ReductionCall& call, int root, Form& form) {
-  const Communicator& communicator = collectives.communicator();
-  if (root < 0 || root >= communicator.size()) return false;
-  const bool is_root = communicator.rank() == root;
+  if (root < 0 || root >= collectives.size()) return false;
+  const bool is_root = collectives.rank() == root;
   if (!is_root && call.send == MPI_IN_PLACE) return false;
   if (is_root && is_aliased(call)) return false;
   return carry_out(form, collectives, call, contribution(call), is_root ? call.count : 0,
@@ -288,7 +287,7 @@ bool allreduce(Collectives& collectives, ReductionCall& call, Form& form) {
 
 template <class Form>
 bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, Form& form) {
-  const std::size_t received = counts[collectives.communicator().rank()];
+  const std::size_t received = counts[collectives.rank()];
   if (received > 0 && host_objects(call)) return false;
   return carry_out(form, collectives, call, contribution(call), received,
                    [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
@@ -300,7 +299,7 @@ template <class Form>
 bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& form) {
   // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
   if (host_objects(call)) return false;
-  const bool receives = !exclusive || collectives.communicator().rank() > 0;
+  const bool receives = !exclusive || collectives.rank() > 0;
   return carry_out(form, collectives, call, contribution(call), receives ? call.count : 0,
                    [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
                      return ScanArguments{send, receive, count, &combiner, exclusive};

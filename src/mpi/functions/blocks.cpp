@@ -55,14 +55,13 @@ bool scatter_blocks(Form& form, const List& list, void* receive, Count elements,
                     MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
-  Communicator& core = collectives->communicator();
-  if (root < 0 || root >= core.size()) return false;
-  const bool is_root = core.rank() == root;
+  if (root < 0 || root >= collectives->size()) return false;
+  const bool is_root = collectives->rank() == root;
   const bool in_place = receive == MPI_IN_PLACE;
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
-  auto&& send = blocks(form, Role::send, static_cast<std::size_t>(core.size()), comm);
+  auto&& send = blocks(form, Role::send, static_cast<std::size_t>(collectives->size()), comm);
   auto&& own = blocks(form, Role::receive, 1, comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(send))) return false;
   if (!in_place && !own.describe(receive, elements, type)) return false;
@@ -88,15 +87,14 @@ bool gather_blocks(Form& form, const void* send, Count elements, MPI_Datatype ty
                    MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
-  Communicator& core = collectives->communicator();
-  if (root < 0 || root >= core.size()) return false;
-  const bool is_root = core.rank() == root;
+  if (root < 0 || root >= collectives->size()) return false;
+  const bool is_root = collectives->rank() == root;
   const bool in_place = send == MPI_IN_PLACE;
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
   auto&& own = blocks(form, Role::send, 1, comm);
-  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(core.size()), comm);
+  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(collectives->size()), comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(receive))) return false;
   if (!in_place && !own.describe(send, elements, type)) return false;
   if (is_root && !in_place && host_objects(own, 0, receive, own_index)) return false;
@@ -120,12 +118,11 @@ bool allgather_blocks(Form& form, const void* send, Count elements, MPI_Datatype
                       MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
-  Communicator& core = collectives->communicator();
   const bool in_place = send == MPI_IN_PLACE;
-  const auto own_index = static_cast<std::size_t>(core.rank());
+  const auto own_index = static_cast<std::size_t>(collectives->rank());
 
   auto&& own = blocks(form, Role::send, 1, comm);
-  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(core.size()), comm);
+  auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(collectives->size()), comm);
   if (!list.describe(receive)) return false;
   if (!in_place && (!own.describe(send, elements, type) || host_objects(own, 0, receive, own_index))) return false;
   const bool too_long = !in_place && own.bytes(0) > receive.bytes(own_index);
@@ -146,9 +143,8 @@ template <class Form, class List>
 bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
-  Communicator& core = collectives->communicator();
-  const auto ranks = static_cast<std::size_t>(core.size());
-  const auto own_index = static_cast<std::size_t>(core.rank());
+  const auto ranks = static_cast<std::size_t>(collectives->size());
+  const auto own_index = static_cast<std::size_t>(collectives->rank());
   const bool in_place = send_list.buffer == MPI_IN_PLACE;
 
   auto&& send = blocks(form, in_place ? Role::copy : Role::send, ranks, comm);

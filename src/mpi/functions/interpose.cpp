@@ -25,7 +25,7 @@ template <class Form>
                                     MPI_Datatype datatype, const TypeInfo& info, int root, MPI_Comm communicator) {
   const std::size_t bytes = count * info.bytes;
   auto&& packed = form.template keep<Bytes>(new std::byte[bytes]);
-  const bool is_root = collectives.communicator().rank() == root;
+  const bool is_root = collectives.rank() == root;
   if (is_root)
     form.keep_type_to_send(datatype);
   else
@@ -42,7 +42,7 @@ template <class Form>
 template <class Form>
 bool bcast(Form& form, void* buffer, std::size_t count, MPI_Datatype datatype, int root, MPI_Comm communicator) {
   Collectives* collectives = form.collectives(communicator);
-  if (!collectives || root < 0 || root >= collectives->communicator().size()) return false;
+  if (!collectives || root < 0 || root >= collectives->size()) return false;
   TypeInfo room;
   const TypeInfo* info = type_info(datatype, room);
   if (!info) return refuse(Refusal::datatype);

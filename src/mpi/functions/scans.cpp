@@ -43,7 +43,7 @@ bool reduce_scatter_ours(const void* send, void* receive, const Count* receive_c
   auto&& kept = form.template keep<CountsOf<Form>>();
   std::vector<std::size_t>& counts = *kept;
   counts.clear();
-  for (int rank = 0; rank < collectives->communicator().size(); ++rank) {
+  for (int rank = 0; rank < collectives->size(); ++rank) {
     if (receive_counts[rank] < 0) return false;
     counts.push_back(static_cast<std::size_t>(receive_counts[rank]));
   }
@@ -58,7 +58,7 @@ bool reduce_scatter_block_ours(const void* send, void* receive, Count receive_co
   if (!collectives) return false;
   auto&& kept = form.template keep<CountsOf<Form>>();
   std::vector<std::size_t>& counts = *kept;
-  counts.assign(static_cast<std::size_t>(collectives->communicator().size()), static_cast<std::size_t>(receive_count));
+  counts.assign(static_cast<std::size_t>(collectives->size()), static_cast<std::size_t>(receive_count));
   return reduce_scatter_of(form, *collectives, {send, receive, 0, datatype, operation, comm}, counts);
 }
 

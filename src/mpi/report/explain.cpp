@@ -96,7 +96,7 @@ struct Book {
   std::string file;      ///< empty: standard error
   bool summary = false;  ///< one line there, no table
   std::string why_inactive;
-  Source model, table;
+  Source model, network, table;
   std::vector<std::string> mechanisms;
 };
 /// Never freed: threads may still be in calls when the process ends.
@@ -121,7 +121,7 @@ std::string name_of(const void* function) {
 
 CommunicatorShape shape_of(const Collectives& collectives) {
   const selection::Shape& shape = collectives.shape();
-  return {shape.ranks, shape.levels, shape.ranks_per_core, false};
+  return {shape.ranks, collectives.nodes(), shape.levels, shape.ranks_per_core, false};
 }
 
 CommunicatorShape shape_of(MPI_Comm communicator, const CommunicatorState* state) {
@@ -231,6 +231,7 @@ Heading heading(double seconds) {
   heading.date = date;
   heading.why_inactive = book->why_inactive;
   heading.model = book->model;
+  heading.network = book->network;
   heading.table = book->table;
   heading.mechanisms = book->mechanisms;
   heading.ranks = book->ranks;
@@ -287,6 +288,8 @@ void start(const Job& job) {
   book->why_inactive = job.why_inactive;
   if (job.active) {
     book->model = {job.model_file, job.knowledge.model_source};
+    if (settings.internode && job.node.size < book->ranks)
+      book->network = {job.network_file, job.knowledge.network_source};
     book->table = job.table_source;
   }
   book->mechanisms = names_of_mechanisms(job);

@@ -41,6 +41,7 @@ std::string words_of_class(long size_class) {
 
 std::string words_of(const CommunicatorShape& shape) {
   std::string words = std::to_string(shape.ranks) + (shape.ranks == 1 ? " rank" : " ranks");
+  if (shape.nodes > 1) words += " on " + std::to_string(shape.nodes) + " nodes";
   if (shape.intercommunicator) words += ", inter";
   if (shape.levels > 1) words += ", " + std::to_string(shape.levels) + " levels";
   if (shape.ranks_per_core > 1) words += ", " + number(shape.ranks_per_core, "%.3g") + " a core";
@@ -142,7 +143,8 @@ std::string json_of(const Row& row) {
   text += ", \"bytes_to\": " + (sized ? std::to_string(std::size_t{1} << row.size_class) : "null");
   const CommunicatorShape& shape = row.communicator;
   text += ", \"communicator\": {\"ranks\": " + std::to_string(shape.ranks) +
-          ", \"levels\": " + std::to_string(shape.levels) + ", \"ranks_per_core\": " + number(shape.ranks_per_core) +
+          ", \"nodes\": " + std::to_string(shape.nodes) + ", \"levels\": " + std::to_string(shape.levels) +
+          ", \"ranks_per_core\": " + number(shape.ranks_per_core) +
           ", \"intercommunicator\": " + (shape.intercommunicator ? "true" : "false") + "}";
   text += ", \"algorithm\": " + quoted(row.algorithm) + ", \"parameter_name\": " + quoted(row.parameter_name) +
           ", \"parameter\": " + std::to_string(row.parameter) + ", \"reason\": " + quoted(row.reason);
@@ -166,6 +168,7 @@ std::string words_of(const Source& source) {
 std::string lines_of_sources(const Heading& heading) {
   if (heading.model.words.empty()) return "";
   return "tutti: model: " + words_of(heading.model) +
+         (heading.network.words.empty() ? "" : "\ntutti: between nodes: " + words_of(heading.network)) +
          "\ntutti: table: " + (heading.table.words.empty() ? "none" : words_of(heading.table)) + "\n";
 }
 
@@ -193,7 +196,7 @@ std::vector<std::string_view> split(std::string_view text, char end) {
   return parts;
 }
 
-constexpr std::size_t fields_before_mechanisms = 16;
+constexpr std::size_t fields_before_mechanisms = 17;
 
 }  // namespace
 
@@ -204,9 +207,9 @@ bool Row::by_host() const {
 std::string Row::key() const {
   std::string text;
   for (const std::string& part :
-       {collective, std::to_string(size_class), std::to_string(communicator.ranks), std::to_string(communicator.levels),
-        number(communicator.ranks_per_core), std::string(communicator.intercommunicator ? "1" : "0"), algorithm,
-        std::to_string(parameter), reason})
+       {collective, std::to_string(size_class), std::to_string(communicator.ranks), std::to_string(communicator.nodes),
+        std::to_string(communicator.levels), number(communicator.ranks_per_core),
+        std::string(communicator.intercommunicator ? "1" : "0"), algorithm, std::to_string(parameter), reason})
     text.append(part) += field_end;
   return text;
 }
@@ -240,11 +243,11 @@ std::string packed(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     for (const std::string& field :
          {row.collective, std::to_string(row.size_class), std::to_string(row.communicator.ranks),
-          std::to_string(row.communicator.levels), number(row.communicator.ranks_per_core, "%.17g"),
-          std::string(row.communicator.intercommunicator ? "1" : "0"), row.algorithm, row.parameter_name,
-          std::to_string(row.parameter), row.reason, std::to_string(row.calls), std::to_string(row.bytes),
-          number(row.seconds, "%.17g"), number(row.least_seconds, "%.17g"), std::to_string(row.ranks),
-          std::to_string(row.mechanisms.size())})
+          std::to_string(row.communicator.nodes), std::to_string(row.communicator.levels),
+          number(row.communicator.ranks_per_core, "%.17g"), std::string(row.communicator.intercommunicator ? "1" : "0"),
+          row.algorithm, row.parameter_name, std::to_string(row.parameter), row.reason, std::to_string(row.calls),
+          std::to_string(row.bytes), number(row.seconds, "%.17g"), number(row.least_seconds, "%.17g"),
+          std::to_string(row.ranks), std::to_string(row.mechanisms.size())})
       text.append(field) += field_end;
     for (const auto& [name, calls] : row.mechanisms)
       ((text.append(name) += field_end) += std::to_string(calls)) += field_end;
@@ -263,6 +266,7 @@ std::vector<Row> unpacked(const std::string& text) {
     row.collective = fields[at++];
     row.size_class = value_of<long>(fields[at++]);
     row.communicator.ranks = value_of<int>(fields[at++]);
+    row.communicator.nodes = value_of<int>(fields[at++]);
     row.communicator.levels = value_of<int>(fields[at++]);
     row.communicator.ranks_per_core = value_of<double>(fields[at++]);
     row.communicator.intercommunicator = fields[at++] == "1";
@@ -319,12 +323,13 @@ std::string summary(const Heading& heading, const std::vector<Row>& rows) {
 
 std::string json(const Heading& heading, std::vector<Row> rows) {
   sort_by_time(rows);
-  std::string text =
-      "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
-      ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
-      ",\n \"mpi\": " + quoted(heading.host) + ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
-      ",\n \"why_inactive\": " + quoted(heading.why_inactive) + ",\n \"model_source\": " + json_of(heading.model) +
-      ",\n \"table\": " + json_of(heading.table) + ",\n \"mechanisms\": [";
+  std::string text = "{\n \"schema\": \"tutti-explain-1\",\n \"version\": " + quoted(heading.version) +
+                     ",\n \"date\": " + quoted(heading.date) + ",\n \"program\": " + quoted(heading.program) +
+                     ",\n \"mpi\": " + quoted(heading.host) +
+                     ",\n \"active\": " + (heading.why_inactive.empty() ? "true" : "false") +
+                     ",\n \"why_inactive\": " + quoted(heading.why_inactive) +
+                     ",\n \"model_source\": " + json_of(heading.model) + ",\n \"table\": " + json_of(heading.table) +
+                     ",\n \"network_source\": " + json_of(heading.network) + ",\n \"mechanisms\": [";
   for (std::size_t i = 0; i < heading.mechanisms.size(); ++i)
     text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
   text += "],\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +

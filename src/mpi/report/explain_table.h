@@ -15,6 +15,7 @@ namespace tutti::mpi {
 /// What calls are told apart by, of their communicator.
 struct CommunicatorShape {
   int ranks = 0;
+  int nodes = 1;  ///< as far as is known
   int levels = 1;
   double ranks_per_core = 1;
   bool intercommunicator = false;
@@ -58,6 +59,7 @@ struct Heading {
   std::string why_inactive;  ///< empty: the library was active
   Source model;              ///< of the model's parameters; without words where the library was inactive
   Source table;              ///< of the decision table; without words if there was none
+  Source network;            ///< of the parameters between nodes; without words where Tutti takes part in none of that
   std::vector<std::string> mechanisms;
   int ranks = 1;
   int cores = 0;       ///< for the ranks of rank 0's node; 0: unknown

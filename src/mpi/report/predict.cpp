@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "collectives/prediction.h"
 #include "mpi/communicators.h"
@@ -10,6 +12,28 @@
 namespace {
 
 using namespace tutti;
+
+/// Of all that can carry a call out here, whatever the user has said.
+std::vector<Prediction> candidates_of(const mpi::SpanningState* spanning, const Collectives& collectives,
+                                      const char* collective, std::size_t bytes, const selection::Shape& shape) {
+  selection::Knowledge anything;
+  anything.model = collectives.knowledge().model;
+  anything.network = collectives.knowledge().network;
+  if (spanning) {
+    std::vector<Prediction> found;
+    const auto between = predict_between_nodes(collective, spanning->nodes(), bytes, true, anything);
+    for (const SpanningPrediction& each : between ? between->candidates : std::vector<SpanningPrediction>()) {
+      if (!each.cost) continue;
+      Prediction prediction;
+      prediction.algorithm = each.algorithm;
+      prediction.seconds = each.cost->seconds(anything.network);
+      found.push_back(std::move(prediction));
+    }
+    return found;
+  }
+  auto predictions = predict(collective, shape, anything);
+  return predictions ? std::move(predictions->candidates) : std::vector<Prediction>();
+}
 
 /// 0, or the length that `text` needs where there is not so much room.
 int put(const std::string& text, char* to, int bytes) {
@@ -38,7 +62,7 @@ extern "C" __attribute__((visibility("default"))) int tutti_origin(char* text, i
 }
 
 /// What a collective (its name in TUTTI_ALGORITHM) of so many bytes is chosen from on this communicator: a line "levels
-/// ranks_per_core reach class_bytes", then for each eligible algorithm, with each of its parameters, a line "name[,k=4]
+/// ranks_per_core reach class_bytes nodes ranks_per_node" (the latter of the node that has most), then for each eligible algorithm, with each of its parameters, a line "name[,k=4]
 /// seconds" by the model. Local; all ranks get the same. Returns 0, a number of bytes if `text` has to have as many, or
 /// -1: the communicator is the host's, or there is no such collective.
 extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm communicator, const char* collective,
@@ -46,13 +70,15 @@ extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm com
   const Collectives* collectives = mpi::collectives_of(communicator);
   if (!collectives) return -1;
   const selection::Shape shape = collectives->shape_of(collective, message_bytes);
-  selection::Knowledge anything;
-  anything.model = collectives->knowledge().model;
-  const auto predictions = predict(collective, shape, anything);
-  if (!predictions) return -1;
+  const mpi::CommunicatorState* const state = mpi::known_state(communicator);
+  const mpi::SpanningState* const spanning = state ? state->spanning.get() : nullptr;
+  const auto candidates = candidates_of(spanning, *collectives, collective, message_bytes, shape);
+  if (candidates.empty()) return -1;
   std::string lines = std::to_string(shape.levels) + " " + number(shape.ranks_per_core) + " " +
-                      std::string(selection::name_of(shape.reach)) + " " + std::to_string(shape.bytes) + "\n";
-  for (const Prediction& each : predictions->candidates) {
+                      std::string(selection::name_of(shape.reach)) + " " + std::to_string(shape.bytes) + " " +
+                      std::to_string(spanning ? spanning->nodes().count() : 1) + " " +
+                      std::to_string(spanning ? spanning->nodes().most_places() : shape.ranks) + "\n";
+  for (const Prediction& each : candidates) {
     if (!each.seconds) continue;
     lines += each.algorithm;
     if (!each.parameter_name.empty())

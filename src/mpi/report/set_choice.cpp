@@ -13,7 +13,7 @@ extern "C" __attribute__((visibility("default"))) int tutti_set_choice(MPI_Comm 
   Collectives* collectives = mpi::collectives_of(communicator);
   mpi::Job* job = mpi::job();
   if (!collectives || !job || !mpi::restrict_mechanisms(*job, mechanism)) return 1;
-  const auto known = known_algorithms();
+  const auto known = all_known_algorithms();
   collectives->choose_anew(selection::UserChoice::parse(algorithm, known, job->node.log));
   return 0;
 }

@@ -5,6 +5,7 @@
 #include "base/site_files.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
+#include "network/ranks_per_node.h"
 #include "preload/process_window.h"
 
 namespace tutti::mpi {
@@ -65,6 +66,13 @@ Contribution make_contribution(Job& job, int world_rank, int world_size, std::ui
   card = card_of_this_process();
   card.variables = variables;
   if (!node.settings.enable) return contribution;
+  if (const std::string& list = node.settings.ranks_per_node; !list.empty()) {
+    const auto number = network::make_believe_node(list, world_rank);
+    if (!number)
+      node.log.warn("TUTTI_RANKS_PER_NODE: \"%s\" is no list of positive numbers, such as 2,3,1; it is ignored",
+                    list.c_str());
+    card.make_believe_node = number.value_or(0);
+  }
   magic = magic_value;
   card.magic_address = reinterpret_cast<std::uintptr_t>(&magic);
   contribution.asked = asked_mechanisms(node.settings.mechanism, node.log);

@@ -22,6 +22,11 @@ void take_measured_model(Job& job, const std::vector<std::string>& paths, int co
   const std::string path = first_usable(paths, count, kind, judge, node.log);
   if (path.empty()) return;
   job.knowledge.model = probe->model;
+  job.knowledge.network = selection::parameters_of(probe->model, probe->network);
+  if (probe->network) {
+    job.knowledge.network_source = probe->network->words();
+    job.network_file = path;
+  }
   job.knowledge.model_source = probe->date.empty() ? "measured" : "measured " + probe->date;
   job.model_file = path;
   node.log.note("the model's parameters are from %s, %s", path.c_str(), job.knowledge.model_source.c_str());

@@ -17,6 +17,13 @@ std::vector<std::uint8_t>& machine_of_this_process() {
   return bytes;
 }
 
+std::vector<topology::CpuSet> affinities_of(const std::vector<Card>& cards) {
+  std::vector<topology::CpuSet> affinities;
+  for (const Card& card : cards)
+    affinities.push_back(topology::CpuSet::from_words({card.affinity, card.affinity + affinity_words}));
+  return affinities;
+}
+
 }  // namespace
 
 void look_at_machine() {
@@ -52,15 +59,17 @@ std::optional<topology::Machine> published_machine(const Node& node) {
 
 void set_up_placement(Node& node, const NodeRanks& here) {
   const std::optional<topology::Machine> machine = published_machine(node);
-  std::vector<topology::CpuSet> affinities;
-  for (const Card& card : here.cards)
-    affinities.push_back(topology::CpuSet::from_words({card.affinity, card.affinity + affinity_words}));
   if (machine && machine->l3_bytes())
     node.cache_bytes =
         machine->l3_bytes() * static_cast<std::size_t>(std::max(1, machine->domain_count(topology::LevelKind::l3)));
   if (node.settings.cache) node.cache_bytes = node.settings.cache;
-  node.placement = topology::place(machine.value_or(topology::Machine()), affinities);
+  node.placement = topology::place(machine.value_or(topology::Machine()), affinities_of(here.cards));
   node.oversubscribed = node.placement.oversubscribed();
+}
+
+void share_cores_of_machine(Node& node, const std::vector<Card>& cards) {
+  const std::optional<topology::Machine> machine = published_machine(node);
+  node.oversubscribed = topology::place(machine.value_or(topology::Machine()), affinities_of(cards)).oversubscribed();
 }
 
 void check_hierarchy(const Node& node) {

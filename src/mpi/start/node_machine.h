@@ -24,6 +24,9 @@ std::optional<topology::Machine> published_machine(const Node& node);
 /// Where the ranks sit, and what the machine's caches hold: both go into the node.
 void set_up_placement(Node& node, const NodeRanks& here);
 
+/// Make-believe nodes have the cores of one machine, which these cards are of.
+void share_cores_of_machine(Node& node, const std::vector<Card>& cards);
+
 /// Warnings about values that only the layers above the settings can judge; after set_up_placement().
 void check_hierarchy(const Node& node);
 

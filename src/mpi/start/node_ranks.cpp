@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
-#include <utility>
+#include <tuple>
 
+#include "mpi/host.h"
 #include "preload/other_allocators.h"
 #include "topology/cpu_set.h"
 
@@ -47,6 +49,11 @@ bool outlives_its_ranks() {
   return enabled && std::strchr("1tTyY", *enabled) && *enabled;
 }
 
+/// What ranks that share memory have in common.
+auto node_of(const Card& card) {
+  return std::make_tuple(card.host, card.user, card.make_believe_node);
+}
+
 }  // namespace
 
 std::uint64_t hash_of(const std::string& variables) {
@@ -62,6 +69,9 @@ Card card_of_this_process() {
   card.window_descriptor = -1;
   card.world_offset = no_offset;
   card.outlives_ranks = outlives_its_ranks() ? 1 : 0;
+  int threads = MPI_THREAD_SINGLE;
+  host.Query_thread(&threads);
+  card.threads_may_call = threads == MPI_THREAD_MULTIPLE ? 1 : 0;
   card.values_watched = memory::watcher_of_allocations().by == memory::Watcher::values ? 1 : 0;
   const std::vector<std::uint64_t> affinity = topology::affinity_of_this_thread().words();
   std::copy_n(affinity.begin(), std::min(affinity.size(), affinity_words), card.affinity);
@@ -72,7 +82,7 @@ NodeRanks node_ranks_of(int world_rank, const std::vector<Card>& all) {
   NodeRanks here;
   const Card& mine = all[static_cast<std::size_t>(world_rank)];
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].host != mine.host || all[i].user != mine.user) continue;
+    if (node_of(all[i]) != node_of(mine)) continue;
     if (static_cast<int>(i) == world_rank) here.self = static_cast<int>(here.cards.size());
     here.world_ranks.push_back(static_cast<int>(i));
     here.cards.push_back(all[i]);
@@ -80,11 +90,17 @@ NodeRanks node_ranks_of(int world_rank, const std::vector<Card>& all) {
   return here;
 }
 
+std::vector<Card> cards_of_machine(int world_rank, const std::vector<Card>& all) {
+  const Card& mine = all[static_cast<std::size_t>(world_rank)];
+  std::vector<Card> found;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](const Card& each) { return each.host == mine.host && each.user == mine.user; });
+  return found;
+}
+
 bool any_share_a_node(const std::vector<Card>& all) {
-  std::set<std::pair<std::uint64_t, std::int32_t>> nodes;
-  return !std::all_of(all.begin(), all.end(), [&](const Card& card) {
-    return nodes.insert({card.host, card.user}).second;
-  });
+  std::set<decltype(node_of(all.front()))> nodes;
+  return !std::all_of(all.begin(), all.end(), [&](const Card& card) { return nodes.insert(node_of(card)).second; });
 }
 
 std::vector<Entry> world_entries(const std::vector<Card>& all) {
@@ -92,10 +108,10 @@ std::vector<Entry> world_entries(const std::vector<Card>& all) {
     std::uint64_t identity = 0;
     std::int32_t ranks = 0;
   };
-  std::map<std::pair<std::uint64_t, std::int32_t>, Known> nodes;
+  std::map<decltype(node_of(all.front())), Known> nodes;
   std::vector<Entry> entries;
   for (const Card& card : all) {
-    Known& node = nodes[{card.host, card.user}];
+    Known& node = nodes[node_of(card)];
     // Its first rank tells it from others, of other jobs too.
     if (node.ranks == 0) {
       node.identity = mix(card.host, &card.process, sizeof card.process);

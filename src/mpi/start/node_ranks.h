@@ -31,8 +31,10 @@ struct Card {
   // How many files rank 0 of the job has to read: usually none, then nothing needs to be said about them.
   std::int32_t probe_files;
   std::int32_t table_files;
-  std::int32_t outlives_ranks;  ///< the job goes on when some of its ranks die
-  std::int32_t values_watched;  ///< memory that this library writes would look as if nobody had (other_allocators.h)
+  std::int32_t outlives_ranks;     ///< the job goes on when some of its ranks die
+  std::int32_t make_believe_node;  ///< by TUTTI_RANKS_PER_NODE; 0 without
+  std::int32_t threads_may_call;   ///< MPI_THREAD_MULTIPLE
+  std::int32_t values_watched;     ///< memory that this library writes would look as if nobody had (other_allocators.h)
   std::uint64_t affinity[affinity_words];
 };
 
@@ -69,6 +71,9 @@ Card card_of_this_process();
 
 /// all: the cards by rank in MPI_COMM_WORLD.
 NodeRanks node_ranks_of(int world_rank, const std::vector<Card>& all);
+
+/// Those of this machine, with make-believe nodes or without.
+std::vector<Card> cards_of_machine(int world_rank, const std::vector<Card>& all);
 
 /// Whether there is a node with more than one rank.
 bool any_share_a_node(const std::vector<Card>& all);

@@ -8,6 +8,8 @@
 #include "mpi/start/agreed_settings.h"
 #include "mpi/start/contribution.h"
 #include "mpi/start/descriptors.h"
+#include "mpi/start/job_call.h"
+#include "mpi/start/launcher_names.h"
 #include "mpi/start/measured_model.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
@@ -23,32 +25,47 @@ namespace tutti::mpi {
 
 namespace {
 
+/// Equal where ranks understand each other.
+std::uint64_t version() {
+  return hash_of(TUTTI_VERSION " " + std::to_string(sizeof(Card)));
+}
+
 /// Never destroyed: where the library stays inactive, ranks that are late find the names until this process ends.
 RollCall& roll_call() {
-  static RollCall& the_call = *new RollCall(launched_rank());
+  static RollCall& the_call = *new RollCall(launched_rank(version()));
   return the_call;
 }
 
+constexpr const char* what_to_do =
+    "every collective stays with the host MPI. Is the library there on all nodes, the same one, and are the "
+    "variables of this process passed on to the ranks (tutti run does that)?";
+
 /// Whether all ranks take part, as far as can be known without asking them. If they do not, a warning says who does
-/// not.
-bool all_take_part(RollCall::Result result, const Settings& own, Log log) {
+/// not. others: what is known of other nodes.
+bool all_take_part(RollCall::Result result, const JobCall& others, const Settings& own, Log log) {
   if (result != RollCall::Result::some) return true;
   const std::vector<int>& missing = roll_call().missing();
-  if (missing.empty() || !own.enable) return false;  // another rank says it
+  if (!own.enable) return false;
+  if (!others.why_not().empty()) {
+    log.set_quiet(false);
+    log.warn("%s; %s", others.why_not().c_str(), what_to_do);
+    return false;
+  }
+  if (missing.empty()) return false;  // another rank says it
   std::string ranks;
   for (const int rank : missing) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   log.set_quiet(false);
   log.warn(
-      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, switched off, "
-      "linked statically, or Fortran); every collective stays with the host MPI",
+      "of the %d ranks on this node, local rank%s %s did not call MPI_Init through Tutti (not preloaded, another "
+      "version, switched off, linked statically, or Fortran); every collective stays with the host MPI",
       roll_call().local_ranks(), missing.size() > 1 ? "s" : "", ranks.c_str());
   return false;
 }
 
 /// After how many seconds at start-up a rank says that it waits; 0: never. If it is not known that all ranks come, it
 /// does unless it is told not to.
-double start_up_patience(RollCall::Result result, int world_size, const Settings& own) {
-  const bool all_come = result == RollCall::Result::all && roll_call().local_ranks() == world_size;
+double start_up_patience(RollCall::Result result, const JobCall& others, const Settings& own) {
+  const bool all_come = result == RollCall::Result::all && others.keeps_names();
   return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
 }
 
@@ -176,7 +193,8 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
 void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
   const Node& node = job.node;
   const auto known = known_algorithms();
-  job.knowledge.user = selection::UserChoice::parse(node.settings.algorithm, known, node.log);
+  set_user_choice(job.knowledge,
+                  selection::UserChoice::parse(node.settings.algorithm, all_known_algorithms(), node.log));
   if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
   job.origin = table_origin(published_machine(node));
   const int count = all.front().table_files;
@@ -213,21 +231,24 @@ std::unique_ptr<Job> start_job() {
     job->all_take_part = node.settings.enable;
     return job;
   }
+  LauncherNames names;
+  JobCall others({roll_call().whole_job(), world_rank, world_size, roll_call().local_ranks(), version()}, names, 5);
   std::optional<StartWatch> watch;
   {
     // The settings of the job are known only when all take part.
     const Settings own = settings_of_this_process();
-    const RollCall::Result result = roll_call().take(1);
-    if (!all_take_part(result, own, node.log)) {
+    const bool has_others = roll_call().local_ranks() < world_size;
+    const RollCall::Result result = roll_call().take(1, has_others ? &others : nullptr);
+    if (!all_take_part(result, others, own, node.log)) {
       job->why_inactive = "some ranks do not run with Tutti";
       return job;
     }
-    if (const double seconds = start_up_patience(result, world_size, own); seconds > 0)
-      watch.emplace(seconds, node.log);
+    if (const double seconds = start_up_patience(result, others, own); seconds > 0) watch.emplace(seconds, node.log);
   }
   DescriptorSocket socket;
   auto [contribution, all] = exchange_cards(*job, world_rank, world_size);
   roll_call().close_all();
+  others.forget();
   watch.reset();
   if (!node.settings.enable) {
     job->why_inactive = "TUTTI_ENABLE=0";
@@ -239,7 +260,7 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   job->all_take_part = true;
-  if (!any_share_a_node(all)) {
+  if (!any_share_a_node(all) && !node.settings.internode) {
     job->why_inactive = "no two ranks share a node";
     withdraw(*job, contribution);
     return job;
@@ -259,11 +280,14 @@ std::unique_ptr<Job> start_job() {
   }
   node.rows = std::make_unique<memory::Rows>(*node.arena, static_cast<std::size_t>(node.size));
   set_up_placement(node, here);
+  if (!node.settings.ranks_per_node.empty()) share_cores_of_machine(node, cards_of_machine(world_rank, all));
   job->host_turn = start_host_turn();
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
   gather_knowledge(*job, all, contribution);
   job->world = world_entries(all);
+  job->threads_may_call =
+      std::all_of(all.begin(), all.end(), [](const Card& each) { return each.threads_may_call != 0; });
   job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
   job->active = true;
   // From here on a rank speaks for itself: what it waits for, who has died.

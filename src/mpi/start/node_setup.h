@@ -20,6 +20,7 @@ struct Job {
   Node node;
   selection::Knowledge knowledge;
   std::string model_file;           ///< that the parameters in `knowledge` are from; empty: none
+  std::string network_file;         ///< the same of those between nodes
   Source table_source;              ///< of the table in it
   selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
@@ -29,8 +30,9 @@ struct Job {
   std::unique_ptr<partitioned::Announcements> announcements;
   XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
-  bool active = false;         ///< false: every collective goes to the host
-  bool all_take_part = false;  ///< every rank of MPI_COMM_WORLD has the library, and the user wants it
+  bool threads_may_call = false;  ///< on all ranks, any thread may call the host at any time
+  bool active = false;            ///< false: every collective goes to the host
+  bool all_take_part = false;     ///< every rank of MPI_COMM_WORLD has the library, and the user wants it
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< that work between all ranks
 };

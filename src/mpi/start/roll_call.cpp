@@ -67,20 +67,22 @@ int bind_to_name(const Address& address, const Address* peer) {
 
 }  // namespace
 
-std::optional<LaunchedRank> launched_rank() {
+std::optional<LaunchedRank> launched_rank(std::uint64_t version) {
   LaunchedRank rank;
   if (const char* const name = std::getenv("PMIX_NAMESPACE"); name && *name && number("OMPI_COMM_WORLD_SIZE") > 0) {
     // Names of Open MPI 4 are hashes of 16 bits: the address of the server that is asked by its ranks tells them apart.
     const char* const server = std::getenv("PMIX_SERVER_URI2");
     rank = {name + std::string(server ? server : ""), number("OMPI_COMM_WORLD_LOCAL_RANK"),
-            number("OMPI_COMM_WORLD_LOCAL_SIZE")};
+            number("OMPI_COMM_WORLD_LOCAL_SIZE"), name};
   } else if (const int descriptor = number("PMI_FD"); descriptor >= 0 && number("PMI_SPAWNED") <= 0) {
     // Made by the process that looks after the ranks of one job on this node.
     const pid_t proxy = maker_of(descriptor);
     if (proxy <= 0) return std::nullopt;
-    rank = {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS")};
+    const char* const id = std::getenv("I_MPI_HYDRA_UUID");
+    rank = {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"), id ? id : "hydra"};
   }
   if (rank.job.empty() || rank.local_rank < 0 || rank.local_rank >= rank.local_ranks) return std::nullopt;
+  rank.job.append("-").append(std::to_string(version));
   return rank;
 }
 
@@ -113,21 +115,26 @@ RollCall::Result RollCall::decided() const {
   return refused == EPERM ? Result::some : Result::unknown;
 }
 
-RollCall::Result RollCall::take(double patience) {
+RollCall::Result RollCall::take(double patience, OtherNodes* others) {
   if (!self_) return Result::unknown;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience);
   std::vector<int> missing;
   for (;;) {
     if (const Result result = decided(); result != Result::unknown) return result;
     missing = absent();
-    if (missing.empty() || std::chrono::steady_clock::now() >= deadline) break;
+    // It is there, and will decide.
+    const bool leave_it_to_first = others && self_->local_rank != 0;
+    if (missing.empty() ? !leave_it_to_first : std::chrono::steady_clock::now() >= deadline) break;
     usleep(1000);
   }
+  bool all = missing.empty();
+  if (others && !all) others->refuse();
+  if (others && all) all = others->all_take_part();
   const Address own(*self_, std::to_string(self_->local_rank));
-  decision_ = bind_to_name(Address(*self_, decision), missing.empty() ? nullptr : &own);
+  decision_ = bind_to_name(Address(*self_, decision), all ? nullptr : &own);
   if (decision_ < 0) return decided();  // another rank was quicker
   missing_ = std::move(missing);
-  return missing_.empty() ? Result::all : Result::some;
+  return all ? Result::all : Result::some;
 }
 
 void RollCall::close_all() {

@@ -5,8 +5,11 @@
 // let nobody out of MPI_Init before all have come in, so whose name is not there afterwards will not take part. The
 // first rank that is sure decides for the node by binding one more name; the others take over what it says. Names are
 // gone with their processes, however these end.
+//
+// Where the job has ranks on other nodes, too, the first of the node asks for these before it decides (job_call.h).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,20 +18,31 @@ namespace tutti::mpi {
 
 /// Where a launcher has put this process.
 struct LaunchedRank {
-  std::string job;      ///< what no other job on this machine has
-  int local_rank = 0;   ///< from 0, among the ranks of the job on this node
-  int local_ranks = 1;  ///< on this node
+  std::string job;        ///< what no other job on this machine has, nor another version of this library
+  int local_rank = 0;     ///< from 0, among the ranks of the job on this node
+  int local_ranks = 1;    ///< on this node
+  std::string whole_job;  ///< equal on all nodes; what other jobs of this launcher do not have
 };
 
 /// By the environment and the descriptors that Hydra (MPICH, Intel MPI) or PRRTE (Open MPI) have left; nothing if
 /// neither has started this process, or it was spawned by ranks under Hydra, where the job cannot be told from its
-/// parents'.
-std::optional<LaunchedRank> launched_rank();
+/// parents'. version: of what ranks say to each other.
+std::optional<LaunchedRank> launched_rank(std::uint64_t version);
+
+/// The ranks on the other nodes, for one that decides for its own.
+class OtherNodes {
+ public:
+  virtual ~OtherNodes() = default;
+  /// All ranks of this node take part. Equal on all nodes.
+  virtual bool all_take_part() = 0;
+  /// Some ranks of this node do not.
+  virtual void refuse() = 0;
+};
 
 class RollCall {
  public:
   enum class Result {
-    all,      ///< every rank of the node takes part
+    all,      ///< every rank takes part
     some,     ///< some do not: nobody is to take part
     unknown,  ///< there is no way to know
   };
@@ -41,7 +55,8 @@ class RollCall {
   /// Before the host's MPI_Init.
   void announce();
   /// After it; equal on all ranks of the node that take part. Waits `patience` seconds at most for names to appear.
-  Result take(double patience);
+  /// others: null if there are no other nodes.
+  Result take(double patience, OtherNodes* others = nullptr);
   /// After take(), on the one rank that has decided that some do not take part: the local ranks that do not. Empty
   /// elsewhere.
   const std::vector<int>& missing() const { return missing_; }
@@ -49,6 +64,7 @@ class RollCall {
   int local_rank() const { return self_ ? self_->local_rank : -1; }
   /// How many ranks there are on this node; 0: unknown.
   int local_ranks() const { return self_ ? self_->local_ranks : 0; }
+  std::string whole_job() const { return self_ ? self_->whole_job : ""; }
   /// When every rank of the node has taken the result: the names are given back.
   void close_all();
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collectives/collectives.h"
 #include "mpi/host.h"
 #include "mpi/start/site_files.h"
 
@@ -57,14 +58,15 @@ AgreedTable agreed_table(const std::vector<std::string>& paths, int count, const
                          const selection::TableOrigin& here, std::span<const selection::Known> known, const Log& log) {
   selection::ParsedTable parsed;
   const auto judge = [&](const std::string& text) -> Judgement {
-    parsed = selection::parse_table(text, known);
+    parsed = selection::parse_table(text, known, known_between_nodes());
     if (!parsed.table) return {parsed.error, ""};
     return {"", selection::why_other_origin(parsed.table->origin(), here)};
   };
   const std::string path = first_usable(paths, count, {"TUTTI_TABLE", named, "the model chooses instead"}, judge, log);
   if (path.empty()) return {};
   say_left_out(path, parsed.left_out, log);
-  log.note("decision table %s: %zu entries", path.c_str(), parsed.table->entries().size());
+  log.note("decision table %s: %zu entries", path.c_str(),
+           parsed.table->entries().size() + parsed.table->between_nodes().size());
   Source source = source_of_table(path, parsed.table->origin());
   return {std::make_shared<const selection::Table>(std::move(*parsed.table)), std::move(source)};
 }

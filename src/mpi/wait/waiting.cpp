@@ -83,8 +83,10 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
   options.check_peers = [watch](const sync::WaitReason& reason) { watch->check(reason); };
   options.report = [watch, &node](const sync::WaitReason& reason) {
     const std::string remark = reason.party ? reason.party->remark(reason.sequence, reason.peer) : std::string();
-    node.log.warn("rank %d has waited %g s for rank %d in %s, operation %llu of communicator %llx%s", node.log.rank(),
-                  node.settings.timeout, watch->world_rank(reason.peer), reason.collective,
+    const std::string whom =
+        reason.peer == node.rank ? "the other ranks" : "rank " + std::to_string(watch->world_rank(reason.peer));
+    node.log.warn("rank %d has waited %g s for %s in %s, operation %llu of communicator %llx%s", node.log.rank(),
+                  node.settings.timeout, whom.c_str(), reason.collective,
                   static_cast<unsigned long long>(reason.sequence),
                   static_cast<unsigned long long>(reason.party ? reason.party->identity() : 0), remark.c_str());
   };

@@ -2,13 +2,17 @@
 //
 // Phase 1: each rank posts its messages with the ranks of other nodes, from and to its own buffers. Phase 2, meanwhile: the
 // ranks of a node list the sizes of the blocks that they have for each other in memory that they share, copy these blocks
-// there, and take theirs. Phase 3: each waits for its messages.
+// there, and take theirs, of long blocks slice by slice. Phase 3: each waits for its messages.
 // Cost: (N - 1) P messages of n bytes a rank, all posted at once; inside, 2 P n copied by each rank.
 // Requires: nothing. No multi-object algorithm: with large or irregular blocks there is nothing to be put together.
+
+#include <utility>
+#include <vector>
 
 #include "base/copy.h"
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/crossing.h"
+#include "collectives/between_nodes/slices.h"
 
 namespace tutti {
 
@@ -17,7 +21,8 @@ namespace {
 /// The sizes that the ranks of a node have listed, by sender and receiver, and where these blocks lie.
 class Inside {
  public:
-  Inside(const std::uint64_t* sizes, int places) : sizes_(sizes), places_(static_cast<std::size_t>(places)) {}
+  Inside(std::vector<std::uint64_t> sizes, int places)
+      : sizes_(std::move(sizes)), places_(static_cast<std::size_t>(places)) {}
   std::size_t size(int from, int to) const { return sizes_[index(from, to)]; }
   std::size_t at(int from, int to) const { return sum(index(from, to)); }
   std::size_t bytes() const { return sum(places_ * places_); }
@@ -31,7 +36,7 @@ class Inside {
     for (std::size_t i = 0; i < end; ++i) bytes += sizes_[i];
     return bytes;
   }
-  const std::uint64_t* sizes_;
+  std::vector<std::uint64_t> sizes_;
   std::size_t places_;
 };
 
@@ -56,18 +61,26 @@ Task body(Operation& operation, const Spanning& spanning, const AlltoallArgument
     sizes[static_cast<std::size_t>(crossing.place) * places + static_cast<std::size_t>(to)] =
         arguments.send.size(rank_at(to));
   co_await crossing.together();
-  const Inside inside(sizes, crossing.places);
-  crossing.lend_more(inside.bytes());
-  co_await crossing.lent_more();
-  std::byte* const blocks = crossing.more();
-  for (int to = 0; to < crossing.places; ++to)
-    if (const std::size_t bytes = inside.size(crossing.place, to))
-      copy_bytes(blocks + inside.at(crossing.place, to), arguments.send.at(rank_at(to)), bytes);
-  co_await crossing.together();
-  for (int from = 0; from < crossing.places; ++from) {
-    const std::size_t bytes =
-        operation.fitting(inside.size(from, crossing.place), arguments.receive.size(rank_at(from)));
-    if (bytes > 0) copy_bytes(arguments.receive.at(rank_at(from)), blocks + inside.at(from, crossing.place), bytes);
+  const Slices slices(operation, sizes, places * places, places * places);
+  for (int slice = 0; slice < slices.count(); ++slice) {
+    const Inside inside(slices.sizes(slice), crossing.places);
+    if (slice == 0) {
+      crossing.lend_more(inside.bytes());
+      co_await crossing.lent_more();
+    } else {
+      co_await crossing.together();  // the memory is used again
+    }
+    std::byte* const blocks = crossing.more();
+    for (int to = 0; to < crossing.places; ++to)
+      if (const std::size_t bytes = inside.size(crossing.place, to))
+        copy_bytes(blocks + inside.at(crossing.place, to), arguments.send.at(rank_at(to)) + slices.begin(slice), bytes);
+    co_await crossing.together();
+    for (int from = 0; from < crossing.places; ++from) {
+      const std::size_t room = slices.bytes(slice, arguments.receive.size(rank_at(from)));
+      const std::size_t bytes = operation.fitting(inside.size(from, crossing.place), room);
+      std::byte* const to = arguments.receive.at(rank_at(from)) + slices.begin(slice);
+      if (bytes > 0) copy_bytes(to, blocks + inside.at(from, crossing.place), bytes);
+    }
   }
   co_await leave(operation, crossing);
 }

@@ -8,6 +8,7 @@
 // Requires: nothing. Where the order of ranks matters and is not that of nodes, the chunks of all runs of ranks are sent.
 // After PiP-MColl, section III.B.2.
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,19 +23,24 @@ namespace {
 Task body(Operation& operation, const Spanning& spanning, const ReduceScatterArguments& arguments) {
   Crossing crossing(operation, spanning);
   const std::size_t element_bytes = arguments.combiner->element_bytes;
+  // What this operation carries of what belongs to each rank.
   std::vector<std::size_t> sizes;
   std::vector<std::ptrdiff_t> offsets;
-  std::size_t at = 0;
-  for (int rank = 0; rank < crossing.nodes.ranks(); ++rank) {
-    sizes.push_back(arguments.counts[rank] * element_bytes);
-    offsets.push_back(static_cast<std::ptrdiff_t>(at));
-    at += sizes.back();
+  std::size_t own_at = 0;
+  for (std::size_t rank = 0, first = 0; rank < static_cast<std::size_t>(crossing.nodes.ranks()); ++rank) {
+    const std::size_t end = first + arguments.counts[rank];
+    const std::size_t from = std::clamp(arguments.piece.begin, first, end);
+    const std::size_t to = std::clamp(arguments.piece.end, first, end);
+    sizes.push_back((to - from) * element_bytes);
+    offsets.push_back(static_cast<std::ptrdiff_t>(from * element_bytes));
+    if (static_cast<int>(rank) == spanning.rank) own_at = (from - first) * element_bytes;
+    first = end;
   }
   const Blocks blocks = Blocks::irregular(arguments.send, sizes.data(), offsets.data());
   const Packed packed(crossing.nodes, blocks);
   std::vector<std::size_t> first_elements;
   for (const std::size_t start : packed.starts) first_elements.push_back(start / element_bytes);
-  Folding folding(crossing, *arguments.combiner, arguments.count);
+  Folding folding(crossing, *arguments.combiner, arguments.piece.length());
   const Chunks chunks(crossing, folding, *arguments.combiner, std::move(first_elements));
   crossing.lend(chunks.area_bytes() + bytes_at(packed.starts, crossing.node));
   co_await crossing.lent();
@@ -45,7 +51,7 @@ Task body(Operation& operation, const Spanning& spanning, const ReduceScatterArg
   std::byte* const result = area + chunks.area_bytes();
   co_await reduce_scatter(operation, crossing, chunks, area, result);
   if (packed.size(spanning.rank) > 0)
-    copy_bytes(arguments.receive, result + packed.in_node(spanning.rank), packed.size(spanning.rank));
+    copy_bytes(arguments.receive + own_at, result + packed.in_node(spanning.rank), packed.size(spanning.rank));
   co_await leave(operation, crossing);
 }
 

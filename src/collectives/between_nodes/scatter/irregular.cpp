@@ -3,7 +3,8 @@
 //
 // Phase 1: the root lists the sizes of all blocks in memory that its node shares. Phase 2: they go along the tree of the
 // scatter, so that each node knows those of all nodes below it. Phase 3: the root packs the blocks in the order of nodes;
-// they go along the tree in the same way, and each rank of a node copies its own while they are sent on.
+// they go along the tree in the same way, and each rank of a node copies its own while they are sent on. Long blocks go in
+// slices, one after the other.
 // Cost: 2 alpha_e ceil(log_{P+1} N) + ((N - 1) P n + 8 (N - 1) P) beta_e for blocks of n bytes about.
 // Requires: nothing. After PiP-MColl, section III.A.1, which has blocks of one size.
 
@@ -12,6 +13,7 @@
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/between_nodes/slices.h"
 
 namespace tutti {
 
@@ -38,19 +40,26 @@ Task body(Operation& operation, const Spanning& spanning, const ScatterArguments
   }
   if (at_root) co_await crossing.together();
   co_await scatter_along_tree(operation, crossing, tree, lists, 0, 1);
-  const Packed packed(crossing.nodes, tree.nodes, sizes);
-  NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
-  crossing.lend_more(parts.bytes(tree.nodes));
-  co_await crossing.lent_more();
-  parts.area = crossing.more();
-  if (is_root)
-    for (int node = 0; node < crossing.nodes.count(); ++node) packed.pack(node, arguments.send, parts.at(node));
-  if (at_root) co_await crossing.together();
-  co_await scatter_along_tree(operation, crossing, tree, parts, rounds, 2);
-  const std::size_t bytes =
-      operation.fitting(packed.size(spanning.rank), arguments.receive ? arguments.bytes : SIZE_MAX);
-  if (arguments.receive && bytes > 0)
-    copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(spanning.rank), bytes);
+  const Slices slices(operation, sizes, lists.bytes(tree.nodes) / sizeof *sizes,
+                      static_cast<std::size_t>(crossing.nodes.ranks()));
+  for (int slice = 0; slice < slices.count(); ++slice) {
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
+    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin, slice > 0};
+    co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
+    parts.area = crossing.more();
+    if (is_root) {
+      Blocks blocks = arguments.send;
+      blocks.base += slices.begin(slice);
+      for (int node = 0; node < crossing.nodes.count(); ++node) packed.pack(node, blocks, parts.at(node));
+    }
+    if (at_root) co_await crossing.together();
+    co_await scatter_along_tree(operation, crossing, tree, parts, rounds * (1 + slice), 2 + slice);
+    const std::size_t bytes = operation.fitting(packed.size(spanning.rank),
+                                                arguments.receive ? slices.bytes(slice, arguments.bytes) : SIZE_MAX);
+    if (arguments.receive && bytes > 0)
+      copy_bytes(arguments.receive + slices.begin(slice), parts.at(crossing.node) + packed.in_node(spanning.rank),
+                 bytes);
+  }
   co_await leave(operation, crossing);
 }
 

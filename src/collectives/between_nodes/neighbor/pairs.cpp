@@ -1,0 +1,49 @@
+// Neighbor_allgather(v) and Neighbor_alltoall(v,w) between nodes: every rank sends and receives for itself.
+//
+// Phase 1: each rank posts its messages with all its neighbors, those of its own node included, from and to its own
+// buffers. Phase 2: it waits for them.
+// Cost: d messages of n bytes a rank with d neighbors, all posted at once.
+// Requires: nothing. MPI 4.1, section 8.6; no multi-object algorithm: what neighbors have for each other has nothing in
+// common that could be put together.
+
+#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/crossing.h"
+
+namespace tutti {
+
+namespace {
+
+/// Two ranks may be neighbors several times over. The receiver's block is the step, which tells their messages apart.
+Task body(Operation& operation, const Spanning& spanning, const NeighborArguments& arguments) {
+  Crossing crossing(operation, spanning);
+  for (int i = 0; i < arguments.source_count; ++i) {
+    const auto block = static_cast<std::size_t>(i);
+    if (arguments.sources[i] >= 0)
+      crossing.receive_from(arguments.sources[i], i, arguments.receive.at(block), arguments.receive.size(block));
+  }
+  for (int i = 0; i < arguments.destination_count; ++i) {
+    const auto block = static_cast<std::size_t>(i);
+    if (arguments.destinations[i] >= 0)
+      crossing.send_to(arguments.destinations[i], arguments.destination_blocks[i], arguments.send.at(block),
+                       arguments.send.size(block));
+  }
+  co_await crossing.over();
+}
+
+}  // namespace
+
+extern const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs;
+const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs{
+    "pairs",
+    "1",
+    "n a neighbor on another node",
+    "MPI 4.1, 8.6",
+    "nothing",
+    always,
+    [](const network::Shape& shape) {
+      // How many neighbors there are is not known: one for each rank of a node.
+      return network::Cost{.rounds = 1, .messages = 1.0 * shape.places, .bytes = shape.places * shape.bytes};
+    },
+    body};
+
+}  // namespace tutti

@@ -1,0 +1,53 @@
+#include "mpi/start/launcher_names.h"
+
+#include "mpi/host.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// While it lives, errors of a communicator are returned: that a name is not there is one.
+class ErrorsReturned {
+ public:
+  explicit ErrorsReturned(MPI_Comm communicator) : communicator_(communicator) {
+    host.Comm_get_errhandler(communicator_, &before_);
+    host.Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+  }
+  ~ErrorsReturned() {
+    host.Comm_set_errhandler(communicator_, before_);
+    host.Errhandler_free(&before_);
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  MPI_Comm communicator_;
+  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+/// Hosts take errors that belong to no communicator for those of one or the other.
+struct NoErrors {
+  ErrorsReturned of_all{MPI_COMM_WORLD};
+  ErrorsReturned of_this_process{MPI_COMM_SELF};
+};
+
+}  // namespace
+
+bool LauncherNames::publish(const std::string& name, const std::string& value) {
+  const NoErrors none;
+  return host.Publish_name(name.c_str(), MPI_INFO_NULL, value.c_str()) == MPI_SUCCESS;
+}
+
+std::optional<std::string> LauncherNames::look_up(const std::string& name) {
+  const NoErrors none;
+  char value[MPI_MAX_PORT_NAME] = "";
+  if (host.Lookup_name(name.c_str(), MPI_INFO_NULL, value) != MPI_SUCCESS) return std::nullopt;
+  return value;
+}
+
+void LauncherNames::withdraw(const std::string& name) {
+  const NoErrors none;
+  host.Unpublish_name(name.c_str(), MPI_INFO_NULL, "");
+}
+
+}  // namespace tutti::mpi
