@@ -19,7 +19,7 @@
   X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
   X(Comm_disconnect) X(Request_free) X(Op_free) X(Query_thread) X(Comm_dup) X(Recv_init) X(Send) X(Start)    \
   X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x) X(Isend) X(Irecv) X(Testall) X(Cancel)            \
-  X(Comm_set_errhandler)
+  X(Comm_set_errhandler) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testany) X(Testsome)
 // clang-format on
 
 /// Those that hosts have since MPI 4.

@@ -57,6 +57,10 @@ class NextFunction<int(Arguments...)> {
     return code;
   }
   int host(Arguments... arguments) const { return host_(arguments...); }
+  /// `last` takes the place of the host's own, in calls that come out of a tool, too.
+  void ends_in(int (*last)(Arguments...)) { host_ = last; }
+  /// Goes on with a call to the tool, and from there to what the calls end in; without a tool straight to that.
+  int to_its_end(Arguments... arguments) const { return watched_ ? (*this)(arguments...) : host_(arguments...); }
 
   /// Whether the host, or a tool, has the function.
   bool is_there() const { return next_ != nullptr; }

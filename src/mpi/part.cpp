@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "mpi/functions/starts.h"
+#include "mpi/functions/waits.h"
 #include "mpi/host.h"
 #include "preload/functions.h"
 
@@ -103,6 +104,7 @@ Starts all_starts() {
 extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutti_part() {
   using namespace tutti::mpi;
   resolve();
+  take_over_waits();
   static const Starts starts = all_starts();
   static const tutti::preload::Function functions[] = {
 #define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name, &::MPI_##name>()},

@@ -1,6 +1,8 @@
 // The functions that complete requests. Those of ours they complete themselves: the host is asked about the others, and about
 // all of them where it has to say which of several are complete. Programs without any of ours pay for one test.
 
+#include "mpi/functions/waits.h"
+
 #include <sched.h>
 
 #include <algorithm>
@@ -69,12 +71,6 @@ bool is_open(const Request& ours) {
   return ours.is_active() && !ours.is_complete();
 }
 
-/// What it would have done in a function that does not ask it.
-void give_host_a_turn() {
-  int complete = 0;
-  host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
-}
-
 /// Asks the host again and again: it may depend on us meanwhile. ask: sets the flag that it is given.
 template <class Ask>
 int ask_until_true(const Ask& ask) {
@@ -86,6 +82,33 @@ int ask_until_true(const Ask& ask) {
     if (flag || code != MPI_SUCCESS) return code;
     if (asked % asked_between_turns == 0) sched_yield();
   }
+}
+
+// The waits of the host's requests, while ours go on. A call out of a tool ends there, too: it sees one wait, however often
+// the host is asked.
+
+int wait_for_one(MPI_Request* request, MPI_Status* status) {
+  if (!requests.under_way()) return host.Wait(request, status);
+  return ask_until_true([&](int* flag) { return host.Test(request, flag, status); });
+}
+
+int wait_for_all(int count, MPI_Request all[], MPI_Status statuses[]) {
+  if (!requests.under_way()) return host.Waitall(count, all, statuses);
+  return ask_until_true([&](int* flag) { return host.Testall(count, all, flag, statuses); });
+}
+
+int wait_for_any(int count, MPI_Request all[], int* index, MPI_Status* status) {
+  if (!requests.under_way()) return host.Waitany(count, all, index, status);
+  return ask_until_true([&](int* flag) { return host.Testany(count, all, index, flag, status); });
+}
+
+int wait_for_some(int count, MPI_Request all[], int* done, int indices[], MPI_Status statuses[]) {
+  if (!requests.under_way()) return host.Waitsome(count, all, done, indices, statuses);
+  return ask_until_true([&](int* flag) {
+    const int code = host.Testsome(count, all, done, indices, statuses);
+    *flag = *done != 0;
+    return code;
+  });
 }
 
 /// Some of the program's requests.
@@ -224,19 +247,39 @@ bool complete_some(const Several& several, MPI_Request* all, int* done, int* ind
   return *done > 0;
 }
 
-/// The host has found those complete whose `indices` it says, and has returned `code`.
+/// The one of ours that the host has found complete; null if it is none, or the program has been told: a tool may have asked
+/// by another function than it was asked by.
+Request* find_told(const Several& several, const MPI_Request* all, int index) {
+  if (index < 0 || index >= several.count() || all[index] == MPI_REQUEST_NULL) return nullptr;
+  Request* const ours = several[index];
+  return ours && ours->is_active() ? ours : nullptr;
+}
+
+/// The host has found those complete whose `indices` it says, and has returned `code`. done: negative if it has not said so.
 int concluded_by_host(const Several& several, MPI_Request* all, int done, const int* indices, MPI_Status* statuses,
                       int code) {
   Outcomes outcomes(code, statuses);
   for (int i = 0; several.has_ours() && i < done; ++i) {
-    if (Request* const ours = several[indices[i]])
+    if (Request* const ours = find_told(several, all, indices[i]))
       outcomes.add(i, conclude(*ours, &all[indices[i]], status_at(statuses, i)), done);
   }
   return outcomes.raise();
 }
 int concluded_by_host(const Several& several, MPI_Request* all, int index, MPI_Status* status, int code) {
-  Request* const ours = code == MPI_SUCCESS && index >= 0 ? several[index] : nullptr;
+  Request* const ours = code == MPI_SUCCESS ? find_told(several, all, index) : nullptr;
   return ours ? conclude(*ours, &all[index], status).raise() : code;
+}
+
+/// ask(&done): the host's Waitsome or Testsome. Where it fails it may say nothing of how many there are.
+template <class Ask>
+int some_by_host(const Several& several, MPI_Request* all, int* outcount, const int* indices, MPI_Status* statuses,
+                 const Ask& ask) {
+  constexpr int nothing_said = -1;
+  static_assert(MPI_UNDEFINED != nothing_said);
+  int done = nothing_said;
+  const int code = ask(&done);
+  if (done != nothing_said) *outcount = done;
+  return concluded_by_host(several, all, done, indices, statuses, code);
 }
 
 /// Waits until ready(), which may complete something, is true.
@@ -251,6 +294,13 @@ void wait_until(const Ready& ready) {
 
 }  // namespace
 
+void take_over_waits() {
+  next.Wait.ends_in(wait_for_one);
+  next.Waitall.ends_in(wait_for_all);
+  next.Waitany.ends_in(wait_for_any);
+  next.Waitsome.ends_in(wait_for_some);
+}
+
 }  // namespace tutti::mpi
 
 using namespace tutti::mpi;
@@ -259,10 +309,7 @@ TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   if (!requests.any() || !request) [[likely]]
     return next.Wait(request, status);
   Request* const ours = requests.find(*request);
-  if (!ours) {
-    if (!requests.under_way()) return next.Wait(request, status);
-    return ask_until_true([&](int* flag) { return next.Test(request, flag, status); });
-  }
+  if (!ours) return next.Wait.to_its_end(request, status);
   requests.wait_for(*ours);
   return conclude(*ours, request, status).raise();
 }
@@ -273,10 +320,7 @@ TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Sta
   const Several several(count, array_of_requests);
   for (int i = 0; several.has_ours() && i < count; ++i)
     if (several[i]) requests.wait_for(*several[i]);
-  const auto wait_for = [&](MPI_Request* all) {
-    if (!requests.under_way()) return next.Waitall(count, all, array_of_statuses);
-    return ask_until_true([&](int* flag) { return next.Testall(count, all, flag, array_of_statuses); });
-  };
+  const auto wait_for = [&](MPI_Request* all) { return next.Waitall.to_its_end(count, all, array_of_statuses); };
   if (!several.has_ours()) return wait_for(array_of_requests);
   int flag = 1;
   return complete_all(several, array_of_requests, &flag, array_of_statuses, wait_for);
@@ -293,10 +337,7 @@ TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* in
   }
   requests.drive();
   several.show();
-  if (!requests.under_way())
-    code = next.Waitany(count, array_of_requests, indx, status);
-  else
-    code = ask_until_true([&](int* flag) { return next.Testany(count, array_of_requests, indx, flag, status); });
+  code = next.Waitany.to_its_end(count, array_of_requests, indx, status);
   return concluded_by_host(several, array_of_requests, *indx, status, code);
 }
 
@@ -314,16 +355,9 @@ TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int*
   }
   requests.drive();
   several.show();
-  if (!requests.under_way()) {
-    code = next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  } else {
-    code = ask_until_true([&](int* flag) {
-      const int of_host = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-      *flag = *outcount != 0;
-      return of_host;
-    });
-  }
-  return concluded_by_host(several, array_of_requests, *outcount, array_of_indices, array_of_statuses, code);
+  return some_by_host(several, array_of_requests, outcount, array_of_indices, array_of_statuses, [&](int* done) {
+    return next.Waitsome.to_its_end(incount, array_of_requests, done, array_of_indices, array_of_statuses);
+  });
 }
 
 TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
@@ -334,7 +368,7 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!ours) return next.Test(request, flag, status);
   *flag = !is_open(*ours);
   if (!*flag) {
-    give_host_a_turn();
+    requests.give_host_a_turn();
     return MPI_SUCCESS;
   }
   return conclude(*ours, request, status).raise();
@@ -348,7 +382,7 @@ TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* fl
   const auto test = [&](MPI_Request* all) { return next.Testall(count, all, flag, array_of_statuses); };
   if (!several.has_ours()) return test(array_of_requests);
   if (several.any_open()) {
-    give_host_a_turn();
+    requests.give_host_a_turn();
     *flag = 0;
     return MPI_SUCCESS;
   }
@@ -365,7 +399,7 @@ TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* in
     *flag = complete_any(several, array_of_requests, indx, status, &code);
     if (*flag) return code;
     *indx = MPI_UNDEFINED;
-    give_host_a_turn();
+    requests.give_host_a_turn();
     return MPI_SUCCESS;
   }
   several.show();
@@ -382,12 +416,13 @@ TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int*
   int code = MPI_SUCCESS;
   if (several.has_ours() && !several.has_others()) {
     if (!complete_some(several, array_of_requests, outcount, array_of_indices, array_of_statuses, &code))
-      give_host_a_turn();
+      requests.give_host_a_turn();
     return code;
   }
   several.show();
-  code = next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  return concluded_by_host(several, array_of_requests, *outcount, array_of_indices, array_of_statuses, code);
+  return some_by_host(several, array_of_requests, outcount, array_of_indices, array_of_statuses, [&](int* done) {
+    return next.Testsome(incount, array_of_requests, done, array_of_indices, array_of_statuses);
+  });
 }
 
 TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
@@ -398,7 +433,7 @@ TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Stat
   if (*flag)
     set_status(*ours, status);
   else
-    give_host_a_turn();
+    requests.give_host_a_turn();
   return MPI_SUCCESS;
 }
 

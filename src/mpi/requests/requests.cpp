@@ -156,7 +156,14 @@ void Requests::finish(Request& request) {
   if (abandoned) forget(request);
 }
 
+void Requests::give_host_a_turn() const {
+  int complete = 0;
+  host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
+}
+
 void Requests::show(Request& request) {
+  // Several threads may ask about one request, as long as none of them completes it.
+  const std::lock_guard lock(showing_);
   if (!request.is_active_ || request.is_shown_) return;
   const Handle& handle = *request.handle_;
   request.handle_->start();

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "mpi/requests/driving_lock.h"
@@ -38,6 +39,8 @@ class Requests {
   /// The same on a thread that must not ask the host to go on: it is in its progress, or has nothing to do with it. What is over
   /// stays to be completed by a thread of the program. False if there is nothing more to do.
   bool drive_only(const Request::Allowed& allowed);
+  /// The host does what it would have done in a function that does not ask it.
+  void give_host_a_turn() const;
   /// How often threads have driven that may call the host.
   std::uint64_t drives() const { return drives_.load(std::memory_order_relaxed); }
 
@@ -72,6 +75,7 @@ class Requests {
   std::vector<RequestList*> active_;  ///< those with calls under way
   RequestList over_;                  ///< what was not finished yet, for want of a thread that may call the host
   Handles handles_;
+  std::mutex showing_;
   std::atomic<std::uint64_t> forgotten_{0};
   std::atomic<std::size_t> under_way_{0};  ///< what is in lists; written under the lock
   std::atomic<std::uint64_t> drives_{0};
