@@ -309,6 +309,32 @@ void a_receiver_gets_partitions_before_all_are_marked(Context& context) {
   for (MPI_Request& each : all) MPI_Request_free(&each);
 }
 
+void a_receiver_that_asks_lets_other_messages_through(Context& context) {
+  // The sender marks its partitions when it has got rid of a message that is too long to go by itself.
+  constexpr int ints = 1 << 20;
+  const bool sends = context.rank() % 2 == 1;
+  const int other = context.rank() + (sends ? -1 : 1);
+  if (other >= context.size()) return;
+  std::vector<int> message(ints, sends ? 5 : 0);
+  PartitionedSide side(context, Place::kHeap, false, 4, 4000);
+  if (sends) side.fill(0);
+  MPI_Request partitioned, one = MPI_REQUEST_NULL;
+  if (!sends) MPI_Irecv(message.data(), ints, MPI_INT, other, 7, MPI_COMM_WORLD, &one);
+  side.make(sends, other, 0, MPI_COMM_WORLD, partitioned);
+  MPI_Start(&partitioned);
+  if (sends) {
+    MPI_Send(message.data(), ints, MPI_INT, other, 7, MPI_COMM_WORLD);
+    MPI_Pready_range(0, 3, partitioned);
+  } else {
+    for (int flag = 0; !flag;) MPI_Parrived(partitioned, 3, &flag);
+    MPI_Wait(&one, MPI_STATUS_IGNORE);
+    context.expect(message[0] == 5 && message[ints - 1] == 5, "the message is wrong");
+  }
+  MPI_Wait(&partitioned, MPI_STATUS_IGNORE);
+  if (!sends) context.expect(side.wrong(0, 0, 4000) == 0, "the partitions are wrong");
+  MPI_Request_free(&partitioned);
+}
+
 void ranks_that_wait_elsewhere_get_partitions(Context& context) {
   PartitionedSide sent(context, Place::kMmap, false, 8, 80'000), received(context, Place::kMmap, false, 8, 80'000);
   MPI_Request all[2];
@@ -442,6 +468,7 @@ int main(int argc, char** argv) {
                             TEST(one_message_is_started_ten_thousand_times),
                             TEST(statuses_are_those_of_the_message),
                             TEST(a_receiver_gets_partitions_before_all_are_marked),
+                            TEST(a_receiver_that_asks_lets_other_messages_through),
                             TEST(ranks_that_wait_elsewhere_get_partitions),
                             TEST(two_thousand_messages_leave_nothing_behind),
                             TEST(a_message_to_nobody_is_the_hosts),

@@ -183,7 +183,11 @@ TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
     requests.drive();
     *flag = is_here();
   }
-  if (!*flag) return MPI_SUCCESS;
+  if (!*flag) {
+    // The sender may wait for a message of the host's before it marks the partition.
+    requests.give_host_a_turn();
+    return MPI_SUCCESS;
+  }
   const int code = receive.hand_over(partition);
   return code == MPI_SUCCESS ? code : raise(*ours, code);
 }
