@@ -198,8 +198,39 @@ void hold(CommunicatorState& state) {
 void release(CommunicatorState& state) {
   if (state.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (state.is_ours()) leave_behind(state);
+  if (the_job && state.identity != 0) the_job->announcements->forget(state.identity);
   delete &state;
 }
+
+namespace {
+
+/// The library's part in this job ends. What it has made of the host's goes.
+void leave_job() {
+  requests.finish_all();
+  requests.end();
+  end_progress_thread();
+  PeerWatch::leave();
+  CommunicatorState* const world = state_of(MPI_COMM_WORLD, false);
+  if (world && world->spanning) world->spanning->end_messages();
+  end_host_turn(the_job->host_turn);
+  end_xpmem(the_job->node, the_job->xpmem);
+  the_job = nullptr;
+}
+
+int on_end(MPI_Comm, int, void*, void*) {
+  leave_job();
+  return MPI_SUCCESS;
+}
+
+/// Of what hangs on MPI_COMM_SELF, MPI_Finalize deletes the last one first (MPI 4.1, section 11.2.4). What the program has hung
+/// there may use MPI, and requests of ours. So ours comes first, and goes last.
+void stop_when_self_ends() {
+  int of_self = MPI_KEYVAL_INVALID;
+  host.Comm_create_keyval(on_copy, on_end, &of_self, nullptr);
+  host.Comm_set_attr(MPI_COMM_SELF, of_self, nullptr);
+}
+
+}  // namespace
 
 Job* job() {
   return the_job;
@@ -216,6 +247,7 @@ void start() {
   }
   learn_predefined();
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
+  stop_when_self_ends();
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
   int threads = MPI_THREAD_MULTIPLE;
@@ -263,18 +295,8 @@ void stop() {
   hardware::end();
   if (!the_job) return;
   requests.finish_all();
-  requests.end();
-  end_progress_thread();
-  unhook_host([] {
-    int complete = 0;
-    host.Request_get_status(the_job->host_turn, &complete, MPI_STATUS_IGNORE);
-  });
-  PeerWatch::leave();
-  CommunicatorState* const world = state_of(MPI_COMM_WORLD, false);
-  if (world && world->spanning) world->spanning->end_messages();
-  end_host_turn(the_job->host_turn);
-  end_xpmem(the_job->node, the_job->xpmem);
-  the_job = nullptr;
+  // MPICH ends its part of this before anything that hangs on MPI_COMM_SELF.
+  unhook_host([] { requests.give_host_a_turn(); });
 }
 
 Collectives* collectives_of(MPI_Comm communicator) {

@@ -42,7 +42,8 @@ struct CommunicatorState {
 
 /// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
 Job* job();
-/// To be called inside the interposed MPI_Init and MPI_Finalize.
+/// To be called inside the interposed MPI_Init and MPI_Finalize. What is left of the job goes inside the host's MPI_Finalize,
+/// after the functions that the program has hung on MPI_COMM_SELF.
 void start();
 void stop();
 

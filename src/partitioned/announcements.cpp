@@ -1,5 +1,6 @@
 #include "partitioned/announcements.h"
 
+#include <limits>
 #include <new>
 #include <stdexcept>
 
@@ -120,6 +121,15 @@ void Announcements::leave(int peer, const Announcement& mine, std::function<void
     pairs_.erase(key);
   }
   listen(peer);
+}
+
+void Announcements::forget(std::uint64_t communicator) {
+  const std::lock_guard lock(mutex_);
+  constexpr int least = std::numeric_limits<int>::min();
+  const auto first = numbers_.lower_bound({Envelope{communicator, least, least, least, least}, Role{}});
+  auto end = first;
+  while (end != numbers_.end() && end->first.first.communicator == communicator) ++end;
+  numbers_.erase(first, end);
 }
 
 std::size_t Announcements::count() {

@@ -61,6 +61,8 @@ class Announcements {
   /// The program needs this side no more. give_back: of its memory, called when the other side does not look at it any
   /// more, which may be never.
   void leave(int peer, const Announcement& mine, std::function<void()> give_back);
+  /// The communicator is no more, and its number is not used again.
+  void forget(std::uint64_t communicator);
   /// Messages of which something is known; for tests.
   std::size_t count();
 
@@ -91,8 +93,8 @@ class Announcements {
   const std::size_t area_;
   std::mutex mutex_;
   memory::Rows rows_;
-  std::vector<Talk> talks_;  ///< by node rank
-  std::map<std::pair<Envelope, Role>, std::uint32_t> numbers_;
+  std::vector<Talk> talks_;                                     ///< by node rank
+  std::map<std::pair<Envelope, Role>, std::uint32_t> numbers_;  ///< how many there were; of a communicator together
   std::map<Key, Pair> pairs_;
 };
 

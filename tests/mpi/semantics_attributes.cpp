@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "inits.h"
 #include "semantics.h"
 
 namespace tutti::tests {
@@ -70,6 +71,17 @@ int remove_at_the_end(MPI_Comm communicator, int, void*, void*) {
   if (wrong == 0) return MPI_SUCCESS;
   std::fprintf(stderr, "a collective in MPI_Finalize has gone wrong\n");
   std::_Exit(1);
+}
+
+/// As libraries end that keep a collective ready. value: the request.
+int start_once_more(MPI_Comm communicator, int key, void* value, void* extra) {
+  auto* const request = static_cast<MPI_Request*>(value);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Start(request);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+  }
+  MPI_Request_free(request);
+  return remove_at_the_end(communicator, key, value, extra);
 }
 
 /// Two keys, so that there are functions before and behind those of whoever else has attributes.
@@ -246,6 +258,11 @@ void attributes_communicate_in_finalize(Context& context) {
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &remove_at_the_end, &key, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
   MPI_Comm_set_attr(MPI_COMM_WORLD, key, nullptr);
+  MPI_Comm_free_keyval(&key);
+  static MPI_Request barrier;
+  inits.Barrier(MPI_COMM_WORLD, MPI_INFO_NULL, &barrier);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &start_once_more, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, &barrier);
   MPI_Comm_free_keyval(&key);
   wrong = 0;
   communicate(MPI_COMM_WORLD);

@@ -19,7 +19,8 @@ void Handles::set_up(bool among_threads) {
 
 int Handles::make_communicator() {
   MPI_Comm made = MPI_COMM_NULL;
-  if (const int code = host.Comm_dup(MPI_COMM_SELF, &made); code != MPI_SUCCESS) return code;
+  // A duplicate would run the program's functions that copy attributes.
+  if (const int code = host.Comm_split(MPI_COMM_SELF, 0, 0, &made); code != MPI_SUCCESS) return code;
   communicators_.push_back(made);
   next_tag_ = 0;
   return MPI_SUCCESS;

@@ -57,7 +57,7 @@ class Handles {
   std::deque<Handle> all_;
   HandleTable<Handle> known_;
   std::vector<Handle*> unused_;
-  std::vector<MPI_Comm> communicators_;  ///< duplicates of MPI_COMM_SELF
+  std::vector<MPI_Comm> communicators_;  ///< of this rank alone
   int next_tag_ = 0;                     ///< of the last one
   std::atomic<std::size_t> given_{0};    ///< written under the lock
 };

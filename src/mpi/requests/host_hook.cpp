@@ -87,7 +87,7 @@ struct Hook {
   bool is_there() const { return start && is_complete; }
   bool may_be_tested(MPI_Request request) const { return is_complete(request) != 0; }
   void set() const {
-    if (is_running || is_running.exchange(true)) return;
+    if (is_to_end || is_running || is_running.exchange(true)) return;
     idle_turns = 0;
     start(on_progress, nullptr, no_stream);
   }
