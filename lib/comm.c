@@ -67,6 +67,13 @@ static int is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n';
 }
 
+/* Whether an MPI_Info takes each of the names that cut() has made of a list. */
+static int are_values(const char* list, int names) {
+  for (; names > 0; --names, list += strlen(list) + 1)
+    if (!*list || strlen(list) >= MPI_MAX_INFO_VAL) return 0;
+  return 1;
+}
+
 /* Cuts the list at its commas, without blanks around names. Returns how many names there are; empty ones count. */
 static int cut(char* list) {
   int names = 0;
@@ -124,7 +131,10 @@ static int agree(MPI_Comm comm, const char* levels, MPI_Info info, struct reques
     return failed(comm, "levels and tutti_leader must be the same on all ranks of the communicator");
   if (request->leader == UNKNOWN)
     return failed(comm, "tutti_leader is none of lowest, network and a rank of the communicator");
-  return least[3] ? MPI_SUCCESS : failed(comm, "no memory");
+  if (!least[3]) return failed(comm, "no memory");
+  if (levels && !are_values(request->levels, request->names))
+    return failed(comm, "levels has a name that is empty or too long");
+  return MPI_SUCCESS;
 }
 
 /* Whoever has less leads before others. */

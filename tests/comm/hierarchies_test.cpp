@@ -332,6 +332,19 @@ TEST(Hierarchies, DifferentLevelsAreAnErrorOnAllRanks) {
   EXPECT_EQ(handles_left(), 0);
 }
 
+TEST(Hierarchies, NamesThatNoInfoTakesAreAnErrorOnAllRanks) {
+  const World world{two_sockets, full(two_sockets, 0)};
+  const std::string long_one(MPI_MAX_INFO_VAL, 'x');
+  for (const std::string& levels : std::vector<std::string>{"node,", "", "node, ,Core", long_one}) {
+    run(world.machines(), [&](int) {
+      TUTTI_Hierarchy machine;
+      EXPECT_EQ(TUTTI_Comm_hierarchy(MPI_COMM_WORLD, levels.c_str(), MPI_INFO_NULL, &machine), MPI_ERR_ARG) << levels;
+      EXPECT_EQ(machine.levels, 0);
+    });
+  }
+  EXPECT_EQ(handles_left(), 0);
+}
+
 TEST(Hierarchies, AThousandLeaveNothing) {
   const World world{two_sockets, uneven(two_sockets, {3, 2}, 1)};
   run(world.machines(), [&](int) {
