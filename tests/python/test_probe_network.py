@@ -53,6 +53,14 @@ def test_a_handshake_is_seen():
     assert said[2] == "the receiver is asked before a message of more than 4 KiB (rendezvous)"
 
 
+def test_one_sender_alone_is_no_handshake():
+    # It gets half of the link, so that what long messages take is more than start and link would say.
+    alone = [
+        line("ping_pong", 9e-6 + size * 2e-9, between=[0, 1], bytes=size) for size in (16384, 65536, 262144)
+    ]
+    assert network.parameters(figures() + alone)["unasked_bytes"] == 0
+
+
 @pytest.mark.parametrize("missing", ["ping_pong", "messages_at_once"])
 def test_nothing_is_made_of_half_a_measurement(missing):
     with pytest.raises(UserError, match="did not measure all"):

@@ -14,20 +14,26 @@ from tutti.sizes import human_bytes
 
 #: Bytes of messages that are all start-up.
 SMALLEST = 8
+#: From so many bytes on, steps from one length to the next show what a byte costs.
+LONG = 4096
 
 Section = Dict[str, Any]
 
 
-def unasked_bytes(figures: List[Line], start: float, byte: float) -> int:
+def unasked_bytes(figures: List[Line]) -> int:
     """Bytes of the longest message measured that went without the receiver being asked first. Longer ones take one more
-    round trip, 2 alpha_e. 0: no such step was found."""
+    round trip, 2 alpha_e. 0: no such step was found. Of one pair of nodes and one sender alone: others start and carry
+    otherwise."""
     seconds = {
-        size: statistics.median(float(line["seconds"]) for line in select(figures, "ping_pong", bytes=size))
-        for size in {int(line["bytes"]) for line in select(figures, "ping_pong")}
+        int(line["bytes"]): float(line["seconds"]) for line in select(figures, "ping_pong", between=[0, 1])
     }
     sizes = sorted(seconds)
-    for size, longer in zip(sizes, sizes[1:]):
-        if seconds[longer] - seconds[size] > 1.5 * start + (longer - size) * byte:
+    steps = list(zip(sizes, sizes[1:]))
+    # Where most is bytes. A step is one of them, or none.
+    slopes = [(seconds[to] - seconds[size]) / (to - size) for size, to in steps if size >= LONG]
+    byte = max(0.0, statistics.median_low(slopes)) if slopes else 0.0
+    for size, longer in steps:
+        if seconds[longer] - seconds[size] > 1.5 * seconds[sizes[0]] + (longer - size) * byte:
             return size
     return 0
 
@@ -49,7 +55,7 @@ def parameters(figures: List[Line]) -> Dict[str, float]:
         "between_start": start,
         "between_byte": byte,
         "message_rate": max(rates),
-        "unasked_bytes": unasked_bytes(figures, start, byte),
+        "unasked_bytes": unasked_bytes(figures),
     }
 
 

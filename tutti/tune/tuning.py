@@ -377,7 +377,9 @@ class Tuning:
         options += ["--factor", "4", "--seconds-per-cell", f"{start.seconds:.4g}", "--minimum-repeats", "6"]
         options += ["--within", f"{start.within:g}", "--buffers", self.options.buffers, "--json-lines", "-"]
         options += ["--algorithms", ";".join(f"{chosen_as}:{word}" for word in start.words)]
-        crowded = start.ranks > len(os.sched_getaffinity(0)) or self.options.one_machine
+        # With a launcher the ranks are on several nodes, of which this machine need not be one.
+        too_many = not self.options.launcher and start.ranks > len(os.sched_getaffinity(0))
+        crowded = too_many or self.options.one_machine
         environment = {**os.environ, **host.environment(crowded)}
         # The model's own choice is measured among the others: a table must not change it.
         variables = {**self.options.variables, **start.setup.variables(), "TUTTI_TABLE": "off"}
