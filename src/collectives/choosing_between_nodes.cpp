@@ -10,6 +10,7 @@
 #include "collectives/identity.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
+#include "network/textbook.h"
 
 namespace tutti {
 
@@ -70,6 +71,11 @@ ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, 
   };
   const bool asked = user.mentions(collective);
   chosen.algorithm = cheapest(true);
+  // Long messages in the order of many runs of ranks: all results go everywhere, which is more than what MPIs send.
+  if (chosen.algorithm && chosen.algorithm->gathers_runs && user.allows(collective, selection::host_algorithm) &&
+      network::recursive_doubling(shape).seconds(knowledge.network) <
+          chosen.algorithm->cost(shape).seconds(knowledge.network))
+    return {nullptr, asked ? selection::Reason::user : selection::Reason::model};
   chosen.reason = asked ? selection::Reason::user : selection::Reason::model;
   if (chosen.algorithm || !asked || user.allows(collective, selection::host_algorithm)) return chosen;
   chosen.algorithm = cheapest(false);
@@ -178,16 +184,17 @@ void Collectives::make_between_nodes(Choices<Arguments>& choices, const Key& key
 }
 
 template <class Arguments>
-bool Collectives::call_across(const Choice<Arguments>& chosen, const Arguments& given) {
-  truncated_ = !call_between_nodes(*spanning_, *chosen.between_nodes, given);
+bool Collectives::call_across(const Choice<Arguments>& chosen, const Arguments& given, const CallSignature& signature) {
+  truncated_ = !call_between_nodes(*spanning_, *chosen.between_nodes, given, signature);
   lends_copies_ = false;
   return true;
 }
 
-#define TUTTI_INSTANTIATE(Of, name)                                                              \
-  template void Collectives::make_between_nodes(Choices<Of##Arguments>& choices, const Key& key, \
-                                                const Of##Arguments& given);                     \
-  template bool Collectives::call_across(const Choice<Of##Arguments>& chosen, const Of##Arguments& given);
+#define TUTTI_INSTANTIATE(Of, name)                                                                       \
+  template void Collectives::make_between_nodes(Choices<Of##Arguments>& choices, const Key& key,          \
+                                                const Of##Arguments& given);                              \
+  template bool Collectives::call_across(const Choice<Of##Arguments>& chosen, const Of##Arguments& given, \
+                                         const CallSignature& signature);
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 

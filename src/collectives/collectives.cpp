@@ -255,6 +255,11 @@ using PendingCallOf = PendingCallInPieces<Arguments, Carrier<Arguments>>;
 }  // namespace
 
 template <class Arguments>
+CallSignature Collectives::signature_of(const char* collective, const Choice<Arguments>& chosen, const Key& key) {
+  return {collective, chosen.identity, announced<Arguments>(key.bytes)};
+}
+
+template <class Arguments>
 Arguments Collectives::completed(const Choice<Arguments>& chosen, const Arguments& given,
                                  const Request& request) const {
   Arguments arguments = given;
@@ -278,7 +283,8 @@ bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
-  if (!chosen.algorithm) return chosen.between_nodes && call_across(chosen, given);
+  if (!chosen.algorithm)
+    return chosen.between_nodes && call_across(chosen, given, signature_of(choices.collective, chosen, key));
   // What is tried is timed as it would be else.
   if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
     Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));
@@ -327,7 +333,7 @@ PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& throu
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
   const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
-  if (chosen.between_nodes) return make_across(*chosen.between_nodes);
+  if (chosen.between_nodes) return make_across(*chosen.between_nodes, signature_of(choices.collective, chosen, key));
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   const Arguments arguments = completed(chosen, given, request);
@@ -339,7 +345,9 @@ template <class Arguments>
 std::unique_ptr<PendingCall> Collectives::prepare(const Arguments& given) {
   return std::unique_ptr<PendingCall>(prepare_by(
       given, communicator_, [](auto&&... of) { return std::make_unique<PendingCallOf<Arguments>>(of...).release(); },
-      [&](const auto& algorithm) { return prepare_between_nodes(*spanning_, algorithm, given).release(); }));
+      [&](const auto& algorithm, const CallSignature& signature) {
+        return prepare_between_nodes(*spanning_, algorithm, given, signature).release();
+      }));
 }
 
 template <class Arguments>
@@ -347,7 +355,9 @@ PendingCall* Collectives::prepare_in(const Arguments& given, const Through& thro
   using Made = PendingCallOf<Arguments>;
   return prepare_by(
       given, through.inside, [&](auto&&... what) { return new (allocate(of, sizeof(Made))) Made(what...); },
-      [&](const auto& algorithm) { return prepare_between_nodes_in(*through.across, algorithm, given, allocate, of); });
+      [&](const auto& algorithm, const CallSignature& signature) {
+        return prepare_between_nodes_in(*through.across, algorithm, given, signature, allocate, of);
+      });
 }
 
 #define TUTTI_INSTANTIATE(Kind, name)                                                                 \

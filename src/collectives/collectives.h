@@ -21,6 +21,7 @@
 
 namespace tutti {
 
+struct CallSignature;
 struct Spanning;
 template <class Arguments>
 struct SpanningAlgorithm;
@@ -204,7 +205,8 @@ class Collectives {
   Request request_of_reduction(const Arguments& arguments) const;
   Request request_of_blocks(std::size_t bytes, std::size_t held) const;
 
-  /// make(...): makes a pending call of what it is given. make_across(algorithm): the same of one between nodes.
+  /// make(...): makes a pending call of what it is given. make_across(algorithm, signature): the same of one between
+  /// nodes.
   template <class Arguments, class Make, class MakeAcross>
   PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make,
                           const MakeAcross& make_across);
@@ -234,7 +236,9 @@ class Collectives {
   template <class Arguments>
   void make_between_nodes(Choices<Arguments>& choices, const Key& key, const Arguments& given);
   template <class Arguments>
-  bool call_across(const Choice<Arguments>& chosen, const Arguments& given);
+  static CallSignature signature_of(const char* collective, const Choice<Arguments>& chosen, const Key& key);
+  template <class Arguments>
+  bool call_across(const Choice<Arguments>& chosen, const Arguments& given, const CallSignature& signature);
   /// Makes a choice by trying instead, where there is something to try.
   template <class Arguments>
   bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,

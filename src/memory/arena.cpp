@@ -154,7 +154,7 @@ bool Arena::keep(std::size_t offset, const Part& part) {
 /// if the system refuses: then nobody can have it again.
 bool Arena::clear(std::size_t offset, Part& part) {
   if (!open(offset, part)) return false;
-  if (!punch(base() + offset, part.bytes)) std::memset(base() + offset, 0, part.bytes);
+  if (keeps_pages_ || !punch(base() + offset, part.bytes)) std::memset(base() + offset, 0, part.bytes);
   mapping_->close(offset, offset + part.bytes);
   part.open = false;
   return true;

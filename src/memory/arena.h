@@ -31,6 +31,10 @@ class Arena {
   /// Bytes from the base that have been of use so far, at most.
   std::size_t extent() const { return mapping_->extent().load(std::memory_order_relaxed); }
 
+  /// From now on pages stay where they are, and take memory until the process ends. For who sends from them by the host: it may
+  /// have registered them with a network card, by their address, and is not told that others have come there.
+  void keep_pages() { keeps_pages_ = true; }
+
   /// Zero-filled bytes at a page boundary, their offset; nothing when the arena is full or the system has no address
   /// space for more.
   std::optional<std::size_t> allocate(std::size_t bytes);
@@ -62,6 +66,7 @@ class Arena {
 
   int descriptor_;
   std::unique_ptr<GrowingMapping> mapping_;
+  bool keeps_pages_ = false;
   std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes
   std::map<std::size_t, Part> used_;

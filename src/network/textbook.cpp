@@ -251,4 +251,8 @@ std::span<const Textbook> textbook_algorithms() {
   return algorithms;
 }
 
+Cost recursive_doubling(const Shape& shape) {
+  return doubling_allreduce(shape);
+}
+
 }  // namespace tutti::network

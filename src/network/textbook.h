@@ -22,4 +22,8 @@ struct Textbook {
 /// ranks of a node share its link, and those that stay inside the node are copied there once.
 std::span<const Textbook> textbook_algorithms();
 
+/// Each rank for itself and all elements in each round, with twice as many ranks as in the one before: what MPIs do in Scan,
+/// and in Allreduce of few elements.
+Cost recursive_doubling(const Shape& shape);
+
 }  // namespace tutti::network

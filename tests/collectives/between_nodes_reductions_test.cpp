@@ -13,6 +13,42 @@ namespace {
 
 class BetweenNodesReductions : public SpanningSweep {};
 
+TEST(ReductionsBetweenNodes, OfManyRunsAreCutSoThatNoNodeLendsMore) {
+  // A node has all runs' results at a time: with a rank on each of eight nodes eight, in an eighth of what it lends.
+  const auto lent_with = [](int nodes) {
+    std::vector<int> each_for_itself;
+    for (int node = 0; node < nodes; ++node) each_for_itself.push_back(node);
+    SpanningRanks ranks(each_for_itself);
+    const std::size_t count = (segment_bytes(Settings{}) * 2) / sizeof(double);
+    std::vector<std::vector<double>> sent(each_for_itself.size(), std::vector<double>(count, 1)), received = sent;
+    Combiner combiner;
+    combiner.element_bytes = sizeof(double);
+    combiner.function = [](void*, void* destination, const void* const* sources, std::size_t source_count,
+                           std::size_t elements) {
+      for (std::size_t i = 0; i < elements; ++i) {
+        double sum = 0;
+        for (std::size_t from = 0; from < source_count; ++from) sum += static_cast<const double*>(sources[from])[i];
+        static_cast<double*>(destination)[i] = sum;
+      }
+    };
+    ranks.run([&](int rank, const Spanning& spanning) {
+      const auto r = static_cast<std::size_t>(rank);
+      ScanArguments arguments;
+      arguments.send = reinterpret_cast<const std::byte*>(sent[r].data());
+      arguments.receive = reinterpret_cast<std::byte*>(received[r].data());
+      arguments.count = count;
+      arguments.combiner = &combiner;
+      call_between_nodes(spanning, *algorithms_between_nodes<ScanArguments>().front(), arguments);
+    });
+    for (std::size_t rank = 0; rank < received.size(); ++rank) {
+      EXPECT_EQ(received[rank].front(), static_cast<double>(rank + 1));
+      EXPECT_EQ(received[rank].back(), static_cast<double>(rank + 1));
+    }
+    return ranks.lent_bytes(0);
+  };
+  EXPECT_LE(lent_with(8), lent_with(2) + segment_bytes(Settings{}));
+}
+
 /// What reductions get and give: elements of 8 bytes, and an operator that does not commute.
 struct Reduction {
   std::size_t element_bytes = 8;

@@ -29,6 +29,33 @@ TEST_P(BetweenNodes, BarrierLetsNobodyGoBeforeAllHaveCome) {
   }
 }
 
+TEST(BetweenNodesCalls, OfOneNodeThatDifferAreFoundOut) {
+  // One algorithm's name, two collectives; or two sizes.
+  const auto& bcasts = algorithms_between_nodes<BcastArguments>();
+  const auto found = std::find_if(bcasts.begin(), bcasts.end(),
+                                  [](const auto* each) { return std::string_view(each->name) == "multi-object-tree"; });
+  ASSERT_NE(found, bcasts.end());
+  for (const CallSignature& other : {CallSignature{"reduce", 7, 4000}, CallSignature{"bcast", 5, 8000}}) {
+    SpanningRanks ranks({0, 0, 1});
+    std::vector<std::byte> data(8000);
+    int told = 0;
+    ranks.on_two(
+        0, 1,
+        [&](const Spanning& spanning, int which) {
+          const BcastArguments arguments{data.data(), which ? other.bytes : 4000, 2};
+          return prepare_between_nodes(spanning, **found, arguments, which ? other : CallSignature{"bcast", 5, 4000});
+        },
+        [&](PendingCall& call) {
+          try {
+            call.progress();
+          } catch (const Disagreement&) {
+            ++told;
+          }
+        });
+    EXPECT_GE(told, 1) << other.collective;
+  }
+}
+
 TEST_P(BetweenNodes, BcastGivesAllWhatTheRootHas) {
   for (const auto* algorithm : algorithms_between_nodes<BcastArguments>())
     for (const int root : roots()) {

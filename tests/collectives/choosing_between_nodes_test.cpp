@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,20 @@ TEST(ChoosingBetweenNodes, TheMeasuredNetworkDecides) {
   slow_copies.network.inside_byte = 1;
   EXPECT_EQ(predict_between_nodes("allgather", nodes, 1024, true, slow_start)->algorithm, "multi-object-bruck");
   EXPECT_EQ(predict_between_nodes("allgather", nodes, 1024, true, slow_copies)->algorithm, "multi-object-ring");
+}
+
+TEST(ChoosingBetweenNodes, LongScansOfManyRunsAreTheHosts) {
+  // All results of all runs go everywhere: 31 messages of each node's, where doubling takes 5.
+  std::vector<int> each_for_itself(32);
+  std::iota(each_for_itself.begin(), each_for_itself.end(), 0);
+  const network::Nodes nodes(each_for_itself);
+  selection::Knowledge knowledge;
+  EXPECT_EQ(predict_between_nodes("scan", nodes, 8, true, knowledge)->algorithm, "multi-object-ordered");
+  EXPECT_EQ(predict_between_nodes("scan", nodes, std::size_t{8} << 20, true, knowledge)->algorithm,
+            selection::host_algorithm);
+  set_user_choice(knowledge, selection::UserChoice::parse("scan:multi-object-ordered", all_known_algorithms(), Log()));
+  EXPECT_EQ(predict_between_nodes("scan", nodes, std::size_t{8} << 20, true, knowledge)->algorithm,
+            "multi-object-ordered");
 }
 
 TEST(ChoosingBetweenNodes, NamesOfAlgorithmsInsideNodesSayNothing) {

@@ -58,6 +58,15 @@ class SpanningRanks {
     return false;
   }
 
+  /// Two ranks of a node make calls, `make(spanning, 0)` and `make(spanning, 1)`, and go on with them for a while.
+  void on_two(int first, int second, const std::function<std::unique_ptr<PendingCall>(const Spanning&, int)>& make,
+              const std::function<void(PendingCall&)>& go_on) {
+    const std::unique_ptr<PendingCall> calls[2] = {make(*of(first).spanning, 0), make(*of(second).spanning, 1)};
+    for (const auto& call : calls) call->start();
+    for (int turn = 0; turn < 100; ++turn)
+      for (const auto& call : calls) go_on(*call);
+  }
+
  private:
   struct Rank {
     std::unique_ptr<Node> node;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -28,6 +29,28 @@ TEST(Arena, WhatIsAllocatedIsZeroAlsoTheSecondTime) {
     std::memset(arena->base() + *offset, 1, 10000);
     arena->release(*offset);
   }
+}
+
+TEST(Arena, PagesThatAreKeptStayWhereTheyAreAndAreZeroAllTheSame) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_TRUE(arena) << reason;
+  const auto blocks = [&] {
+    struct stat file {};
+    EXPECT_EQ(fstat(arena->descriptor(), &file), 0);
+    return file.st_blocks;
+  };
+  arena->keep_pages();
+  const auto first = arena->allocate(100'000);
+  ASSERT_TRUE(first);
+  std::memset(arena->base() + *first, 1, 100'000);
+  const auto before = blocks();
+  EXPECT_GE(before * 512, 100'000);
+  arena->release(*first);
+  EXPECT_EQ(blocks(), before);
+  const auto again = arena->allocate(100'000);
+  ASSERT_EQ(again, first);
+  for (std::size_t i = 0; i < 100'000; ++i) ASSERT_EQ(arena->base()[*again + i], std::byte{0});
 }
 
 TEST(Arena, BeyondTheLimitOfFilesIsRefusedAndNoSignal) {

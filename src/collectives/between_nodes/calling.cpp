@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
-#include "collectives/identity.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
 
@@ -14,7 +13,7 @@ namespace {
 
 /// What one operation carries, so that the memory which a node's ranks share holds about two segments.
 template <class Arguments>
-Cut cut_of(const Spanning& spanning, const Arguments& arguments) {
+Cut cut_of(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm, const Arguments& arguments) {
   const std::size_t segment = segment_bytes(spanning.inside.node().settings);
   const auto ranks = static_cast<std::size_t>(spanning.nodes.ranks());
   const auto places = static_cast<std::size_t>(spanning.nodes.most_places());
@@ -29,7 +28,8 @@ Cut cut_of(const Spanning& spanning, const Arguments& arguments) {
   if constexpr (std::is_same_v<Arguments, BcastArguments>) {
     return {arguments.bytes, segment};
   } else if constexpr (requires { arguments.combiner; }) {
-    return {arguments.count, std::max<std::size_t>(1, lines(segment / places) / arguments.combiner->element_bytes)};
+    const std::size_t results = std::max(places, algorithm.gathers_runs ? spanning.nodes.runs().size() : 0);
+    return {arguments.count, std::max<std::size_t>(1, lines(segment / results) / arguments.combiner->element_bytes)};
   } else if constexpr (std::is_same_v<Arguments, AlltoallArguments>) {
     return arguments.regular ? Cut{arguments.send.bytes, lines(segment / (places * ranks))} : Cut{};
   } else if constexpr (std::is_same_v<Arguments, AllgatherArguments>) {
@@ -101,9 +101,9 @@ using Made = PendingCallInPieces<Arguments, Carrier<Arguments>>;
 /// make(...): makes a pending call of what it is given.
 template <class Arguments, class Make>
 auto prepare_by(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm, const Arguments& arguments,
-                const Make& make) {
-  const Cut cut = cut_of(spanning, arguments);
-  return make(spanning.inside, algorithm.name, identity_of("between nodes", algorithm.name), cut.total,
+                const CallSignature& signature, const Make& make) {
+  const Cut cut = cut_of(spanning, algorithm, arguments);
+  return make(spanning.inside, signature.collective, signature.identity, signature.bytes,
               Carrier<Arguments>{spanning, algorithm, Parts<Arguments>(spanning)}, arguments, cut);
 }
 
@@ -111,9 +111,9 @@ auto prepare_by(const Spanning& spanning, const SpanningAlgorithm<Arguments>& al
 
 template <class Arguments>
 bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
-                        const Arguments& arguments) {
-  const Cut cut = cut_of(spanning, arguments);
-  Call call(algorithm.name, identity_of("between nodes", algorithm.name), cut.total, cut.operations() > 1);
+                        const Arguments& arguments, const CallSignature& signature) {
+  const Cut cut = cut_of(spanning, algorithm, arguments);
+  Call call(signature.collective, signature.identity, signature.bytes, cut.operations() > 1);
   Parts<Arguments> parts(spanning);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = parts.of(arguments, cut, index);
@@ -126,29 +126,29 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
 template <class Arguments>
 std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,
                                                    const SpanningAlgorithm<Arguments>& algorithm,
-                                                   const Arguments& arguments) {
-  return prepare_by(spanning, algorithm, arguments,
+                                                   const Arguments& arguments, const CallSignature& signature) {
+  return prepare_by(spanning, algorithm, arguments, signature,
                     [](auto&&... what) { return std::make_unique<Made<Arguments>>(what...); });
 }
 
 template <class Arguments>
 PendingCall* prepare_between_nodes_in(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorithm,
-                                      const Arguments& arguments, void* (*allocate)(void* of, std::size_t bytes),
-                                      void* of) {
-  return prepare_by(spanning, algorithm, arguments, [&](auto&&... what) {
+                                      const Arguments& arguments, const CallSignature& signature,
+                                      void* (*allocate)(void* of, std::size_t bytes), void* of) {
+  return prepare_by(spanning, algorithm, arguments, signature, [&](auto&&... what) {
     return new (allocate(of, sizeof(Made<Arguments>))) Made<Arguments>(what...);
   });
 }
 
 #define TUTTI_INSTANTIATE(Kind, name)                                                                                  \
   template bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm,      \
-                                   const Kind##Arguments& arguments);                                                  \
-  template std::unique_ptr<PendingCall> prepare_between_nodes(const Spanning& spanning,                                \
-                                                              const SpanningAlgorithm<Kind##Arguments>& algorithm,     \
-                                                              const Kind##Arguments& arguments);                       \
+                                   const Kind##Arguments& arguments, const CallSignature& signature);                  \
+  template std::unique_ptr<PendingCall> prepare_between_nodes(                                                         \
+      const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm, const Kind##Arguments& arguments, \
+      const CallSignature& signature);                                                                                 \
   template PendingCall* prepare_between_nodes_in(                                                                      \
       const Spanning& spanning, const SpanningAlgorithm<Kind##Arguments>& algorithm, const Kind##Arguments& arguments, \
-      void* (*allocate)(void* of, std::size_t bytes), void* of);
+      const CallSignature& signature, void* (*allocate)(void* of, std::size_t bytes), void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 

@@ -201,10 +201,12 @@ std::vector<Row> gathered(const std::vector<Row>& mine) {
   return rows;
 }
 
-/// Our own barrier first: its ranks notice who has died, which the host's gather would wait for.
+/// Our own barrier first: its ranks notice who has died, which the host's gather would wait for. Not between nodes, of which
+/// one may have given up on messages of ours.
 void wait_for_everybody() {
+  const CommunicatorState* const world = known_state(MPI_COMM_WORLD);
   Collectives* collectives = collectives_of(MPI_COMM_WORLD);
-  if (!collectives) return;
+  if (!collectives || (world && world->spanning)) return;
   try {
     collectives->barrier({});
   } catch (const Disagreement&) {

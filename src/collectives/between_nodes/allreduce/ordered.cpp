@@ -63,6 +63,7 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_ordered{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
-    body};
+    body,
+    true};
 
 }  // namespace tutti

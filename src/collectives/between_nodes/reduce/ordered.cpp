@@ -69,6 +69,7 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_ordered{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
-    body};
+    body,
+    true};
 
 }  // namespace tutti

@@ -70,6 +70,7 @@ const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered{
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = (1 + runs + shape.places) * shape.bytes};
     },
-    body};
+    body,
+    true};
 
 }  // namespace tutti
