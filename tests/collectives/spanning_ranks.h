@@ -19,11 +19,15 @@ namespace tutti::test {
 
 class SpanningRanks {
  public:
-  /// node_of_rank: of each rank its node.
-  explicit SpanningRanks(const std::vector<int>& node_of_rank, const Settings& settings = {})
+  /// node_of_rank: of each rank its node. reach: how those of a node reach each other's buffers.
+  explicit SpanningRanks(const std::vector<int>& node_of_rank, const Settings& settings = {},
+                         Reach reach = Reach::direct)
       : nodes_(node_of_rank), network_(nodes_.ranks()) {
     for (int rank = 0; rank < nodes_.ranks(); ++rank) ranks_.push_back(std::make_unique<Rank>());
-    for (int node = 0; node < nodes_.count(); ++node) set_up(node, settings);
+    for (int node = 0; node < nodes_.count(); ++node) set_up(node, settings, reach);
+  }
+  ~SpanningRanks() {
+    for (auto& rank : ranks_) rank->node->attachments.clear();
   }
 
   const network::Nodes& nodes() const { return nodes_; }
@@ -87,9 +91,12 @@ class SpanningRanks {
     return known.emplace(places, placement_of(world)).first->second;
   }
 
-  void set_up(int node, const Settings& settings) {
+  void set_up(int node, const Settings& settings, Reach reach) {
     const int places = nodes_.places(node);
+    World world;
+    world.reach = reach;
     std::vector<memory::Peer> peers;
+    std::vector<memory::ExposureTable*> tables;
     CommunicatorLayout layout;
     for (int place = 0; place < places; ++place) {
       std::string error;
@@ -99,18 +106,22 @@ class SpanningRanks {
       made->settings = settings;
       made->arena = memory::Arena::create(arena_bytes, error);
       if (!made->arena) throw std::runtime_error(error);
-      made->ranks_are_threads = made->window_shared = true;
+      const int rank = nodes_.rank_at(node, place);
+      set_reach(*made, reach, static_cast<std::size_t>(rank));
       made->placement = placement(places);
       made->waiter = std::make_unique<YieldingWaiter>();
-      peers.push_back({getpid(), made->arena->base()});
+      peers.push_back({getpid(), made->arena->base(),
+                       reach == Reach::window ? window_base(static_cast<std::size_t>(rank)) : nullptr});
+      if (reach == Reach::xpmem) tables.push_back(add_exposures(*made));
       layout.node_ranks.push_back(place);
       layout.offsets.push_back(*made->arena->allocate(shared_bytes(settings, places)));
-      of(nodes_.rank_at(node, place)).node = std::move(made);
+      of(rank).node = std::move(made);
     }
     for (int place = 0; place < places; ++place) {
       const int number = nodes_.rank_at(node, place);
       Rank& rank = of(number);
       rank.node->peers = peers;
+      attach_peers(world, *rank.node, tables);
       CommunicatorLayout mine = layout;
       mine.rank = place;
       rank.communicator = std::make_unique<Communicator>(*rank.node, mine);

@@ -41,8 +41,8 @@ inline std::vector<SpanningShape> spanning_shapes() {
 
 class SpanningSweep : public testing::TestWithParam<SpanningShape> {
  protected:
-  /// Runs an algorithm in both forms, for some sizes, and then again while pieces are small. prepare(bytes, call): makes
-  /// buffers; arguments(rank); check(rank): what they hold then.
+  /// Runs an algorithm in both forms, for some sizes, and then again while pieces are small, and with buffers that ranks
+  /// reach in each way. prepare(bytes, call): makes buffers; arguments(rank); check(rank): what they hold then.
   template <class Arguments>
   void sweep(const SpanningAlgorithm<Arguments>& algorithm,
              const std::function<void(int ranks, std::size_t bytes, int call)>& prepare,
@@ -51,8 +51,9 @@ class SpanningSweep : public testing::TestWithParam<SpanningShape> {
     Settings small_pieces;
     small_pieces.segment = 1024;
     int call = 0;
-    for (const bool pieces : {false, true}) {
-      SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order), pieces ? small_pieces : Settings{});
+    for (const auto& [reach, pieces] : runs_of<Arguments>()) {
+      SCOPED_TRACE(name_of(reach));
+      SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order), pieces ? small_pieces : Settings{}, reach);
       if (!algorithm.can(ranks.nodes(), (prepare(ranks.count(), 8, 0), arguments(0)))) return;
       const std::vector<std::size_t> sizes =
           pieces ? std::vector<std::size_t>{0, 777, 5000} : std::vector<std::size_t>{0, 1, 24, 777, 5000};
@@ -69,6 +70,25 @@ class SpanningSweep : public testing::TestWithParam<SpanningShape> {
         if (HasFailure()) return;
       }
     }
+  }
+  struct Run {
+    Reach reach;
+    bool pieces;
+  };
+  template <class Arguments>
+  static std::vector<Run> runs_of() {
+    std::vector<Run> runs{{Reach::direct, false}, {Reach::direct, true}};
+    // Of these the algorithms use each other's buffers.
+    constexpr bool uses_buffers =
+        std::is_same_v<Arguments, BcastArguments> || std::is_same_v<Arguments, ScatterArguments> ||
+        std::is_same_v<Arguments, GatherArguments> || std::is_same_v<Arguments, AllgatherArguments>;
+    if (uses_buffers)
+      runs.insert(runs.end(),
+                  {{Reach::xpmem, false}, {Reach::cma, true}, {Reach::window, false}, {Reach::staged, true}});
+    if (uses_buffers && full_sweep())
+      runs.insert(runs.end(),
+                  {{Reach::xpmem, true}, {Reach::cma, false}, {Reach::window, true}, {Reach::staged, false}});
+    return runs;
   }
   /// A few roots: the first rank, the last, and one in the middle.
   static std::vector<int> roots() {

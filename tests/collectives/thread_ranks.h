@@ -107,6 +107,26 @@ inline std::byte* window_base(std::size_t rank) {
   return reinterpret_cast<std::byte*>((rank + 1) * std::size_t{4096});
 }
 
+/// What a rank's node says of how its memory is reached.
+inline void set_reach(Node& node, Reach reach, std::size_t rank) {
+  // A window serves ranks that are processes, too.
+  node.ranks_are_threads = reach != Reach::window;
+  node.window_shared = reach == Reach::direct || reach == Reach::window;
+  node.window_base = window_base(rank);
+  static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
+  node.window_extent = rank % 3 == 2 ? nullptr : &everywhere;
+  node.cma = reach == Reach::cma || reach == Reach::refused || reach == Reach::noted;
+}
+
+/// With Reach::xpmem, the table of what a rank exposes.
+inline memory::ExposureTable* add_exposures(Node& node) {
+  auto* const table = reinterpret_cast<memory::ExposureTable*>(node.arena->base() +
+                                                               *node.arena->allocate(sizeof(memory::ExposureTable)));
+  node.exposures = std::make_unique<memory::Exposures>(*table);
+  node.operations = std::make_unique<memory::OperationClock>();
+  return table;
+}
+
 /// With Reach::xpmem, what a rank needs to attach to the others.
 inline void attach_peers(const World& world, Node& node, const std::vector<memory::ExposureTable*>& tables) {
   if (world.reach != Reach::xpmem) return;
@@ -151,27 +171,16 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->settings = world.settings;
     node->arena = memory::Arena::create(arena_bytes, error);
     ASSERT_TRUE(node->arena) << error;
-    // A window serves ranks that are processes, too.
-    node->ranks_are_threads = world.reach != Reach::window;
+    set_reach(*node, world.reach, i);
+    node->cma = node->cma || world.and_cma;
     node->cache_bytes = world.cache_bytes;
     node->oversubscribed = world.oversubscribed;
-    node->window_shared = world.reach == Reach::direct || world.reach == Reach::window;
-    node->window_base = window_base(i);
-    static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
-    node->window_extent = i % 3 == 2 ? nullptr : &everywhere;
-    node->cma =
-        world.and_cma || world.reach == Reach::cma || world.reach == Reach::refused || world.reach == Reach::noted;
     node->may_stage = world.may_stage;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
     peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr};
     areas.push_back(node->arena->base() + *node->arena->allocate(memory::Requests::area_bytes(world.ranks)));
-    if (world.reach == Reach::xpmem) {
-      tables[i] = reinterpret_cast<memory::ExposureTable*>(node->arena->base() +
-                                                           *node->arena->allocate(sizeof(memory::ExposureTable)));
-      node->exposures = std::make_unique<memory::Exposures>(*tables[i]);
-      node->operations = std::make_unique<memory::OperationClock>();
-    }
+    if (world.reach == Reach::xpmem) tables[i] = add_exposures(*node);
     nodes.push_back(std::move(node));
   }
   CommunicatorLayout layout;

@@ -93,7 +93,7 @@ struct Carrier {
   Task body(Operation& operation, const Arguments& arguments) const {
     return algorithm.body(operation, spanning, arguments);
   }
-  std::uint64_t in_flight(const Communicator&, const Arguments&) const { return ring_slots; }
+  std::uint64_t in_flight(const Communicator&, const Arguments&) const { return data_areas; }
 };
 template <class Arguments>
 using Made = PendingCallInPieces<Arguments, Carrier<Arguments>>;
@@ -117,7 +117,7 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
   Parts<Arguments> parts(spanning);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = parts.of(arguments, cut, index);
-    Operation operation(spanning.inside.blocking(), call, ring_slots);
+    Operation operation(spanning.inside.blocking(), call, data_areas);
     operation.run(algorithm.body(operation, spanning, part));
   }
   return !call.truncated;

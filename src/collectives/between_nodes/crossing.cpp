@@ -101,4 +101,10 @@ Task leave(Operation& operation, Crossing& crossing) {
     operation.publish(operation.own().done.flag[0]);
 }
 
+Task leave_together(Operation& operation, Crossing& crossing) {
+  co_await crossing.over();
+  operation.publish(operation.own().done.flag[0]);
+  co_await operation.others_done();
+}
+
 }  // namespace tutti

@@ -93,6 +93,8 @@ class Crossing {
 
 /// The end of an operation: nobody uses the shared memory any more.
 Task leave(Operation& operation, Crossing& crossing);
+/// The same where each rank has used memory of all the others.
+Task leave_together(Operation& operation, Crossing& crossing);
 
 /// Sizes of what belongs to each node, one after the other: node n has [starts[n], starts[n + 1]).
 using Starts = std::vector<std::size_t>;

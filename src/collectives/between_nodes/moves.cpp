@@ -2,15 +2,6 @@
 
 namespace tutti {
 
-namespace {
-
-/// What a lane carries of a part.
-topology::Range lane_share(std::size_t bytes, int lane, int lanes) {
-  return topology::share_of({0, bytes}, static_cast<std::size_t>(lane), static_cast<std::size_t>(lanes), 1);
-}
-
-}  // namespace
-
 Task gather_by_bruck(Operation&, Crossing& crossing, std::byte* area, const Starts& starts, int first_step) {
   const int nodes = crossing.nodes.count();
   const int rounds = network::rounds_of(nodes, crossing.lanes);
@@ -49,6 +40,36 @@ Task ring(Operation&, Crossing& crossing, NodeParts parts, int first_step, int a
     crossing.announce(announced_before + step);
   }
   co_await crossing.over();
+}
+
+Task ring(Operation&, Crossing& crossing, RingShares& shares, const Starts& starts, int first_step,
+          int announced_before) {
+  const int nodes = crossing.nodes.count();
+  const int before = (crossing.node + nodes - 1) % nodes;
+  const int behind = (crossing.node + 1) % nodes;
+  for (int step = 1; step < nodes; ++step) {
+    const int sent = part_of_step(crossing, step - 1);
+    const int received = part_of_step(crossing, step);
+    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) {
+      crossing.receive(before, lane, first_step + step - 1, shares.to_receive(received, lane),
+                       lane_share(bytes_at(starts, received), lane, crossing.lanes).length());
+      crossing.send(behind, lane, first_step + step - 1, shares.to_send(sent, lane),
+                    lane_share(bytes_at(starts, sent), lane, crossing.lanes).length());
+    }
+    co_await crossing.received();
+    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) shares.received(received, lane);
+    crossing.announce(announced_before + step);
+  }
+  co_await crossing.over();
+}
+
+Task fetch_shares(Operation&, Crossing& crossing, RingShares& shares, int from_step, int announced_before) {
+  for (int step = from_step; step < crossing.nodes.count(); ++step)
+    for (int distance = 1; distance < crossing.places; ++distance) {
+      const int from = (crossing.place + distance) % crossing.places;
+      co_await crossing.announced(from, announced_before + step);
+      shares.fetch(from, part_of_step(crossing, step));
+    }
 }
 
 Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts, int first_step,

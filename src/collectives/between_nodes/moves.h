@@ -40,6 +40,31 @@ inline int part_of_step(const Crossing& crossing, int step) {
   return ((crossing.node - step) % crossing.nodes.count() + crossing.nodes.count()) % crossing.nodes.count();
 }
 
+/// What a lane carries of a part.
+inline topology::Range lane_share(std::size_t bytes, int lane, int lanes) {
+  return topology::share_of({0, bytes}, static_cast<std::size_t>(lane), static_cast<std::size_t>(lanes), 1);
+}
+
+/// What the ranks of a node have in buffers of their own, where a ring goes around: each has what its lanes carry, and
+/// copies the rest from the others.
+class RingShares {
+ public:
+  virtual ~RingShares() = default;
+  /// Where the message lies that is sent of a part along a lane of this rank, and where it is received.
+  virtual const std::byte* to_send(int part, int lane) = 0;
+  virtual std::byte* to_receive(int part, int lane) = 0;
+  /// It has come.
+  virtual void received(int part, int lane) = 0;
+  /// Copies from the rank at a place what that has announced of a part.
+  virtual void fetch(int place, int part) = 0;
+};
+/// The ring of such shares; each rank announces what it has received once the others may copy it. starts: of the parts.
+Task ring(Operation& operation, Crossing& crossing, RingShares& shares, const Starts& starts, int first_step,
+          int announced_before = 0);
+/// Beside it, from a step on: copies what the others have announced.
+Task fetch_shares(Operation& operation, Crossing& crossing, RingShares& shares, int from_step,
+                  int announced_before = 0);
+
 /// Parts from `root` to the nodes that they belong to, along the tree (section III.A.1): parts of the nodes below this
 /// one. The root's are there; others are announced, as step `announced`, when they are. Posts what goes to other nodes and does
 /// not wait until it is over.

@@ -1,55 +1,142 @@
 // Bcast between nodes, for large messages: scattered to the nodes, then gathered by all of them around a ring.
 //
-// Phase 1: the root copies the message into memory that its node shares. Phase 2: a part of the message goes to each node,
-// along the tree of the scatter. Phase 3: the ring of the allgather, all ranks of a node at once; meanwhile each rank
-// copies the parts that are there to its buffer.
-// Cost: alpha_e (ceil(log_{P+1} N) + N - 1) + 2 n (N - 1) / N beta_e; inside n bytes copied by the root, and n by each
-// rank, overlapped with the ring.
+// Phase 1: a part of the message goes to each node, along the tree of the scatter; whoever receives it has it in its own
+// buffer, from which all ranks of the node send it on, and copy the part of their node. Phase 2: the ring of the allgather,
+// all ranks of a node at once, each from and to its own buffer; meanwhile they copy from each other what the others have
+// received.
+// Cost: alpha_e (ceil(log_{P+1} N) + N - 1) + 2 n (N - 1) / N beta_e; inside n / N bytes copied by each rank, and
+// n (N - 1) / N (P - 1) / P overlapped with the ring.
 // Requires: nothing. Van de Geijn's broadcast on the pieces of PiP-MColl, sections III.A.1 and III.B.1.
+
+#include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
 namespace {
 
-Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
-  for (int step = 0; step < crossing.nodes.count(); ++step) {
-    const int part = part_of_step(crossing, step);
-    // The own part was the first announcement.
-    co_await crossing.all_announced(step + 1);
-    if (parts.bytes(part) > 0) copy_bytes(to + place_at(*parts.starts, part), parts.at(part), parts.bytes(part));
+/// The message in each rank's buffer, in parts of the nodes.
+class Message final : public RingShares {
+ public:
+  Message(Operation& operation, const Crossing& crossing, const BcastArguments& arguments, bool is_root)
+      : operation_(operation), crossing_(crossing), arguments_(arguments), is_root_(is_root) {
+    const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
+    for (std::size_t node = 0; node < nodes; ++node)
+      starts.push_back(topology::share_of({0, arguments.bytes}, node, nodes, cache_line_bytes).begin);
+    starts.push_back(arguments.bytes);
+    held_.assign(nodes, is_root);
+    exposed_ = expose(operation, arguments.buffer, arguments.bytes, Side::source);
+    if (is_root)
+      post_filling(operation, exposed_, {}, arguments.buffer, arguments.bytes);
+    else
+      post(operation, exposed_, {});
   }
+
+  Starts starts;
+
+  /// In this rank's buffer. The root's, which is the program's to read, is not written.
+  std::byte* own(std::size_t at) const { return (is_root_ ? arguments_.buffer : exposed_.local) + at; }
+  /// In that of another; null if messages cannot go from there.
+  const std::byte* mapped(int place, std::size_t at, std::size_t bytes) const {
+    const memory::Region theirs = posted_source(operation_, place);
+    return memory::always_mapped(theirs.kind()) ? operation_.communicator().peer(place).pointer(theirs, at, bytes)
+                                                : nullptr;
+  }
+  void copy(int from_place, std::size_t at, std::size_t bytes) const {
+    if (bytes > 0)
+      operation_.communicator()
+          .peer(from_place)
+          .copy_from(posted_source(operation_, from_place), at, exposed_.local + at, bytes, arguments_.store);
+  }
+  /// Where it belongs, if it is elsewhere.
+  void collect() const {
+    if (exposed_.copied && !is_root_ && arguments_.bytes > 0)
+      copy_bytes(arguments_.buffer, exposed_.local, arguments_.bytes);
+  }
+
+  /// These parts are there: what the ring brings of them, because that is where it goes on, goes elsewhere, since they may be
+  /// under way from here.
+  void hold(topology::Range nodes) {
+    for (std::size_t node = nodes.begin; node < nodes.end; ++node) held_[node] = true;
+  }
+
+  const std::byte* to_send(int part, int lane) override { return own(share(part, lane).begin); }
+  std::byte* to_receive(int part, int lane) override {
+    const topology::Range bytes = share(part, lane);
+    if (!held_[static_cast<std::size_t>(part)]) return own(bytes.begin);
+    const auto lanes_here = static_cast<std::size_t>(crossing_.lanes / crossing_.places + 1);
+    const std::size_t most = whole_lines(arguments_.bytes / static_cast<std::size_t>(crossing_.lanes) + 1);
+    return operation_.scratch(lanes_here * most) + static_cast<std::size_t>(lane / crossing_.places) * most;
+  }
+  void received(int, int) override {}
+  void fetch(int place, int part) override {
+    if (held_[static_cast<std::size_t>(part)]) return;
+    for (int lane = place; lane < crossing_.lanes; lane += crossing_.places) {
+      const topology::Range bytes = share(part, lane);
+      copy(place, bytes.begin, bytes.length());
+    }
+  }
+
+ private:
+  topology::Range share(int part, int lane) const {
+    const topology::Range bytes = lane_share(bytes_at(starts, part), lane, crossing_.lanes);
+    const std::size_t begin = starts[static_cast<std::size_t>(part)];
+    return {begin + bytes.begin, begin + bytes.end};
+  }
+
+  Operation& operation_;
+  const Crossing& crossing_;
+  const BcastArguments& arguments_;
+  const bool is_root_;
+  std::vector<bool> held_;  ///< by part
+  Exposure exposed_;
+};
+
+Task scatter(Operation&, Crossing& crossing, const network::TreePlace& tree, Message& message) {
+  const auto bytes = [&](topology::Range nodes) { return message.starts[nodes.end] - message.starts[nodes.begin]; };
+  const bool has_it = crossing.place == crossing.owner;
+  if (has_it && tree.parent) {
+    crossing.receive(tree.parent->node, tree.parent->lane, tree.parent->round,
+                     message.own(message.starts[tree.nodes.begin]), bytes(tree.nodes));
+    co_await crossing.received();
+    message.hold(tree.nodes);
+    crossing.announce(1);
+  } else if (!has_it) {
+    co_await crossing.lent();
+    if (tree.parent) co_await crossing.announced(crossing.owner, 1);
+  }
+  for (const network::Branch& to : tree.children) {
+    if (!crossing.serves(to.lane)) continue;
+    const std::size_t begin = message.starts[to.nodes.begin];
+    const std::byte* from = has_it ? message.own(begin) : message.mapped(crossing.owner, begin, bytes(to.nodes));
+    if (!from) {
+      message.copy(crossing.owner, begin, bytes(to.nodes));
+      message.hold(to.nodes);
+      from = message.own(begin);
+    }
+    crossing.send(to.node, to.lane, to.round, from, bytes(to.nodes));
+  }
+  if (!has_it)
+    message.copy(crossing.owner, place_at(message.starts, crossing.node), bytes_at(message.starts, crossing.node));
 }
 
 Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
-  const int nodes = crossing.nodes.count();
-  const network::TreePlace tree = network::tree_place(nodes, crossing.lanes, root_node, crossing.node);
-  Starts starts;
-  for (int node = 0; node < nodes; ++node)
-    starts.push_back(topology::share_of({0, arguments.bytes}, static_cast<std::size_t>(node),
-                                        static_cast<std::size_t>(nodes), cache_line_bytes)
-                         .begin);
-  starts.push_back(arguments.bytes);
-  crossing.lend(arguments.bytes);
-  co_await crossing.lent();
-  const NodeParts parts{crossing.area(), &starts};
-  const bool is_root = spanning.rank == arguments.root;
-  if (is_root) copy_bytes(parts.area, arguments.buffer, arguments.bytes);
-  if (at_root) co_await crossing.together();
-  co_await scatter_along_tree(operation, crossing, tree, parts, 0);
-  crossing.announce(1);
-  const int scatter_rounds = network::rounds_of(nodes, crossing.lanes);
-  if (is_root)
-    co_await ring(operation, crossing, parts, scatter_rounds, 1);
-  else
-    co_await operation.both(ring(operation, crossing, parts, scatter_rounds, 1),
-                            collect(operation, crossing, parts, arguments.buffer));
-  co_await leave(operation, crossing);
+  const int nodes = spanning.nodes.count();
+  const network::TreePlace tree = network::tree_place(nodes, spanning.nodes.most_places(), root_node, spanning.node());
+  Crossing crossing(operation, spanning,
+                    tree.parent ? tree.parent->lane % spanning.nodes.places(spanning.node())
+                                : spanning.nodes.place_of(arguments.root));
+  Message message(operation, crossing, arguments, spanning.rank == arguments.root);
+  co_await scatter(operation, crossing, tree, message);
+  co_await operation.both(
+      ring(operation, crossing, message, message.starts, network::rounds_of(nodes, crossing.lanes), 1),
+      fetch_shares(operation, crossing, message, 1, 1));
+  co_await leave_together(operation, crossing);
+  message.collect();
 }
 
 }  // namespace
@@ -69,8 +156,8 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_scatter_ring{
                            .messages = network::tree_messages(shape.nodes, shape.places) + steps * shape.places,
                            .bytes = 2 * shape.bytes * steps / shape.nodes,
                            .inside_starts = 3,
-                           .inside_bytes = shape.bytes,
-                           .overlapped_bytes = shape.bytes};
+                           .inside_bytes = shape.bytes / shape.nodes,
+                           .overlapped_bytes = shape.bytes * steps / shape.nodes * (1 - 1.0 / shape.places)};
     },
     body};
 

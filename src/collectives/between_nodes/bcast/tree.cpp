@@ -1,39 +1,69 @@
 // Bcast between nodes: a tree with base P + 1, all ranks of a node at once.
 //
-// Phase 1: the root copies the message into memory that its node shares. Phase 2, round by round: each lane of a node that
-// has the message sends it to one more node. Phase 3, while that is sent: each rank copies it to its own buffer.
+// Phase 1: on each node one rank has the message in its buffer: the root, elsewhere the one that receives it there. Phase 2,
+// round by round: each lane of a node that has the message sends it to one more node, straight from that buffer; where it is
+// not mapped, from its own after phase 3. Phase 3, while that is sent: each other rank copies it to its own buffer.
 // Cost: alpha_e ceil(log_{P+1} N), and of the node that sends most, n bytes a branch; inside alpha_r + n beta_r.
 // Requires: nothing. In the spirit of PiP-MColl, sections III.A.1 and III.C.
 
+#include <algorithm>
+
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
-  const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
-  crossing.lend(arguments.bytes);
-  co_await crossing.lent();
-  std::byte* const area = crossing.area();
-  const bool is_root = spanning.rank == arguments.root;
-  if (at_root) {
-    if (is_root) copy_bytes(area, arguments.buffer, arguments.bytes);
-    co_await crossing.together();
-  } else if (crossing.serves(tree.parent->lane)) {
-    crossing.receive(tree.parent->node, tree.parent->lane, tree.parent->round, area, arguments.bytes);
+void send(Crossing& crossing, const network::TreePlace& tree, const std::byte* message, std::size_t bytes) {
+  for (const network::Branch& to : tree.children)
+    if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, to.round, message, bytes);
+}
+
+/// On the rank that has the message.
+Task hand_out(Operation& operation, Crossing& crossing, const network::TreePlace& tree,
+              const BcastArguments& arguments) {
+  Exposure exposure = expose(operation, arguments.buffer, arguments.bytes, Side::source);
+  if (tree.parent) {
+    post(operation, exposure, {});
+    crossing.receive(tree.parent->node, tree.parent->lane, tree.parent->round, exposure.local, arguments.bytes);
     co_await crossing.received();
     crossing.announce(1);
   } else {
-    co_await crossing.announced(tree.parent->lane % crossing.places, 1);
+    post_filling(operation, exposure, {}, arguments.buffer, arguments.bytes);
   }
-  for (const network::Branch& to : tree.children)
-    if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, to.round, area, arguments.bytes);
-  if (!is_root) copy_bytes(arguments.buffer, area, arguments.bytes);
+  send(crossing, tree, tree.parent ? exposure.local : arguments.buffer, arguments.bytes);
+  if (tree.parent && exposure.copied && arguments.bytes > 0)
+    copy_bytes(arguments.buffer, exposure.local, arguments.bytes);
+}
+
+/// On the other ranks of its node.
+Task take(Operation& operation, Crossing& crossing, const network::TreePlace& tree, const BcastArguments& arguments) {
+  co_await crossing.lent();
+  if (tree.parent) co_await crossing.announced(crossing.owner, 1);
+  const memory::Region theirs = posted_source(operation, crossing.owner);
+  const memory::Peer& peer = operation.communicator().peer(crossing.owner);
+  const bool sends = std::any_of(tree.children.begin(), tree.children.end(),
+                                 [&](const network::Branch& to) { return crossing.serves(to.lane); });
+  const std::byte* const mapped =
+      sends && memory::always_mapped(theirs.kind()) ? peer.pointer(theirs, 0, arguments.bytes) : nullptr;
+  if (mapped) send(crossing, tree, mapped, arguments.bytes);
+  if (arguments.bytes > 0) peer.copy_from(theirs, 0, arguments.buffer, arguments.bytes, arguments.store);
+  if (!mapped) send(crossing, tree, arguments.buffer, arguments.bytes);
+}
+
+Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
+  const int root_node = spanning.nodes.node_of(arguments.root);
+  const network::TreePlace tree =
+      network::tree_place(spanning.nodes.count(), spanning.nodes.most_places(), root_node, spanning.node());
+  const int place = tree.parent ? tree.parent->lane % spanning.nodes.places(spanning.node())
+                                : spanning.nodes.place_of(arguments.root);
+  Crossing crossing(operation, spanning, place);
+  if (crossing.place == place)
+    co_await hand_out(operation, crossing, tree, arguments);
+  else
+    co_await take(operation, crossing, tree, arguments);
   co_await leave(operation, crossing);
 }
 
@@ -54,7 +84,7 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree{
                            .messages = messages,
                            .bytes = messages * shape.bytes,
                            .inside_starts = 2 + rounds,
-                           .inside_bytes = 2 * shape.bytes};
+                           .inside_bytes = shape.places > 1 ? shape.bytes : 0};
     },
     body};
 

@@ -2,9 +2,11 @@
 // once for the blocks.
 //
 // Phase 1: each rank writes the size of its block into memory that the node shares. Phase 2: sizes go along the tree of the
-// gather, so that each node knows those of all nodes below it. Phase 3: each rank copies its block; blocks go along the
-// tree in the same way. Phase 4: the root unpacks them. Long blocks go in slices, one after the other.
-// Cost: 2 alpha_e ceil(log_{P+1} N) + ((N - 1) P n + 8 (N - 1) P) beta_e for blocks of n bytes about.
+// gather, so that each node knows those of all nodes below it, and on the root's node whoever receives from these. Phase 3:
+// each rank copies its block; blocks go along the tree in the same way, at the end into the root's buffer, or to ranks that
+// unpack them there. Long blocks go in slices, one after the other.
+// Cost: 2 alpha_e ceil(log_{P+1} N) + ((N - 1) P n + 8 (N - 1) P) beta_e for blocks of n bytes about; inside as the tree for
+// blocks of one size.
 // Requires: nothing. After PiP-MColl, section III.A.1, and the two-level Gather of the CMA-aware paper, section VII.G.
 
 #include <algorithm>
@@ -12,57 +14,79 @@
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/between_nodes/root_blocks.h"
 #include "collectives/between_nodes/slices.h"
 
 namespace tutti {
 
 namespace {
 
-/// At the root, into blocks that may have less room than was sent.
-void unpack(Operation& operation, const Spanning& spanning, const Packed& packed, const NodeParts& parts,
-            const GatherArguments& arguments, const Slices& slices, int slice) {
-  for (int node = 0; node < spanning.nodes.count(); ++node)
-    for (const int rank : spanning.nodes.ranks_of(node)) {
-      if (rank == spanning.rank && !arguments.send) continue;
-      const auto r = static_cast<std::size_t>(rank);
-      const std::size_t room = slices.bytes(slice, arguments.receive.size(r));
-      const std::size_t bytes = operation.fitting(packed.size(rank), room);
-      std::byte* const to = arguments.receive.at(r) + slices.begin(slice);
-      if (bytes > 0) copy_bytes(to, parts.at(node) + packed.in_node(rank), bytes);
-    }
+/// On the root's node.
+Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+             const Packed& listed, const GatherArguments& arguments) {
+  const bool is_root = spanning.rank == arguments.root;
+  const auto ranks = static_cast<std::size_t>(crossing.nodes.ranks());
+  if (!is_root) co_await crossing.lent();
+  RootBlocks blocks(operation, crossing, arguments.receive, Side::destination, arguments.send ? -1 : arguments.root);
+  // 0 for all but those of the branches that this rank serves.
+  auto* const sizes = operation.array<std::uint64_t>(ranks);
+  const NodeParts lists{reinterpret_cast<std::byte*>(sizes), &listed.starts, 0};
+  const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
+  for (const network::Branch& from : tree.children)
+    if (crossing.serves(from.lane))
+      crossing.receive(from.node, from.lane, rounds - 1 - from.round, lists.at(static_cast<int>(from.nodes.begin)),
+                       lists.bytes(from.nodes));
+  if (arguments.send) blocks.copy_own_from(arguments.send, arguments.bytes);
+  co_await crossing.received();
+  const Slices slices(operation, sizes, ranks, ranks);
+  for (int slice = 0; slice < slices.count(); ++slice) {
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
+    blocks.receive(tree, packed, slices.begin(slice), slice > 0, rounds * (1 + slice));
+    co_await crossing.received();
+    blocks.unpack(packed, slices.begin(slice));
+  }
+  blocks.say_lengths(Packed(crossing.nodes, tree.nodes, sizes), tree);
+  co_await leave(operation, crossing);
+  if (is_root) blocks.collect();
+}
+
+/// On other nodes.
+Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+                   const Packed& listed, const GatherArguments& arguments) {
+  NodeParts lists{nullptr, &listed.starts, tree.nodes.begin};
+  crossing.lend(lists.bytes(tree.nodes));
+  co_await crossing.lent();
+  lists.area = crossing.area();
+  reinterpret_cast<std::uint64_t*>(lists.at(crossing.node))[crossing.place] = arguments.bytes;
+  co_await crossing.together();
+  co_await gather_along_tree(operation, crossing, tree, lists, 0);
+  const auto* const sizes = reinterpret_cast<const std::uint64_t*>(lists.area);
+  const Slices slices(operation, sizes, lists.bytes(tree.nodes) / sizeof *sizes,
+                      static_cast<std::size_t>(crossing.nodes.ranks()));
+  const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
+  for (int slice = 0; slice < slices.count(); ++slice) {
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
+    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin, slice > 0};
+    co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
+    parts.area = crossing.more();
+    if (const std::size_t bytes = slices.bytes(slice, arguments.bytes); bytes > 0)
+      copy_bytes(parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.send + slices.begin(slice), bytes);
+    co_await crossing.together();
+    co_await gather_along_tree(operation, crossing, tree, parts, rounds * (1 + slice));
+  }
+  co_await leave(operation, crossing);
 }
 
 Task body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
-  const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
   const Packed listed(crossing.nodes, sizeof(std::uint64_t));
-  NodeParts lists{nullptr, &listed.starts, tree.nodes.begin};
-  crossing.lend(lists.bytes(tree.nodes));
-  co_await crossing.lent();
-  lists.area = crossing.area();
-  // A block in place is not sent.
-  const std::size_t own = arguments.send ? arguments.bytes : 0;
-  reinterpret_cast<std::uint64_t*>(lists.at(crossing.node))[crossing.place] = own;
-  co_await crossing.together();
-  co_await gather_along_tree(operation, crossing, tree, lists, 0);
-  const auto* const sizes = reinterpret_cast<const std::uint64_t*>(lists.area);
-  const Slices slices(operation, sizes, lists.bytes(tree.nodes) / sizeof *sizes,
-                      static_cast<std::size_t>(crossing.nodes.ranks()));
-  for (int slice = 0; slice < slices.count(); ++slice) {
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
-    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin, slice > 0};
-    co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
-    parts.area = crossing.more();
-    if (const std::size_t bytes = slices.bytes(slice, own); bytes > 0)
-      copy_bytes(parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.send + slices.begin(slice), bytes);
-    co_await crossing.together();
-    co_await gather_along_tree(operation, crossing, tree, parts, rounds * (1 + slice));
-    if (spanning.rank == arguments.root) unpack(operation, spanning, packed, parts, arguments, slices, slice);
-  }
-  co_await leave(operation, crossing);
+  if (at_root)
+    co_await to_root(operation, spanning, crossing, tree, listed, arguments);
+  else
+    co_await to_other_node(operation, spanning, crossing, tree, listed, arguments);
 }
 
 }  // namespace
@@ -81,7 +105,7 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_irregular{
                            .messages = 2 * network::tree_messages(shape.nodes, shape.places),
                            .bytes = (shape.nodes - 1.0) * shape.places * (shape.bytes + sizeof(std::uint64_t)),
                            .inside_starts = 6,
-                           .inside_bytes = (1 + shape.ranks()) * shape.bytes};
+                           .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
     body};
 

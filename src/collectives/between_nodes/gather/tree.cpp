@@ -1,19 +1,50 @@
 // Gather between nodes: the scatter's tree the other way round, all ranks of a node at once.
 //
-// Phase 1: each rank copies its block into memory that the node shares. Phase 2, round by round: the lanes of a node
-// receive the parts of the nodes below it, and one of them sends all of these on. Phase 3: the root unpacks.
-// Cost: alpha_e ceil(log_{P+1} N) + n (N - 1) P beta_e, which is what comes to the root's node; inside n bytes copied, at
-// the root N P n, in segments.
+// Phase 1: each rank copies its block into memory that the node shares, on the root's node to where it belongs. Phase 2,
+// round by round: the lanes of a node receive the parts of the nodes below it, and one of them sends all of these on. On the
+// root's node they receive straight into the root's buffer; where that is not mapped, or blocks of a message do not follow
+// each other in it, each unpacks what it has received.
+// Cost: alpha_e ceil(log_{P+1} N) + n (N - 1) P beta_e, which is what comes to the root's node; inside n bytes copied, and
+// N n more on the root's node where they have to be unpacked.
 // Requires: blocks of the same size. In the spirit of PiP-MColl, section III.A.1, and of the two-level Gather that the
 // CMA-aware paper asks for in section VII.G.
 
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/between_nodes/root_blocks.h"
 
 namespace tutti {
 
 namespace {
+
+/// On the root's node.
+Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+             const Packed& packed, const GatherArguments& arguments) {
+  const bool is_root = spanning.rank == arguments.root;
+  if (!is_root) co_await crossing.lent();
+  RootBlocks blocks(operation, crossing, arguments.receive, Side::destination, arguments.send ? -1 : arguments.root);
+  blocks.receive(tree, packed, 0, false, 0);
+  if (arguments.send) blocks.copy_own_from(arguments.send, arguments.bytes);
+  co_await crossing.received();
+  blocks.unpack(packed, 0);
+  co_await leave(operation, crossing);
+  if (is_root) blocks.collect();
+}
+
+/// On other nodes. A node's only rank sends its block from where it is.
+Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+                   const Packed& packed, const GatherArguments& arguments) {
+  NodeParts parts{const_cast<std::byte*>(arguments.send), &packed.starts, tree.nodes.begin};
+  if (parts.bytes(tree.nodes) > arguments.bytes) {
+    crossing.lend(parts.bytes(tree.nodes));
+    co_await crossing.lent();
+    parts.area = crossing.area();
+    copy_bytes(parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.send, arguments.bytes);
+  }
+  co_await gather_along_tree(operation, crossing, tree, parts, 0);
+  co_await leave(operation, crossing);
+}
 
 Task body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
@@ -21,20 +52,10 @@ Task body(Operation& operation, const Spanning& spanning, const GatherArguments&
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
   const Packed packed(crossing.nodes, arguments.bytes);
   const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
-  NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
-  crossing.lend(parts.bytes(tree.nodes));
-  co_await crossing.lent();
-  parts.area = crossing.area();
-  if (arguments.send && arguments.bytes > 0)
-    copy_bytes(parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.send, arguments.bytes);
-  co_await crossing.together();
-  co_await gather_along_tree(operation, crossing, tree, parts, 0);
-  if (spanning.rank == arguments.root) {
-    const int except = arguments.send ? -1 : spanning.rank;
-    for (int node = 0; node < crossing.nodes.count(); ++node)
-      packed.unpack(node, parts.at(node), arguments.receive, except);
-  }
-  co_await leave(operation, crossing);
+  if (at_root)
+    co_await to_root(operation, spanning, crossing, tree, packed, arguments);
+  else
+    co_await to_other_node(operation, spanning, crossing, tree, packed, arguments);
 }
 
 }  // namespace
@@ -53,7 +74,7 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_tree{
                            .messages = network::tree_messages(shape.nodes, shape.places),
                            .bytes = (shape.nodes - 1.0) * shape.places * shape.bytes,
                            .inside_starts = 3,
-                           .inside_bytes = (1 + shape.ranks()) * shape.bytes};
+                           .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
     body};
 

@@ -1,19 +1,45 @@
 // Scatter between nodes: a tree with base P + 1, all ranks of a node at once, overlapped with the scatter inside.
 //
-// Phase 1: the root packs the blocks in the order of nodes, into memory that its node shares. Phase 2, round by round: a
-// node with the blocks of a range of nodes divides the range in up to P + 1 parts; lane l sends one of them to its first
-// node, which goes on in the same way. Phase 3, while that is sent: each rank of a node copies its own block.
+// Phase 1: the root says where its blocks are. Phase 2, round by round: a node with the blocks of a range of nodes divides
+// the range in up to P + 1 parts; lane l sends one of them to its first node, which goes on in the same way. On the root's
+// node all ranks send straight from the root's buffer; where that is not mapped, or blocks of a message do not follow each
+// other in it, each packs what it sends. Phase 3, while that is sent: each rank of a node copies its own block.
 // Cost, section III.A.1: the greater one of alpha_e ceil(log_{P+1} N) + n (N - 1) P beta_e between nodes and
-// alpha_r + P n beta_r inside. The packing at the root is ours: N P n bytes, in segments.
+// alpha_r + n beta_r inside, since the ranks copy at once; with N n beta_r more on the root's node where they have to pack.
 // Requires: blocks of the same size. PiP-MColl, section III.A.1; the root may be any rank, N any number.
 
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/between_nodes/root_blocks.h"
 
 namespace tutti {
 
 namespace {
+
+/// On the root's node.
+Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+               const Packed& packed, const ScatterArguments& arguments) {
+  if (spanning.rank != arguments.root) co_await crossing.lent();
+  RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
+  blocks.send(tree, packed, 0, false, 0);
+  if (arguments.receive) blocks.copy_own_to(arguments.receive, arguments.bytes);
+}
+
+/// On other nodes. A node's only rank receives its block where it belongs.
+Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+                     const Packed& packed, const ScatterArguments& arguments) {
+  NodeParts parts{arguments.receive, &packed.starts, tree.nodes.begin};
+  const bool alone = parts.bytes(tree.nodes) == arguments.bytes;
+  if (!alone) {
+    crossing.lend(parts.bytes(tree.nodes));
+    co_await crossing.lent();
+    parts.area = crossing.area();
+  }
+  co_await scatter_along_tree(operation, crossing, tree, parts, 0);
+  if (!alone && arguments.bytes > 0)
+    copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.bytes);
+}
 
 Task body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
@@ -21,19 +47,10 @@ Task body(Operation& operation, const Spanning& spanning, const ScatterArguments
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
   const Packed packed(crossing.nodes, arguments.bytes);
   const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
-  NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
-  crossing.lend(parts.bytes(tree.nodes));
-  co_await crossing.lent();
-  parts.area = crossing.area();
-  const bool is_root = spanning.rank == arguments.root;
-  if (at_root) {
-    if (is_root)
-      for (int node = 0; node < crossing.nodes.count(); ++node) packed.pack(node, arguments.send, parts.at(node));
-    co_await crossing.together();
-  }
-  co_await scatter_along_tree(operation, crossing, tree, parts, 0);
-  if (arguments.receive && arguments.bytes > 0)
-    copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.bytes);
+  if (at_root)
+    co_await from_root(operation, spanning, crossing, tree, packed, arguments);
+  else
+    co_await from_other_node(operation, spanning, crossing, tree, packed, arguments);
   co_await leave(operation, crossing);
 }
 
@@ -53,8 +70,7 @@ const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_tree{
                            .messages = network::tree_messages(shape.nodes, shape.places),
                            .bytes = (shape.nodes - 1.0) * shape.places * shape.bytes,
                            .inside_starts = 2 + rounds,
-                           .inside_bytes = shape.ranks() * shape.bytes,
-                           .overlapped_bytes = shape.bytes};
+                           .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
     body};
 
