@@ -1,11 +1,14 @@
 """Algorithms between nodes over the MPI's own messages, each process a node, without the library; and with it, what is
-chosen by files for communicators that span nodes."""
+chosen by files for communicators that span nodes, and what becomes of these when a rank is killed."""
 
 import json
+import os
 import re
 import tempfile
+import time
 
 import explain
+import faults
 
 #: Processes, ranks of each in turn, and how ranks are dealt out.
 SHAPES = [(4, "3", "blocks"), (3, "1,3,2", "turns"), (4, "1", "blocks"), (4, "2,1", "turns")]
@@ -79,3 +82,29 @@ def check_choices(runner):
     runner.verdict(good, name, f"{outcome.why()}, not found: {wrong}", outcome.text)
     warnings = [line for line in outcome.tutti_lines() if "warning" in line]
     runner.verdict(not warnings, f"{name}, without a warning", str(warnings), outcome.text)
+
+
+#: Seconds from a rank's death to the end of all; launchers end jobs at once, on a machine that is busy a little later.
+END_WITHIN = 20
+
+
+def check_killed(runner):
+    """kill -9 of a rank while collectives between nodes are pending on all: the job ends, and nothing is left."""
+    counts = runner.arguments.ranks_per_node or "2,1"
+    ranks = sum(map(int, counts.split(",")))
+    variables = {"TUTTI_RANKS_PER_NODE": counts, "TUTTI_INTERNODE": "1"}
+    before = set(os.listdir("/dev/shm"))
+    job = runner.start(ranks, "nodes", ["ends", "signal-9", "pending"], variables)
+    has_begun = job.wait_for(rf"^ENDS {ranks - 1}$", 120)
+    began = time.monotonic()
+    outcome = job.wait(END_WITHIN)
+    pids = [int(pid) for pid in re.findall(r"PID \d+ (\d+)", outcome.text)]
+    while any(map(faults.is_alive, pids)) and time.monotonic() - began < END_WITHIN:
+        time.sleep(0.1)
+    alive = [pid for pid in pids if faults.is_alive(pid)]
+    left = {name for name in set(os.listdir("/dev/shm")) - before if not faults.HOST_FILES.search(name)}
+    name = f"{runner.arguments.host} {counts}: a rank is killed while collectives between nodes are pending"
+    good = has_begun and outcome.status > 0 and len(pids) == ranks and not alive
+    why = f"{outcome.why()}, {len(pids)} ranks, of which {len(alive)} were there after {END_WITHIN} s"
+    runner.verdict(good, f"{name}: the job ends", why, outcome.text)
+    runner.verdict(has_begun and not left, f"{name}: nothing is left in /dev/shm", " ".join(sorted(left)))

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 namespace tutti::tests {
@@ -68,7 +69,11 @@ void in_fence(Context&, bool, MPI_Comm other) {
   MPI_Win_free(&window);
 }
 void in_file(Context&, bool, MPI_Comm other) {
-  const std::string path = "/tmp/tutti-nonblocking-" + std::to_string(getuid());
+  // Another job on this machine would take the file away between two ranks that open it.
+  int job = static_cast<int>(getpid());
+  PMPI_Bcast(&job, 1, MPI_INT, 0, other);
+  // Each node has a /tmp of its own; all see the program.
+  const std::string path = std::filesystem::read_symlink("/proc/self/exe").string() + "-file-" + std::to_string(job);
   MPI_File file = MPI_FILE_NULL;
   if (MPI_File_open(other, path.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
                     &file) != MPI_SUCCESS)

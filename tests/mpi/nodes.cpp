@@ -1,8 +1,9 @@
 // Programs on several nodes, which tests/nodes makes of one machine. The first argument says which:
 //
 //     collectives [TEST...]    on communicators of every relation to the nodes; "SHAPE 2,2,1" tells the ranks of each node
-//     ends WAY                 the last rank ends in that way (endings.h); those of its node wait in a collective of the node,
-//                              all others in one of all
+//     ends WAY [pending]       the last rank ends in that way (endings.h); those of its node wait in a collective of the node,
+//                              all others in one of all; pending: all have started nonblocking and persistent ones of all,
+//                              and wait for these. Each prints PID, its rank and its process before
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "endings.h"
+#include "inits.h"
 #include "support.h"
 
 using namespace tutti::tests;
@@ -197,21 +200,44 @@ void messages_between_nodes_arrive_while_their_node_waits(Context& context) {
   context.expect(std::count(received.begin(), received.end(), left) == many, "a message from rank %d", left);
 }
 
-void ends_on_nodes(const std::string& way) {
+/// Nonblocking and persistent collectives of all, started and not waited for.
+class StartedByAll {
+ public:
+  StartedByAll() : given_(ints, 1), sums_(ints), cast_(ints), kept_(ints) {
+    inits.Allreduce(given_.data(), kept_.data(), many, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests_[0]);
+    MPI_Start(&requests_[0]);
+    MPI_Iallreduce(given_.data(), sums_.data(), many, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests_[1]);
+    MPI_Ibcast(cast_.data(), many, MPI_INT, 0, MPI_COMM_WORLD, &requests_[2]);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests_[3]);
+  }
+  void wait() { MPI_Waitall(4, requests_, MPI_STATUSES_IGNORE); }
+
+ private:
+  static constexpr std::size_t ints = many;
+  std::vector<int> given_, sums_, cast_, kept_;
+  MPI_Request requests_[4];
+};
+
+void ends_on_nodes(const std::string& way, bool pending) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::printf("PID %d %d\n", rank, static_cast<int>(getpid()));
+  std::fflush(stdout);
   const Part node(node_of(MPI_COMM_WORLD, 0));
   int last = rank;
   MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_MAX, node.get());
   for (int i = 0; i < 3; ++i) MPI_Barrier(node.get());
   MPI_Barrier(MPI_COMM_WORLD);
+  std::optional<StartedByAll> started;
+  if (pending) started.emplace();
   if (rank == ranks - 1) {
     usleep(200'000);  // the others wait by now
     std::printf("ENDS %d\n", rank);
     std::fflush(stdout);
     end_in(way);
   }
+  if (started) started->wait();
   if (last == ranks - 1) MPI_Barrier(node.get());
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -222,11 +248,13 @@ void ends_on_nodes(const std::string& way) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
   const std::string what = argc > 1 ? argv[1] : "collectives";
-  int status = 0;
-  if (what == "ends" && argc == 3) {
-    ends_on_nodes(argv[2]);
+  const bool pending = argc > 3 && what == "ends";
+  int status = 0, provided = MPI_THREAD_SINGLE;
+  // Some hosts can be made to go on with what is pending by threads alone.
+  MPI_Init_thread(&argc, &argv, pending ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  if (what == "ends" && argc > 2) {
+    ends_on_nodes(argv[2], pending);
   } else {
     Context context(nullptr, 0);
     const std::vector<Test> tests{
