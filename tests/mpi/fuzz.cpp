@@ -2,6 +2,7 @@
 //
 //     fuzz [--seconds S | --rounds R] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...]
 //          [--choices PERCENT] [--nonblocking PERCENT] [--summary 1] [--trace 1] [--threads 1]
+//          [--without dist-graph-create,mixed-layouts]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
@@ -13,6 +14,9 @@
 //
 // In some rounds (--choices, 50) the library is asked for algorithms and mechanisms, drawn among those that it says it
 // has; --choices 0 leaves all to its own choice, with the same collectives. --summary 1 prints at the end what ran.
+//
+// --without leaves out what a host does wrong between nodes: graphs are not made by MPI_Dist_graph_create; where ranks
+// describe one message by different types, the host does nothing, neither for itself nor to compare with.
 #include "fuzz.h"
 
 #include <algorithm>
@@ -39,9 +43,33 @@ struct Arguments {
   unsigned nonblocking = 50;  ///< the same
   bool summary = false;
   bool trace = false;
-  bool threads = false;  ///< may call MPI at the same time, for who makes calls go on then
-  char only[512] = "";   ///< names of collectives with commas between them; empty: all
+  bool threads = false;    ///< may call MPI at the same time, for who makes calls go on then
+  char only[512] = "";     ///< names of collectives with commas between them; empty: all
+  char without[128] = "";  ///< names of kWithout with commas between them
 };
+
+constexpr std::pair<const char*, bool Without::*> kWithout[] = {
+    {"dist-graph-create", &Without::dist_graph_create},
+    {"mixed-layouts", &Without::mixed_layouts},
+};
+
+std::vector<std::string> words_of(const char* list) {
+  std::vector<std::string> words;
+  std::stringstream rest(list);
+  for (std::string word; std::getline(rest, word, ',');) words.push_back(word);
+  return words;
+}
+
+/// Sets what a list names. Returns the first name that is unknown, or nothing.
+std::string read_without(const char* list, Without& without) {
+  for (const std::string& word : words_of(list)) {
+    const auto* const found =
+        std::find_if(std::begin(kWithout), std::end(kWithout), [&](const auto& each) { return word == each.first; });
+    if (found == std::end(kWithout)) return word;
+    without.*found->second = true;
+  }
+  return "";
+}
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
@@ -58,6 +86,8 @@ Arguments parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--maximum-bytes") == 0) arguments.maximum_bytes = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--trace") == 0) arguments.trace = std::atoi(argv[i + 1]) != 0;
     if (std::strcmp(argv[i], "--threads") == 0) arguments.threads = std::atoi(argv[i + 1]) != 0;
+    if (std::strcmp(argv[i], "--without") == 0)
+      std::snprintf(arguments.without, sizeof arguments.without, "%s", argv[i + 1]);
     if (std::strcmp(argv[i], "--only") == 0) std::snprintf(arguments.only, sizeof arguments.only, "%s", argv[i + 1]);
   }
   return arguments;
@@ -71,11 +101,9 @@ std::mt19937_64 generator(std::uint64_t seed, std::uint64_t round, std::uint64_t
 /// The collectives to choose from, the Barrier and what is none seldom. neighbors: with a topology those of neighbours
 /// are half of all.
 std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
+  const std::vector<std::string> only = words_of(arguments.only);
   const auto wanted = [&](Kind kind) {
-    std::stringstream only(arguments.only);
-    for (std::string name; std::getline(only, name, ',');)
-      if (name == name_of(kind)) return true;
-    return *arguments.only == '\0';
+    return only.empty() || std::find(only.begin(), only.end(), name_of(kind)) != only.end();
   };
   std::vector<Kind> kinds;
   for (int i = 0; i < kKinds; ++i) {
@@ -120,8 +148,11 @@ void complete_all(const std::vector<MPI_Request*>& all, std::mt19937_64& local) 
 
 class Fuzzer {
  public:
-  Fuzzer(Context& context, const Arguments& arguments)
-      : context_(context), arguments_(arguments), kinds_{kinds_of(arguments, false), kinds_of(arguments, true)} {}
+  Fuzzer(Context& context, const Arguments& arguments, const Without& without)
+      : context_(context),
+        arguments_(arguments),
+        kinds_{kinds_of(arguments, false), kinds_of(arguments, true)},
+        without_(without) {}
 
   /// Goes on until the time is over or a rank saw a failure. Returns false after a failure.
   bool run();
@@ -138,6 +169,7 @@ class Fuzzer {
   Context& context_;
   const Arguments& arguments_;
   std::vector<Kind> kinds_[2];  ///< without and with neighbours
+  const Without without_;
   FuzzTables tables_;
   Choices choices_;
   std::uint64_t rounds_ = 0;
@@ -149,6 +181,7 @@ void Fuzzer::report(std::uint64_t round, const DrawnCommunicator& communicator, 
                     const std::string& problem) {
   if (!problem.empty() && ++failures_ > 3) return;
   std::string more = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
+  if (*arguments_.without) more += std::string(" --without ") + arguments_.without;
   if (arguments_.choices != Arguments().choices) more += " --choices " + std::to_string(arguments_.choices);
   if (arguments_.nonblocking != Arguments().nonblocking)
     more += " --nonblocking " + std::to_string(arguments_.nonblocking);
@@ -170,7 +203,7 @@ void Fuzzer::run_round(std::uint64_t round) {
   const bool topology = kinds_[0].empty() || kind == 0;
   std::unique_ptr<DrawnCommunicator> communicator;
   if (topology || kind == 1)
-    communicator = std::make_unique<DrawnCommunicator>(common, local, topology);
+    communicator = std::make_unique<DrawnCommunicator>(common, local, topology, without_);
   else
     communicator = std::make_unique<DrawnCommunicator>();
   std::mt19937_64 form = generator(arguments_.seed, round, 1'000'005);
@@ -185,7 +218,7 @@ void Fuzzer::run_round(std::uint64_t round) {
   std::vector<std::unique_ptr<FuzzOperation>> operations;
   for (std::size_t i = 0; i < burst && communicator->get() != MPI_COMM_NULL; ++i)
     operations.push_back(
-        make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum, nonblocking)));
+        make_operation(place, draw_operation(tables_, kinds_[topology], common, maximum, nonblocking, without_)));
   if (tutti_is_there() && choice() % 100 < arguments_.choices) choices_.ask(communicator->get(), operations, choice());
   std::vector<MPI_Request*> started;
   std::unique_ptr<Messages> messages;
@@ -264,9 +297,14 @@ int main(int argc, char** argv) {
       if (context.rank() == 0) std::fprintf(stderr, "no such collective: %s\n", arguments.only);
       MPI_Abort(MPI_COMM_WORLD, 2);
     }
+    Without without;
+    if (const std::string unknown = read_without(arguments.without, without); !unknown.empty()) {
+      if (context.rank() == 0) std::fprintf(stderr, "nothing to leave out is called %s\n", unknown.c_str());
+      MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     if (context.rank() == 0)
       std::printf("RUN fuzz --seed %llu\n", static_cast<unsigned long long>(arguments.seed)), std::fflush(stdout);
-    Fuzzer fuzzer(context, arguments);
+    Fuzzer fuzzer(context, arguments, without);
     passed = fuzzer.run();
     if (context.rank() == 0 && arguments.summary) fuzzer.choices().print();
     if (context.rank() == 0)

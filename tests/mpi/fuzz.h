@@ -118,7 +118,7 @@ class FuzzTables {
 
 /// kinds: to choose from. nonblocking: whether some are to be.
 Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, std::mt19937_64& common,
-                    std::size_t maximum_bytes, bool nonblocking);
+                    std::size_t maximum_bytes, bool nonblocking, const Without& without);
 
 /// Where this rank is, what it shares, and its own numbers: they decide where buffers are, layouts, and lateness.
 struct FuzzPlace {

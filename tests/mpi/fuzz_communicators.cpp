@@ -39,7 +39,8 @@ class Edges {
 
 }  // namespace
 
-DrawnCommunicator::DrawnCommunicator(std::mt19937_64& common, std::mt19937_64& local, bool topology) {
+DrawnCommunicator::DrawnCommunicator(std::mt19937_64& common, std::mt19937_64& local, bool topology,
+                                     const Without& without) {
   if (!topology) {
     make_plain(common);
     return;
@@ -54,7 +55,7 @@ DrawnCommunicator::DrawnCommunicator(std::mt19937_64& common, std::mt19937_64& l
       make_graph(base, common);
       break;
     default:
-      make_distributed_graph(base, common, local);
+      make_distributed_graph(base, common, local, without.dist_graph_create);
   }
   MPI_Comm_free(&base);
 }
@@ -136,9 +137,11 @@ void DrawnCommunicator::make_graph(MPI_Comm base, std::mt19937_64& common) {
   destinations_ = sources_;
 }
 
-void DrawnCommunicator::make_distributed_graph(MPI_Comm base, std::mt19937_64& common, std::mt19937_64& local) {
+/// adjacent: always by the ranks at both ends of an edge.
+void DrawnCommunicator::make_distributed_graph(MPI_Comm base, std::mt19937_64& common, std::mt19937_64& local,
+                                               bool adjacent) {
   const Edges edges(common(), false);
-  const bool adjacent = common() % 3 != 0;
+  adjacent = common() % 3 != 0 || adjacent;
   const int ranks = size_of(base);
   const int self = rank_of(base);
   std::vector<int> sources, destinations;

@@ -9,13 +9,19 @@
 
 namespace tutti::tests {
 
+/// What is left out of what is drawn (--without): hosts have mistakes there.
+struct Without {
+  bool dist_graph_create = false;  ///< MPI_Dist_graph_create_adjacent makes the same graphs
+  bool mixed_layouts = false;      ///< of what the host does
+};
+
 /// A communicator made from MPI_COMM_WORLD as common numbers say, and who this rank's neighbours are.
 class DrawnCommunicator {
  public:
   /// MPI_COMM_WORLD itself.
   DrawnCommunicator() : communicator_(MPI_COMM_WORLD) {}
   /// Collective on MPI_COMM_WORLD. local: this rank's own numbers, for the order in which it lists its neighbours.
-  DrawnCommunicator(std::mt19937_64& common, std::mt19937_64& local, bool topology);
+  DrawnCommunicator(std::mt19937_64& common, std::mt19937_64& local, bool topology, const Without& without);
   ~DrawnCommunicator();
   DrawnCommunicator(const DrawnCommunicator&) = delete;
   DrawnCommunicator& operator=(const DrawnCommunicator&) = delete;
@@ -34,7 +40,7 @@ class DrawnCommunicator {
   void make_plain(std::mt19937_64& common);
   void make_cartesian(MPI_Comm base, std::mt19937_64& common);
   void make_graph(MPI_Comm base, std::mt19937_64& common);
-  void make_distributed_graph(MPI_Comm base, std::mt19937_64& common, std::mt19937_64& local);
+  void make_distributed_graph(MPI_Comm base, std::mt19937_64& common, std::mt19937_64& local, bool adjacent);
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   bool cartesian_ = false;

@@ -136,7 +136,7 @@ FuzzTables::~FuzzTables() {
 }
 
 Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, std::mt19937_64& common,
-                    std::size_t maximum_bytes, bool nonblocking) {
+                    std::size_t maximum_bytes, bool nonblocking, const Without& without) {
   Draw draw;
   draw.kind = kinds[common() % kinds.size()];
   draw.type = static_cast<int>(common() % tables.types.size());
@@ -161,6 +161,7 @@ Draw draw_operation(const FuzzTables& tables, const std::vector<Kind>& kinds, st
   if (draw.form == Form::kPersistent && !draw.in_place) draw.starts += static_cast<int>(common() % 3);
   draw.large_counts = common() % 4 == 0;
   draw.ask_host = common() % 4 == 0;
+  if (without.mixed_layouts && draw.mixed_layouts) draw.ask_host = false, draw.mixed_layouts = tutti_is_there();
   draw.late_us = common() % 4 == 0 ? static_cast<unsigned>(common() % 1000) : 0;
   draw.data_seed = common();
   return draw;

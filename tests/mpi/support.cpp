@@ -62,7 +62,14 @@ bool Context::finish_test(long& checks) {
 
 namespace {
 
-bool spans_nodes = false;
+/// Collectives of MPI_COMM_WORLD are left to the host, as its ranks are on several nodes.
+bool left_to_the_host = false;
+
+/// Whether TUTTI_INTERNODE asks for them, too.
+bool nodes_are_spanned() {
+  const char* const setting = std::getenv("TUTTI_INTERNODE");
+  return setting && std::strcmp(setting, "1") == 0;
+}
 
 /// Whether ranks of MPI_COMM_WORLD are on different nodes. Collective.
 bool world_spans_nodes() {
@@ -87,7 +94,7 @@ int run_tests(Context& context, const std::vector<Test>& tests, int argc, char**
     if (context.rank() == 0) std::fprintf(stderr, "unknown test %s\n", name.c_str());
     return 2;
   }
-  spans_nodes = world_spans_nodes();
+  left_to_the_host = world_spans_nodes() && !nodes_are_spanned();
   bool all_passed = true;
   for (const Test& test : tests) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), test.name) == wanted.end()) continue;
@@ -218,7 +225,7 @@ void exercise(Context& context, MPI_Comm communicator, const char* what, int cou
 
 bool tutti_is_there() {
   static const bool there = dlsym(RTLD_DEFAULT, "tutti_last_choice") != nullptr;
-  return there && !spans_nodes;
+  return there && !left_to_the_host;
 }
 
 std::size_t resident_bytes() {

@@ -99,8 +99,8 @@ void lend_stack(char* region, std::size_t bytes);
 /// Barrier, Bcast, Reduce and Allreduce on a communicator, with results known beforehand.
 void exercise(Context& context, MPI_Comm communicator, const char* what, int count = 100);
 
-/// Whether collectives of MPI_COMM_WORLD are Tutti's: the preload is there, and all ranks were found on one node by
-/// run_tests(). If not, they are the host's own.
+/// Whether collectives of MPI_COMM_WORLD are Tutti's: the preload is there, and run_tests() has found all ranks on one
+/// node, or nodes are to be spanned (TUTTI_INTERNODE). If not, they are the host's own.
 bool tutti_is_there();
 
 /// Resident memory of this process in bytes, without what it shares with files. 0 where AddressSanitizer keeps what is
