@@ -10,6 +10,7 @@
 #include "collectives/arguments.h"
 #include "collectives/pending_call.h"
 #include "engine/operation.h"
+#include "network/channel.h"
 
 namespace tutti {
 
@@ -104,6 +105,10 @@ class PendingCallInPieces final : public PendingCall {
           operation_->start(carrier_.body(*operation_, part_));
         }
         if (!operation_->progress()) return false;
+      } catch (const network::Failure& failure) {
+        operation_.reset();
+        channel_.communicator().fail(failure.kind);
+        throw;
       } catch (...) {
         operation_.reset();
         throw;

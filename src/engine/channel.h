@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,10 @@ class Channel {
   void revoke() { close(Left::revoked); }
   /// Some rank has revoked it, as far as this one knows.
   bool revoked() const;
+  /// The same because of a message to another node. kind: network::Failure.
+  void fail(int kind) { close(Left::failed + static_cast<std::uint64_t>(kind)); }
+  /// Of what kind the failure was because of which it is closed; nothing if that was not why.
+  std::optional<int> failure() const;
   bool closed() const { return left(rank_, Left::closed).get() != 0; }
   /// Part of Operation::remark().
   std::string remark(std::uint64_t sequence, int peer) const;

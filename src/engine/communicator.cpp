@@ -91,6 +91,11 @@ void Communicator::revoke() {
   pending_.revoke();
 }
 
+void Communicator::fail(int kind) {
+  blocking_.fail(kind);
+  pending_.fail(kind);
+}
+
 memory::Region Communicator::arena_region(const std::byte* in_own_arena) const {
   return {memory::Kind::arena, static_cast<std::uint64_t>(in_own_arena - node_.arena->base())};
 }

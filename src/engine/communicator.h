@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "engine/arrangement.h"
@@ -63,6 +64,9 @@ class Communicator final {
   void refused_by_host() { blocking_.refused_by_host(); }
   void revoke();
   bool revoked() const { return blocking_.revoked(); }
+  /// The network has failed in a call of this rank; and how, if it has in one of any.
+  void fail(int kind);
+  std::optional<int> failure() const { return blocking_.failure(); }
   bool exchange(const void* mine, std::size_t bytes, void* all) { return blocking_.exchange(mine, bytes, all); }
 
   // See Arrangement.

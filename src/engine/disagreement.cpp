@@ -177,8 +177,18 @@ void Channel::close(std::uint64_t why) {
 }
 
 void Channel::stay_out() {
-  own_left(Left::communicator).set(revoked() ? Left::revoked : Left::out_of_step);
+  const std::optional<int> kind = failure();
+  const std::uint64_t why = kind ? Left::failed + static_cast<std::uint64_t>(*kind) : Left::out_of_step;
+  own_left(Left::communicator).set(revoked() ? Left::revoked : why);
   throw Disagreement();
+}
+
+std::optional<int> Channel::failure() const {
+  if (!closed() || revoked()) return std::nullopt;
+  for (int rank = 0; rank < size_; ++rank)
+    if (const std::uint64_t why = left(rank, Left::communicator).get(); why >= Left::failed)
+      return static_cast<int>(why - Left::failed);
+  return std::nullopt;
 }
 
 bool Channel::revoked() const {

@@ -85,6 +85,7 @@ bool PendingOperation::progress() {
     return false;
   } catch (...) {
     forget_parked();
+    body_.reset();  // from here on nothing that it has posted comes into memory of others
     complete();
     throw;
   }

@@ -111,6 +111,7 @@ struct Left {
   static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
   static constexpr std::uint64_t out_of_step = 1;  ///< the order of its calls is not that of the others
   static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
+  static constexpr std::uint64_t failed = 3;       ///< the network has failed (network::Failure): this and the kind
   /// A bell, which any rank rings, off the path of what succeeds: 1 if some rank has left the communicator.
   static constexpr int closed = 3;
   static constexpr int given = 4;    ///< before which operation the host did a call last, and how many it has done

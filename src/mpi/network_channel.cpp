@@ -1,7 +1,6 @@
 #include "mpi/network_channel.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace tutti::mpi {
 
@@ -16,49 +15,87 @@ int NetworkChannel::tag_of(const network::Address& address) const {
 std::size_t NetworkChannel::piece_of(std::size_t bytes) const {
   constexpr std::size_t most_unasked = 4;
   constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  return bytes <= most_unasked * unasked_bytes_ ? unasked_bytes_ : most_bytes;
+  const bool in_a_few = unasked_bytes_ > 0 && bytes <= most_unasked * unasked_bytes_;
+  return in_a_few ? std::min(unasked_bytes_, most_bytes) : most_bytes;
 }
 
-network::Ticket NetworkChannel::keep(Message message) {
-  messages_.emplace(++last_, std::move(message));
-  return last_;
+NetworkChannel::Message* NetworkChannel::find(network::Ticket ticket) {
+  const auto number = static_cast<std::uint32_t>(ticket);
+  return number < messages_.size() && messages_[number].ticket == ticket ? &messages_[number] : nullptr;
+}
+
+NetworkChannel::Message& NetworkChannel::make(bool is_send, std::size_t pieces) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(messages_.size()));
+    messages_.emplace_back();
+  }
+  const std::uint32_t number = free_.back();
+  Message& message = messages_[number];
+  if (pieces > 1) message.pieces.assign(pieces, MPI_REQUEST_NULL);
+  free_.pop_back();
+  if (++made_ == 0) ++made_;
+  message.ticket = static_cast<network::Ticket>(made_) << 32 | number;
+  message.is_send = is_send;
+  return message;
+}
+
+void NetworkChannel::forget(Message& message) {
+  free_.push_back(static_cast<std::uint32_t>(message.ticket));
+  message.ticket = 0;
+  message.single = MPI_REQUEST_NULL;
+  message.pieces.clear();
+}
+
+/// What the host has not ended goes on, and might store into memory that is used again.
+void NetworkChannel::withdraw(Message& message) {
+  for (MPI_Request& request : message.requests()) {
+    if (request == MPI_REQUEST_NULL) continue;
+    if (message.is_send) {
+      calls_.request_free(&request);
+      continue;
+    }
+    // A receive that is cancelled is over without the sender.
+    calls_.cancel(&request);
+    calls_.wait(&request, MPI_STATUS_IGNORE);
+  }
+  forget(message);
+}
+
+template <class Byte, class Post>
+network::Ticket NetworkChannel::post_pieces(bool is_send, Byte* data, std::size_t bytes, const char* function,
+                                            const Post& post) {
+  const std::size_t most = piece_of(bytes);
+  Message& message = make(is_send, (bytes + most - 1) / most);
+  std::size_t at = 0;
+  for (MPI_Request& request : message.requests()) {
+    const std::size_t piece = std::min(bytes - at, most);
+    if (const int code = post(data + at, static_cast<int>(piece), &request); code != MPI_SUCCESS) {
+      request = MPI_REQUEST_NULL;
+      withdraw(message);
+      throw NetworkError(function, code);
+    }
+    at += piece;
+  }
+  return message.ticket;
 }
 
 network::Ticket NetworkChannel::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
-  Message message{true, {}};
-  const std::size_t most = piece_of(bytes);
-  std::size_t at = 0;
-  do {
-    const std::size_t piece = std::min(bytes - at, most);
-    message.requests.emplace_back();
-    const int code = calls_.isend(data + at, static_cast<int>(piece), MPI_BYTE, to.peer, tag_of(to), communicator_,
-                                  &message.requests.back());
-    if (code != MPI_SUCCESS) throw NetworkError("MPI_Isend", code);
-    at += piece;
-  } while (at < bytes);
-  return keep(std::move(message));
+  return post_pieces(true, data, bytes, "MPI_Isend", [&](const std::byte* from, int count, MPI_Request* request) {
+    return calls_.isend(from, count, MPI_BYTE, to.peer, tag_of(to), communicator_, request);
+  });
 }
 
 network::Ticket NetworkChannel::post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
-  Message message{false, {}};
-  const std::size_t most = piece_of(bytes);
-  std::size_t at = 0;
-  do {
-    const std::size_t piece = std::min(bytes - at, most);
-    message.requests.emplace_back();
-    const int code = calls_.irecv(data + at, static_cast<int>(piece), MPI_BYTE, from.peer, tag_of(from), communicator_,
-                                  &message.requests.back());
-    if (code != MPI_SUCCESS) throw NetworkError("MPI_Irecv", code);
-    at += piece;
-  } while (at < bytes);
-  return keep(std::move(message));
+  return post_pieces(false, data, bytes, "MPI_Irecv", [&](std::byte* to, int count, MPI_Request* request) {
+    return calls_.irecv(to, count, MPI_BYTE, from.peer, tag_of(from), communicator_, request);
+  });
 }
 
 bool NetworkChannel::test(network::Ticket& ticket) {
   if (ticket == 0) return true;
-  const auto found = messages_.find(ticket);
-  if (found == messages_.end()) throw std::logic_error("no such ticket");
-  std::vector<MPI_Request>& requests = found->second.requests;
+  Message* const message = find(ticket);
+  if (!message) throw std::logic_error("no such ticket");
+  const std::span<MPI_Request> requests = message->requests();
   int over = 0;
   statuses_.resize(requests.size());
   int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, statuses_.data());
@@ -68,31 +105,19 @@ bool NetworkChannel::test(network::Ticket& ticket) {
     };
     const auto failed = std::find_if(statuses_.begin(), statuses_.end(), has_failed);
     if (code == MPI_ERR_IN_STATUS && failed != statuses_.end()) code = failed->MPI_ERROR;
-    messages_.erase(found);
+    withdraw(*message);
     ticket = 0;
     throw NetworkError("MPI_Testall", code);
   }
   if (!over) return false;
-  messages_.erase(found);
+  forget(*message);
   ticket = 0;
   return true;
 }
 
 void NetworkChannel::withdraw(network::Ticket& ticket) {
-  const auto found = messages_.find(ticket);
+  if (Message* const message = find(ticket); message && ticket != 0) withdraw(*message);
   ticket = 0;
-  if (found == messages_.end()) return;
-  for (MPI_Request& request : found->second.requests) {
-    if (request == MPI_REQUEST_NULL) continue;
-    if (found->second.is_send) {
-      calls_.request_free(&request);
-      continue;
-    }
-    // A receive that is cancelled is over without the sender.
-    calls_.cancel(&request);
-    calls_.wait(&request, MPI_STATUS_IGNORE);
-  }
-  messages_.erase(found);
 }
 
 }  // namespace tutti::mpi

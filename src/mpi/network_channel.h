@@ -1,10 +1,11 @@
 // The channel between nodes over the MPI's own messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "mpi/mpi_header.h"
@@ -50,9 +51,9 @@ class NetworkChannel final : public network::Channel {
                  std::size_t unasked_bytes = 0)
       : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_bytes_(unasked_bytes) {}
 
+  /// All three throw NetworkError. Then nothing of the message is posted any more.
   network::Ticket post_send(const network::Address& to, const std::byte* data, std::size_t bytes) override;
   network::Ticket post_receive(const network::Address& from, std::byte* data, std::size_t bytes) override;
-  /// Throws NetworkError.
   bool test(network::Ticket& ticket) override;
   /// A send cannot be taken back for sure: the host may still read the bytes, which have to stay readable.
   void withdraw(network::Ticket& ticket) override;
@@ -63,19 +64,32 @@ class NetworkChannel final : public network::Channel {
   /// A message of so many bytes goes as several of at most this.
   std::size_t piece_of(std::size_t bytes) const;
 
+  /// Most messages are one for the host, too, and take no memory of their own.
   struct Message {
-    bool is_send;
-    std::vector<MPI_Request> requests;
+    network::Ticket ticket = 0;  ///< 0: there is none
+    bool is_send = false;
+    MPI_Request single = MPI_REQUEST_NULL;
+    std::vector<MPI_Request> pieces;  ///< if there are several, instead
+
+    std::span<MPI_Request> requests() { return pieces.empty() ? std::span(&single, 1) : std::span(pieces); }
   };
-  network::Ticket keep(Message message);
+  /// Its number is in the lower half of the ticket.
+  Message* find(network::Ticket ticket);
+  Message& make(bool is_send, std::size_t pieces);
+  void forget(Message& message);
+  void withdraw(Message& message);
+  /// post(data, count, request): posts a piece.
+  template <class Byte, class Post>
+  network::Ticket post_pieces(bool is_send, Byte* data, std::size_t bytes, const char* function, const Post& post);
 
   const MPI_Comm communicator_;
   const PointToPoint calls_;
   const int lanes_;
   const Tags tags_;
   const std::size_t unasked_bytes_;
-  network::Ticket last_ = 0;
-  std::unordered_map<network::Ticket, Message> messages_;
+  std::vector<Message> messages_;
+  std::vector<std::uint32_t> free_;  ///< numbers of those that there are none of
+  std::uint32_t made_ = 0;           ///< messages so far: tells tickets with one number apart
   std::vector<MPI_Status> statuses_;
 };
 

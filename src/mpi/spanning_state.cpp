@@ -59,7 +59,7 @@ bool MessageCommunicator::take(Tags& tags) {
 }
 
 SpanningState::SpanningState(MPI_Comm communicator, const std::vector<int>& node_of_rank, int rank)
-    : nodes_(node_of_rank),
+    : nodes_(std::make_shared<network::Nodes>(node_of_rank)),
       rank_(rank),
       messages_(std::make_shared<MessageCommunicator>(communicator, rank)),
       tags_(Tags::all(largest_tag())) {}
@@ -73,12 +73,12 @@ SpanningState::SpanningState(MPI_Comm communicator, SpanningState& of) : nodes_(
 }
 
 void SpanningState::set_inside(Communicator& inside) {
-  const int lanes = nodes_.most_places();
+  const int lanes = nodes_->most_places();
   const auto unasked = static_cast<std::size_t>(job()->knowledge.network.unasked_bytes);
   blocking_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
-  blocking_.emplace(Spanning{inside, nodes_, *blocking_channel_, rank_});
+  blocking_.emplace(Spanning{inside, *nodes_, *blocking_channel_, rank_});
   pending_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
-  pending_.emplace(Spanning{inside, nodes_, *pending_channel_, rank_});
+  pending_.emplace(Spanning{inside, *nodes_, *pending_channel_, rank_});
 }
 
 }  // namespace tutti::mpi

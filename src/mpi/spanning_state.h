@@ -52,7 +52,7 @@ class SpanningState {
     messages_->end();
     if (of_persistent_calls_) of_persistent_calls_->end();
   }
-  const network::Nodes& nodes() const { return nodes_; }
+  const network::Nodes& nodes() const { return *nodes_; }
   /// inside: of the ranks of this node, for this alone; outlives this.
   void set_inside(Communicator& inside);
   /// After set_inside(). Each has a channel of its own, since another thread may go on with pending calls.
@@ -60,7 +60,7 @@ class SpanningState {
   const Spanning& of_pending_calls() const { return *pending_; }
 
  private:
-  const network::Nodes nodes_;
+  const std::shared_ptr<const network::Nodes> nodes_;  ///< one for a communicator and its persistent calls
   const int rank_;
   std::shared_ptr<MessageCommunicator> messages_;
   std::shared_ptr<MessageCommunicator> of_persistent_calls_;  ///< the last one, which still has tags

@@ -5,6 +5,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 
 namespace tutti::network {
 
@@ -23,6 +25,16 @@ struct Address {
 /// A message that was posted and is not over. 0: there is none, or it is over.
 using Ticket = std::uint64_t;
 
+/// Messages cannot be carried, or one is not what it should be.
+class Failure : public std::runtime_error {
+ public:
+  Failure(const std::string& what, int of_this_rank, int of_all)
+      : std::runtime_error(what), code(of_this_rank), kind(of_all) {}
+
+  const int code;  ///< for the call that the message belongs to, by who carries messages
+  const int kind;  ///< the same where codes are each rank's own: what ranks tell each other; not negative
+};
+
 /// Of one rank, and of one thread at a time.
 class Channel {
  public:
@@ -33,7 +45,7 @@ class Channel {
   virtual Ticket post_send(const Address& to, const std::byte* data, std::size_t bytes) = 0;
   /// The bytes may not be touched before that. bytes: what the sender sends, exactly.
   virtual Ticket post_receive(const Address& from, std::byte* data, std::size_t bytes) = 0;
-  /// Whether the message is over: then `ticket` becomes 0. Of 0 it is true. Throws if the network has failed.
+  /// Whether the message is over: then `ticket` becomes 0. Of 0 it is true. Throws Failure, as may those that post.
   virtual bool test(Ticket& ticket) = 0;
   /// For an operation that ends early: afterwards nobody touches the bytes of the message. It may have been carried out.
   virtual void withdraw(Ticket& ticket) = 0;

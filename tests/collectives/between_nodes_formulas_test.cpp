@@ -359,6 +359,140 @@ TEST_P(BetweenNodesFormulas, AlltoallAndBarrier) {
   });
 }
 
+/// Where a block is empty there is no message, since both its ends know: each call sends as many as it has blocks.
+class BetweenNodesEmptyBlocks : public testing::Test {
+ protected:
+  BetweenNodesEmptyBlocks() : ranks_(node_of_rank({2, 3, 1, 2}, Order::in_turn), settings()) {}
+
+  std::size_t count() const { return static_cast<std::size_t>(ranks_.count()); }
+  bool between(std::size_t from, std::size_t to) const {
+    return ranks_.nodes().node_of(static_cast<int>(from)) != ranks_.nodes().node_of(static_cast<int>(to));
+  }
+  /// Messages of all ranks while calls are made. They are called twice, as programs do with persistent ones.
+  template <class Arguments>
+  std::uint64_t messages(const char* name, const std::function<Arguments(int)>& arguments) {
+    const std::uint64_t before = all_sent();
+    for (const auto* algorithm : algorithms_between_nodes<Arguments>())
+      if (std::string(algorithm->name) == name) EXPECT_TRUE(ranks_.call(*algorithm, arguments, 2)) << "hangs";
+    EXPECT_EQ(ranks_.unmatched(), 0u);
+    return (all_sent() - before) / 2;
+  }
+
+ private:
+  /// So that blocks go in several pieces.
+  static Settings settings() {
+    Settings made;
+    made.segment = 1024;
+    return made;
+  }
+  std::uint64_t all_sent() const {
+    std::uint64_t sent = 0, received = 0;
+    for (int rank = 0; rank < ranks_.count(); ++rank) {
+      sent += ranks_.traffic(rank).sent;
+      received += ranks_.traffic(rank).received;
+    }
+    EXPECT_EQ(sent, received);
+    return sent;
+  }
+  SpanningRanks ranks_;
+};
+
+TEST_F(BetweenNodesEmptyBlocks, AlltoallvSendsThoseThatAreNone) {
+  // Rank i has something for rank i + distance, at these distances.
+  const std::vector<std::vector<std::size_t>> patterns{{}, {1}, {0, 3, 5}};
+  for (const std::vector<std::size_t>& distances : patterns) {
+    std::uint64_t expected = 0;
+    std::vector<std::vector<std::size_t>> to_go(count(), std::vector<std::size_t>(count())), to_come = to_go;
+    std::vector<std::vector<std::byte>> sent(count(), std::vector<std::byte>(3000)), received = sent;
+    const std::vector<std::ptrdiff_t> offsets(count());
+    for (std::size_t from = 0; from < count(); ++from)
+      for (const std::size_t distance : distances) {
+        const std::size_t to = (from + distance) % count();
+        to_go[from][to] = to_come[to][from] = 3000;
+        expected += between(from, to) ? 1 : 0;
+      }
+    EXPECT_EQ(messages<AlltoallArguments>(
+                  "pairs",
+                  [&](int rank) {
+                    const auto r = static_cast<std::size_t>(rank);
+                    AlltoallArguments of;
+                    of.send = Blocks::irregular(sent[r].data(), to_go[r].data(), offsets.data());
+                    of.receive = Blocks::irregular(received[r].data(), to_come[r].data(), offsets.data());
+                    of.regular = false;
+                    return of;
+                  }),
+              expected);
+  }
+}
+
+TEST_F(BetweenNodesEmptyBlocks, NeighborsSendThoseThatAreNone) {
+  const std::size_t sizes[] = {0, 8};
+  const std::ptrdiff_t offsets[] = {0, 0};
+  const int blocks[] = {1, 0};
+  std::vector<std::vector<int>> around(count());
+  std::vector<std::byte> sent(8);
+  std::vector<std::vector<std::byte>> received(count(), sent);
+  const std::size_t turned[] = {8, 0};
+  for (std::size_t rank = 0; rank < count(); ++rank)
+    around[rank] = {static_cast<int>((rank + count() - 1) % count()), static_cast<int>((rank + 1) % count())};
+  EXPECT_EQ(messages<NeighborArguments>("pairs",
+                                        [&](int rank) {
+                                          const auto r = static_cast<std::size_t>(rank);
+                                          NeighborArguments of;
+                                          of.sources = of.destinations = around[r].data();
+                                          of.source_blocks = of.destination_blocks = blocks;
+                                          of.source_count = of.destination_count = 2;
+                                          of.send = Blocks::irregular(sent.data(), sizes, offsets);
+                                          of.receive = Blocks::irregular(received[r].data(), turned, offsets);
+                                          of.regular = false;
+                                          return of;
+                                        }),
+            count());
+}
+
+/// Scatterv and Gatherv tell sizes along the tree; then there is nothing to tell. A piece of Reduce_scatter is of few nodes.
+TEST_F(BetweenNodesEmptyBlocks, TreesAndPiecesHaveMessagesOfWhatIsThere) {
+  const std::vector<std::size_t> none(count());
+  const std::vector<std::ptrdiff_t> offsets(count());
+  std::byte nothing{};
+  EXPECT_EQ(messages<ScatterArguments>("multi-object-sizes-tree",
+                                       [&](int) {
+                                         ScatterArguments of;
+                                         of.send = Blocks::irregular(&nothing, none.data(), offsets.data());
+                                         of.receive = &nothing;
+                                         of.regular = false;
+                                         return of;
+                                       }),
+            3u);
+  EXPECT_EQ(messages<GatherArguments>("multi-object-sizes-tree",
+                                      [&](int) {
+                                        GatherArguments of;
+                                        of.receive = Blocks::irregular(&nothing, none.data(), offsets.data());
+                                        of.send = &nothing;
+                                        of.regular = false;
+                                        return of;
+                                      }),
+            3u);
+  const Combiner combiner = addition();
+  std::vector<std::size_t> counts(count());
+  counts[3] = 2000;
+  std::vector<std::byte> sent(2000);
+  std::vector<std::vector<std::byte>> received(count(), sent);
+  const std::uint64_t pieces = (2000 + 320 - 1) / 320;  // lines of a third of a segment
+  EXPECT_EQ(messages<ReduceScatterArguments>("multi-object-direct",
+                                             [&](int rank) {
+                                               ReduceScatterArguments of;
+                                               of.send = sent.data();
+                                               of.receive = received[static_cast<std::size_t>(rank)].data();
+                                               of.counts = counts.data();
+                                               of.count = 2000;
+                                               of.combiner = &combiner;
+                                               return of;
+                                             }),
+            3 * pieces);
+  EXPECT_GT(messages<BarrierArguments>("multi-object-dissemination", [](int) { return BarrierArguments{}; }), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Nodes, BetweenNodesFormulas, testing::ValuesIn(node_counts()),
                          [](const auto& info) { return std::to_string(info.param) + "_nodes"; });
 

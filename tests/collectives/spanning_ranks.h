@@ -17,70 +17,120 @@
 
 namespace tutti::test {
 
+/// A communicator of ranks of several nodes.
+class SpanningCommunicator {
+ public:
+  /// processes: of each rank what it has of its node. Outlive this.
+  SpanningCommunicator(const network::Nodes& nodes, const std::vector<std::unique_ptr<Node>>& processes)
+      : network_(nodes.ranks()), members_(static_cast<std::size_t>(nodes.ranks())) {
+    for (int node = 0; node < nodes.count(); ++node) {
+      CommunicatorLayout layout;
+      for (const int rank : nodes.ranks_of(node)) {
+        const auto& process = processes[static_cast<std::size_t>(rank)];
+        layout.node_ranks.push_back(process->rank);
+        layout.offsets.push_back(*process->arena->allocate(shared_bytes(process->settings, nodes.places(node))));
+      }
+      for (const int rank : nodes.ranks_of(node)) {
+        Member& member = of(rank);
+        layout.rank = nodes.place_of(rank);
+        member.communicator = std::make_unique<Communicator>(*processes[static_cast<std::size_t>(rank)], layout);
+        member.channel = std::make_unique<network::MemoryChannel>(network_, rank);
+        member.counted = std::make_unique<network::CountedChannel>(*member.channel);
+        member.spanning.emplace(Spanning{*member.communicator, nodes, *member.counted, rank});
+      }
+    }
+  }
+
+  int count() const { return static_cast<int>(members_.size()); }
+  const Spanning& spanning(int rank) const { return *members_[static_cast<std::size_t>(rank)].spanning; }
+  const network::Traffic& traffic(int rank) const {
+    return members_[static_cast<std::size_t>(rank)].counted->traffic();
+  }
+  std::size_t unmatched() { return network_.unmatched(); }
+
+  /// Runs `body(rank, spanning)` on every rank, each a thread.
+  void run(const std::function<void(int, const Spanning&)>& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < count(); ++rank) threads.emplace_back([&, rank] { body(rank, spanning(rank)); });
+    for (auto& thread : threads) thread.join();
+  }
+
+ private:
+  struct Member {
+    std::unique_ptr<Communicator> communicator;
+    std::unique_ptr<network::MemoryChannel> channel;
+    std::unique_ptr<network::CountedChannel> counted;
+    std::optional<Spanning> spanning;
+  };
+  Member& of(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  network::MemoryNetwork network_;
+  std::vector<Member> members_;
+};
+
 class SpanningRanks {
  public:
   /// node_of_rank: of each rank its node. reach: how those of a node reach each other's buffers.
   explicit SpanningRanks(const std::vector<int>& node_of_rank, const Settings& settings = {},
                          Reach reach = Reach::direct)
-      : nodes_(node_of_rank), network_(nodes_.ranks()) {
-    for (int rank = 0; rank < nodes_.ranks(); ++rank) ranks_.push_back(std::make_unique<Rank>());
+      : nodes_(node_of_rank) {
+    processes_.resize(static_cast<std::size_t>(nodes_.ranks()));
     for (int node = 0; node < nodes_.count(); ++node) set_up(node, settings, reach);
+    communicator_.emplace(nodes_, processes_);
   }
   ~SpanningRanks() {
-    for (auto& rank : ranks_) rank->node->attachments.clear();
+    for (auto& process : processes_) process->attachments.clear();
   }
 
   const network::Nodes& nodes() const { return nodes_; }
   int count() const { return nodes_.ranks(); }
-  const network::Traffic& traffic(int rank) const { return of(rank).counted->traffic(); }
-  std::size_t unmatched() { return network_.unmatched(); }
-  /// What is mapped of the memory that a rank may lend.
-  std::size_t lent_bytes(int rank) const { return of(rank).node->arena->extent(); }
-
-  /// Runs `body(rank, spanning)` on every rank, each a thread.
-  void run(const std::function<void(int, const Spanning&)>& body) {
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < count(); ++rank) threads.emplace_back([&, rank] { body(rank, *of(rank).spanning); });
-    for (auto& thread : threads) thread.join();
+  const network::Traffic& traffic(int rank) const { return communicator_->traffic(rank); }
+  std::size_t unmatched() { return communicator_->unmatched(); }
+  const Spanning& spanning(int rank) const { return communicator_->spanning(rank); }
+  /// One more of all of them, which these outlive.
+  std::unique_ptr<SpanningCommunicator> another() const {
+    return std::make_unique<SpanningCommunicator>(nodes_, processes_);
   }
+  /// What is mapped of the memory that a rank may lend.
+  std::size_t lent_bytes(int rank) const { return processes_[static_cast<std::size_t>(rank)]->arena->extent(); }
 
-  /// Calls an algorithm on every rank as a pending call, `arguments(rank)` of each. False if they cannot go on.
+  void run(const std::function<void(int, const Spanning&)>& body) { communicator_->run(body); }
+
+  /// Calls an algorithm on every rank as a pending call, `arguments(rank)` of each, which is started so many times. False if
+  /// they cannot go on.
   template <class Arguments>
-  bool call(const SpanningAlgorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments) {
+  bool call(const SpanningAlgorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments,
+            int starts = 1) {
     std::vector<std::unique_ptr<PendingCall>> calls;
-    for (int rank = 0; rank < count(); ++rank) {
-      calls.push_back(prepare_between_nodes(*of(rank).spanning, algorithm, arguments(rank)));
-      calls.back()->start();
+    for (int rank = 0; rank < count(); ++rank)
+      calls.push_back(prepare_between_nodes(spanning(rank), algorithm, arguments(rank)));
+    for (int i = 0; i < starts; ++i) {
+      for (auto& call : calls) call->start();
+      if (!go_on(calls)) return false;
     }
-    // Each turn at least one rank goes on: there are fewer things to wait for than this.
-    const int turns_max = 1000 + 200 * count();
-    for (int turn = 0; turn < turns_max; ++turn) {
-      bool over = true;
-      for (auto& call : calls) over = call->progress() && over;
-      if (over) return true;
-    }
-    return false;
+    return true;
   }
 
   /// Two ranks of a node make calls, `make(spanning, 0)` and `make(spanning, 1)`, and go on with them for a while.
   void on_two(int first, int second, const std::function<std::unique_ptr<PendingCall>(const Spanning&, int)>& make,
               const std::function<void(PendingCall&)>& go_on) {
-    const std::unique_ptr<PendingCall> calls[2] = {make(*of(first).spanning, 0), make(*of(second).spanning, 1)};
+    const std::unique_ptr<PendingCall> calls[2] = {make(spanning(first), 0), make(spanning(second), 1)};
     for (const auto& call : calls) call->start();
     for (int turn = 0; turn < 100; ++turn)
       for (const auto& call : calls) go_on(*call);
   }
 
  private:
-  struct Rank {
-    std::unique_ptr<Node> node;
-    std::unique_ptr<Communicator> communicator;
-    std::unique_ptr<network::MemoryChannel> channel;
-    std::unique_ptr<network::CountedChannel> counted;
-    std::optional<Spanning> spanning;
-  };
-  Rank& of(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
-  const Rank& of(int rank) const { return *ranks_[static_cast<std::size_t>(rank)]; }
+  bool go_on(const std::vector<std::unique_ptr<PendingCall>>& calls) const {
+    // Each turn at least one rank goes on: there are fewer things to wait for than this.
+    const int turns_max = 1000 + 200 * count();
+    for (int turn = 0; turn < turns_max; ++turn) {
+      bool over = true;
+      for (const auto& call : calls) over = call->progress() && over;
+      if (over) return true;
+    }
+    return false;
+  }
 
   static const topology::Placement& placement(int places) {
     static std::map<int, topology::Placement> known;
@@ -97,7 +147,6 @@ class SpanningRanks {
     world.reach = reach;
     std::vector<memory::Peer> peers;
     std::vector<memory::ExposureTable*> tables;
-    CommunicatorLayout layout;
     for (int place = 0; place < places; ++place) {
       std::string error;
       auto made = std::make_unique<Node>();
@@ -113,27 +162,19 @@ class SpanningRanks {
       peers.push_back({getpid(), made->arena->base(),
                        reach == Reach::window ? window_base(static_cast<std::size_t>(rank)) : nullptr});
       if (reach == Reach::xpmem) tables.push_back(add_exposures(*made));
-      layout.node_ranks.push_back(place);
-      layout.offsets.push_back(*made->arena->allocate(shared_bytes(settings, places)));
-      of(rank).node = std::move(made);
+      of(rank) = std::move(made);
     }
     for (int place = 0; place < places; ++place) {
-      const int number = nodes_.rank_at(node, place);
-      Rank& rank = of(number);
-      rank.node->peers = peers;
-      attach_peers(world, *rank.node, tables);
-      CommunicatorLayout mine = layout;
-      mine.rank = place;
-      rank.communicator = std::make_unique<Communicator>(*rank.node, mine);
-      rank.channel = std::make_unique<network::MemoryChannel>(network_, number);
-      rank.counted = std::make_unique<network::CountedChannel>(*rank.channel);
-      rank.spanning.emplace(Spanning{*rank.communicator, nodes_, *rank.counted, number});
+      Node& process = *of(nodes_.rank_at(node, place));
+      process.peers = peers;
+      attach_peers(world, process, tables);
     }
   }
+  std::unique_ptr<Node>& of(int rank) { return processes_[static_cast<std::size_t>(rank)]; }
 
   const network::Nodes nodes_;
-  network::MemoryNetwork network_;
-  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::vector<std::unique_ptr<Node>> processes_;
+  std::optional<SpanningCommunicator> communicator_;
 };
 
 /// Nodes with these numbers of ranks, and how the ranks are dealt out.

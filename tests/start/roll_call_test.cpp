@@ -1,8 +1,17 @@
 #include "mpi/start/roll_call.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -100,6 +109,65 @@ TEST(RollCall, OtherNodesAreToldOfARankThatIsMissing) {
   for (const auto& rank : ranks) EXPECT_EQ(rank->take(0, &others), Result::some);
   EXPECT_EQ(others.asked, 0);
   EXPECT_EQ(others.refused, 1);
+}
+
+/// A process that has made a socket of ours, as Hydra's proxy does, and was started with these arguments.
+class Proxy {
+ public:
+  explicit Proxy(const char* listens_at) {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    const std::string text = "tutti-test-proxy-" + std::to_string(getpid());
+    std::memcpy(name.sun_path + 1, text.data(), text.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&name), length), 0);
+    EXPECT_EQ(listen(listener, 1), 0);
+    process_ = fork();
+    if (process_ == 0) {
+      const int made = socket(AF_UNIX, SOCK_STREAM, 0);
+      if (connect(made, reinterpret_cast<const sockaddr*>(&name), length) != 0) _exit(1);
+      execl("/bin/sh", "sh", "-c", "sleep 60; :", "proxy", "--rmk", "user", "--control-port", listens_at, nullptr);
+      _exit(1);
+    }
+    own_ = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    close(listener);
+    // It goes on with its arguments when it has become what it is to be.
+    std::string command;
+    while (command.find("--control-port") == std::string::npos) {
+      std::ifstream file("/proc/" + std::to_string(process_) + "/cmdline", std::ios::binary);
+      command.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    setenv("PMI_FD", std::to_string(own_).c_str(), 1);
+    setenv("MPI_LOCALRANKID", "0", 1);
+    setenv("MPI_LOCALNRANKS", "2", 1);
+  }
+  ~Proxy() {
+    for (const char* const name : {"PMI_FD", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"}) unsetenv(name);
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+    close(own_);
+  }
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+ private:
+  pid_t process_ = 0;
+  int own_ = -1;
+};
+
+/// Names of a job may outlive it, and one server may keep those of many.
+TEST(RollCall, JobsOfHydraAreToldApartOnAllNodesAlike) {
+  const auto job = [](const char* listens_at) {
+    const Proxy proxy(listens_at);
+    const auto rank = launched_rank(1);
+    EXPECT_TRUE(rank);
+    return rank ? rank->whole_job : "";
+  };
+  const std::string first = job("node0:40153");
+  EXPECT_EQ(job("node0:40153"), first) << "two nodes of one job";
+  EXPECT_NE(job("node0:33251"), first);
+  EXPECT_NE(job("node1:40153"), first);
 }
 
 TEST(RollCall, WithoutALauncherNothingIsKnown) {

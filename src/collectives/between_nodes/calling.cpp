@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/packed.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
 
@@ -60,15 +61,19 @@ class Parts {
  private:
   AllgatherArguments of_irregular(AllgatherArguments arguments, topology::Range piece) {
     const auto self = static_cast<std::size_t>(spanning_.rank);
-    sizes_.clear();
-    offsets_.clear();
-    for (std::size_t i = 0, first = 0; i < static_cast<std::size_t>(spanning_.nodes.ranks()); ++i) {
-      const std::size_t end = first + arguments.receive.size(i);
-      const std::size_t from = std::clamp(piece.begin, first, end);
-      sizes_.push_back(std::clamp(piece.end, first, end) - from);
-      offsets_.push_back(arguments.receive.offset(i) + static_cast<std::ptrdiff_t>(from - first));
-      if (i == self && arguments.send) arguments.send += from - first;
-      first = end;
+    // Once a call: there may be thousands of ranks, and of pieces.
+    if (starts_.empty())
+      starts_ = starts_of(static_cast<std::size_t>(spanning_.nodes.ranks()),
+                          [&](std::size_t rank) { return arguments.receive.size(rank); });
+    sizes_.resize(starts_.size() - 1);
+    offsets_.resize(starts_.size() - 1);
+    for (std::size_t i = before_.begin; i < before_.end; ++i) sizes_[i] = 0;
+    before_ = parts_of_piece(starts_, piece);
+    for (std::size_t i = before_.begin; i < before_.end; ++i) {
+      const std::size_t from = std::max(piece.begin, starts_[i]);
+      sizes_[i] = std::min(piece.end, starts_[i + 1]) - from;
+      offsets_[i] = arguments.receive.offset(i) + static_cast<std::ptrdiff_t>(from - starts_[i]);
+      if (i == self && arguments.send) arguments.send += from - starts_[i];
     }
     arguments.receive = Blocks::irregular(arguments.receive.base, sizes_.data(), offsets_.data());
     arguments.bytes = sizes_[self];
@@ -76,6 +81,8 @@ class Parts {
   }
 
   const Spanning& spanning_;
+  Starts starts_;           ///< of the ranks' parts
+  topology::Range before_;  ///< ranks that the last piece had something of
   std::vector<std::size_t> sizes_;
   std::vector<std::ptrdiff_t> offsets_;
 };
@@ -118,7 +125,13 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = parts.of(arguments, cut, index);
     Operation operation(spanning.inside.blocking(), call, data_areas);
-    operation.run(algorithm.body(operation, spanning, part));
+    try {
+      operation.run(algorithm.body(operation, spanning, part));
+    } catch (const network::Failure& failure) {
+      operation.complete();
+      spanning.inside.fail(failure.kind);
+      throw;
+    }
   }
   return !call.truncated;
 }

@@ -26,13 +26,15 @@ namespace {
 /// This rank's share of what its node combines.
 void combine_inside(const Crossing& crossing, const Chunks& chunks, std::byte* area) {
   std::vector<const std::byte*> sources;
+  std::vector<Runs::Run> own;
+  for (const Runs::Run& run : chunks.runs.all)
+    if (run.node == crossing.node) own.push_back(run);
   const topology::Range share = chunks.folding().share();
   for (int chunk = 0; chunk < crossing.nodes.count(); ++chunk) {
     const topology::Range elements = chunks.elements(chunk);
     const topology::Range mine{std::max(share.begin, elements.begin), std::min(share.end, elements.end)};
     if (mine.empty()) continue;
-    for (const Runs::Run& run : chunks.runs.all) {
-      if (run.node != crossing.node) continue;
+    for (const Runs::Run& run : own) {
       sources.clear();
       for (int place = run.first_place; place < run.first_place + run.places; ++place)
         sources.push_back(area + chunks.contribution(place) + chunks.starts[static_cast<std::size_t>(chunk)]);

@@ -50,19 +50,27 @@ network::Address Crossing::address(int rank, int step, int lane) const {
 }
 
 void Crossing::send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes) {
-  sends_.push_back(channel_.post_send(address(server(to_node, lane), step, lane), data, bytes));
+  if (bytes > 0) post_send(of_server(to_node, lane, step), data, bytes);
 }
 
 void Crossing::receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes) {
-  receives_.push_back(channel_.post_receive(address(server(from_node, lane), step, lane), data, bytes));
+  if (bytes > 0) post_receive(of_server(from_node, lane, step), data, bytes);
 }
 
 void Crossing::send_to(int rank, int step, const std::byte* data, std::size_t bytes) {
-  sends_.push_back(channel_.post_send(address(rank, step, 0), data, bytes));
+  if (bytes > 0) post_send(address(rank, step, 0), data, bytes);
 }
 
 void Crossing::receive_from(int rank, int step, std::byte* data, std::size_t bytes) {
-  receives_.push_back(channel_.post_receive(address(rank, step, 0), data, bytes));
+  if (bytes > 0) post_receive(address(rank, step, 0), data, bytes);
+}
+
+void Crossing::signal(int to_node, int lane, int step) {
+  post_send(of_server(to_node, lane, step), nullptr, 0);
+}
+
+void Crossing::expect_signal(int from_node, int lane, int step) {
+  post_receive(of_server(from_node, lane, step), nullptr, 0);
 }
 
 bool Crossing::all_over(std::vector<network::Ticket>& tickets) {

@@ -40,12 +40,16 @@ class Crossing {
   auto lent_more() { return operation_.posted(owner, 1); }
   std::byte* more() const;
 
-  /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank.
+  /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank. Of no bytes there
+  /// is no message, since both ends know how many they are.
   void send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes);
   void receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes);
   /// The same with one rank of another node, at most one each way in a step.
   void send_to(int rank, int step, const std::byte* data, std::size_t bytes);
   void receive_from(int rank, int step, std::byte* data, std::size_t bytes);
+  /// The same without bytes, for what only has to be heard of.
+  void signal(int to_node, int lane, int step);
+  void expect_signal(int from_node, int lane, int step);
   /// co_await crossing.received(): all that it has posted to receive has come.
   auto received() {
     return operation_.until(place, [this] { return all_over(receives_); });
@@ -76,7 +80,15 @@ class Crossing {
   static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
 
   network::Address address(int rank, int step, int lane) const;
-  int server(int other_node, int lane) const { return nodes.rank_at(other_node, lane % nodes.places(other_node)); }
+  network::Address of_server(int other_node, int lane, int step) const {
+    return address(nodes.rank_at(other_node, lane % nodes.places(other_node)), step, lane);
+  }
+  void post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
+    sends_.push_back(channel_.post_send(to, data, bytes));
+  }
+  void post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
+    receives_.push_back(channel_.post_receive(from, data, bytes));
+  }
   bool all_over(std::vector<network::Ticket>& tickets);
   void arrive();
   /// Whether all between this rank and `at` have arrived; moves `at` on.

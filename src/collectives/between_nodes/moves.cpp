@@ -77,9 +77,8 @@ Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace
   if (tree.parent) {
     const network::Branch& from = *tree.parent;
     if (crossing.serves(from.lane)) {
-      if (parts.has_message(from.nodes))
-        crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
-                         parts.bytes(from.nodes));
+      crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
+                       parts.bytes(from.nodes));
       co_await crossing.received();
       crossing.announce(announced);
     } else {
@@ -87,7 +86,7 @@ Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace
     }
   }
   for (const network::Branch& to : tree.children)
-    if (crossing.serves(to.lane) && parts.has_message(to.nodes))
+    if (crossing.serves(to.lane))
       crossing.send(to.node, to.lane, first_step + to.round, parts.at(static_cast<int>(to.nodes.begin)),
                     parts.bytes(to.nodes));
 }
@@ -96,12 +95,12 @@ Task gather_along_tree(Operation&, Crossing& crossing, const network::TreePlace&
                        int first_step) {
   const int last = network::rounds_of(crossing.nodes.count(), crossing.lanes) - 1;
   for (const network::Branch& from : tree.children)
-    if (crossing.serves(from.lane) && parts.has_message(from.nodes))
+    if (crossing.serves(from.lane))
       crossing.receive(from.node, from.lane, first_step + last - from.round,
                        parts.at(static_cast<int>(from.nodes.begin)), parts.bytes(from.nodes));
   co_await crossing.received();
   co_await crossing.together();
-  if (tree.parent && crossing.serves(tree.parent->lane) && parts.has_message(tree.nodes))
+  if (tree.parent && crossing.serves(tree.parent->lane))
     crossing.send(tree.parent->node, tree.parent->lane, first_step + last - tree.parent->round,
                   parts.at(static_cast<int>(tree.nodes.begin)), parts.bytes(tree.nodes));
 }

@@ -6,18 +6,15 @@
 
 namespace tutti {
 
-/// Shared memory that has a part for each node, in their order; `first`: with which node it begins. Along a tree, parts
-/// `without_empty` have no message where there is nothing to be said.
+/// Shared memory that has a part for each node, in their order; `first`: with which node it begins.
 struct NodeParts {
   std::byte* area = nullptr;
   const Starts* starts = nullptr;
   std::size_t first = 0;
-  bool without_empty = false;
 
   std::byte* at(int node) const { return area + place_at(*starts, node, first); }
   std::size_t bytes(int node) const { return bytes_at(*starts, node); }
   std::size_t bytes(topology::Range nodes) const { return (*starts)[nodes.end] - (*starts)[nodes.begin]; }
-  bool has_message(topology::Range nodes) const { return !without_empty || bytes(nodes) > 0; }
 };
 
 /// Where the part of `node` lies in memory that begins with that of node `self` and goes around.

@@ -1,13 +1,32 @@
 // Blocks of ranks, packed in the order of nodes and, on each, of places: so that what belongs to a node is one piece.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/copy.h"
 #include "collectives/arguments.h"
 #include "collectives/between_nodes/crossing.h"
 
 namespace tutti {
+
+/// Where each of so many parts begins that lie one behind the other, and where the last one ends.
+template <class Size>
+Starts starts_of(std::size_t parts, const Size& size) {
+  Starts starts{0};
+  starts.reserve(parts + 1);
+  for (std::size_t i = 0; i < parts; ++i) starts.push_back(starts.back() + size(i));
+  return starts;
+}
+/// Those of the parts that have something of a piece, so that the others need not be looked at.
+inline topology::Range parts_of_piece(const Starts& starts, topology::Range piece) {
+  const auto first = starts.begin();
+  const auto begin = std::upper_bound(first + 1, starts.end(), piece.begin) - (first + 1);
+  const auto end = std::lower_bound(first + begin, starts.end() - 1, piece.end) - first;
+  return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+}
 
 class Packed {
  public:
@@ -26,31 +45,30 @@ class Packed {
       starts.push_back(starts.back() + bytes);
     }
   }
-  /// The same with the size of each rank given, in the order of nodes, of the nodes [first, end); others have nothing.
-  Packed(const network::Nodes& nodes, topology::Range of, const std::uint64_t* sizes) : nodes_(nodes) {
-    sizes_.resize(static_cast<std::size_t>(nodes.ranks()));
-    starts.push_back(0);
-    for (int node = 0; node < nodes.count(); ++node) {
+  /// The same with the size of each rank given, in the order of nodes, of the nodes [begin, end); others have nothing.
+  Packed(const network::Nodes& nodes, topology::Range of, std::vector<std::uint64_t> sizes)
+      : nodes_(nodes), sizes_(std::move(sizes)), of_(of) {
+    starts.assign(of.begin + 1, 0);
+    std::size_t next = 0;
+    for (std::size_t node = of.begin; node < of.end; ++node) {
+      first_.push_back(next);
       std::size_t bytes = 0;
-      if (static_cast<std::size_t>(node) >= of.begin && static_cast<std::size_t>(node) < of.end)
-        for (const int rank : nodes.ranks_of(node)) {
-          sizes_[static_cast<std::size_t>(rank)] = *sizes++;
-          bytes += size(rank);
-        }
+      for (int place = 0; place < nodes.places(static_cast<int>(node)); ++place) bytes += sizes_[next++];
       starts.push_back(starts.back() + bytes);
     }
+    starts.resize(static_cast<std::size_t>(nodes.count()) + 1, starts.back());
   }
 
   Starts starts;
 
   std::size_t size(int rank) const {
-    const auto r = static_cast<std::size_t>(rank);
-    return blocks_ ? blocks_->size(r) : sizes_.empty() ? bytes_ : sizes_[r];
+    if (blocks_) return blocks_->size(static_cast<std::size_t>(rank));
+    return of_.empty() ? bytes_ : listed(rank);
   }
   /// Where a rank's block lies in what belongs to its node.
   std::size_t in_node(int rank) const {
     const auto place = static_cast<std::size_t>(nodes_.place_of(rank));
-    if (!blocks_ && sizes_.empty()) return place * bytes_;
+    if (!blocks_ && of_.empty()) return place * bytes_;
     std::size_t before = 0;
     for (const int other : nodes_.ranks_of(nodes_.node_of(rank)).first(place)) before += size(other);
     return before;
@@ -70,10 +88,18 @@ class Packed {
   }
 
  private:
+  std::size_t listed(int rank) const {
+    const auto node = static_cast<std::size_t>(nodes_.node_of(rank));
+    if (node < of_.begin || node >= of_.end) return 0;
+    return sizes_[first_[node - of_.begin] + static_cast<std::size_t>(nodes_.place_of(rank))];
+  }
+
   const network::Nodes& nodes_;
   const Blocks* blocks_ = nullptr;
-  std::vector<std::size_t> sizes_;
   std::size_t bytes_ = 0;
+  std::vector<std::uint64_t> sizes_;  ///< of the ranks of the nodes `of_`
+  std::vector<std::size_t> first_;    ///< of each of these nodes, in sizes_
+  topology::Range of_ = {};
 };
 
 }  // namespace tutti

@@ -81,12 +81,12 @@ std::size_t RootBlocks::bytes_to_copy(const network::TreePlace& tree, const Pack
   return bytes;
 }
 
-void RootBlocks::send(const network::TreePlace& tree, const Packed& packed, std::size_t at, bool without_empty,
-                      int first_step, std::size_t scratch_at) {
+void RootBlocks::send(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step,
+                      std::size_t scratch_at) {
   std::byte* copied = operation_.scratch(scratch_at + bytes_to_copy(tree, packed, at)) + scratch_at;
   for (const network::Branch& to : tree.children) {
     const std::size_t bytes = bytes_of(packed, to.nodes);
-    if (!crossing_.serves(to.lane) || (without_empty && bytes == 0)) continue;
+    if (!crossing_.serves(to.lane) || bytes == 0) continue;
     const std::byte* message = whole(packed, to.nodes, at);
     if (!message) {
       message = copied;
@@ -104,13 +104,12 @@ void RootBlocks::send(const network::TreePlace& tree, const Packed& packed, std:
   }
 }
 
-void RootBlocks::receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, bool without_empty,
-                         int first_step) {
+void RootBlocks::receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step) {
   const int last = network::rounds_of(crossing_.nodes.count(), crossing_.lanes) - 1;
   std::byte* copied = operation_.scratch(bytes_to_copy(tree, packed, at));
   for (const network::Branch& from : tree.children) {
     const std::size_t bytes = bytes_of(packed, from.nodes);
-    if (!crossing_.serves(from.lane) || (without_empty && bytes == 0)) continue;
+    if (!crossing_.serves(from.lane) || bytes == 0) continue;
     std::byte* message = whole(packed, from.nodes, at);
     if (!message) {
       message = copied;

@@ -27,10 +27,9 @@ class RootBlocks {
   /// Posts the messages of the branches that this rank serves: of each block the part at `at` that `packed` has of it.
   /// What has to be copied goes through the operation's scratch memory from `scratch_at` on, where nothing may be under
   /// way.
-  void send(const network::TreePlace& tree, const Packed& packed, std::size_t at, bool without_empty, int first_step,
+  void send(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step,
             std::size_t scratch_at = 0);
-  void receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, bool without_empty,
-               int first_step);
+  void receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step);
   /// After the messages have come: copies what is not where it belongs, as far as there is room.
   void unpack(const Packed& packed, std::size_t at);
   /// Scratch memory that send() needs.

@@ -28,6 +28,7 @@ class Slices {
   }
   std::vector<std::uint64_t> sizes(int slice) const {
     std::vector<std::uint64_t> found;
+    found.reserve(sizes_.size());
     for (const std::uint64_t size : sizes_) found.push_back(bytes(slice, size));
     return found;
   }

@@ -11,6 +11,7 @@
 #include "mpi/functions/starts.h"
 #include "mpi/host.h"
 #include "mpi/requests/form.h"
+#include "mpi/start/launcher_names.h"
 #include "mpi/wait/peer_watch.h"
 
 namespace tutti::mpi {
@@ -123,6 +124,7 @@ TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* pro
 
 TUTTI_EXPORT int MPI_Finalize() {
   mpi::stop();
+  mpi::forget_job_call();
   return next.Finalize();
 }
 

@@ -1,31 +1,41 @@
 #include "mpi/start/job_call.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <set>
+#include <thread>
 
 namespace tutti::mpi {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* all_do = "all";
 constexpr const char* some_do_not = "some";
 /// How many names are tried in a row of which nobody has said that they should be there.
 constexpr int guesses = 16;
-/// How long a rank that has given up looks whether the verdict was on its way, in seconds; what is known of nodes is not
-/// used for a verdict when it is half as old.
-constexpr double grace = 4;
+/// Launchers have been seen to take a tenth of a millisecond for a name; this is what is reckoned with before it is known, for each
+/// node.
+constexpr double seconds_a_node = 0.25e-3;
+/// Others ask no more rarely than this, for each node: then even a launcher that takes milliseconds for a name has time for
+/// rank 0.
+constexpr double longest_pause_a_node = 16e-3;
+constexpr double patience_a_node = 10e-3;
 
-Clock::duration seconds(double count) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
-}
+class RealTime : public Time {
+ public:
+  double now() override {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  void pause(double seconds) override { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+};
 
 }  // namespace
+
+Time& Time::real() {
+  static RealTime the_time;
+  return the_time;
+}
 
 std::string JobCall::name_of(int rank) const {
   return "tutti-start-" + self_.job + "-" + std::to_string(rank);
@@ -35,8 +45,18 @@ std::string JobCall::verdict() const {
   return "tutti-start-" + self_.job + "-verdict";
 }
 
+double JobCall::nodes() const {
+  return std::ceil(static_cast<double>(self_.ranks) / self_.local_ranks);
+}
+
+double JobCall::patience() const {
+  return patience_ + nodes() * patience_a_node;
+}
+
 bool JobCall::leave(const std::string& name, const std::string& value) {
+  const double begin = time_.now();
   if (!names_.publish(name, value)) return false;
+  took_ = time_.now() - begin;
   left_.push_back(name);
   return true;
 }
@@ -47,11 +67,9 @@ void JobCall::forget() {
 }
 
 bool JobCall::all_take_part() {
-  // No space in it: the launcher's messages are lines of words. Rank 0's own nobody looks up: it tells whether names are kept.
-  if (!leave(name_of(self_.rank), std::to_string(self_.local_ranks) + "." + std::to_string(self_.version))) {
-    keeps_names_ = false;
-    return true;
-  }
+  // No space in it: the launcher's messages are lines of words.
+  if (!leave(name_of(self_.rank), std::to_string(self_.local_ranks) + "." + std::to_string(self_.version)))
+    return go_without_name();
   return self_.rank == 0 ? judge() : obey();
 }
 
@@ -60,6 +78,28 @@ void JobCall::refuse() {
     give_verdict(false);
   else
     leave(name_of(self_.rank), "0." + std::to_string(self_.version));
+}
+
+bool JobCall::give_up(const std::string& why) {
+  why_not_ = why;
+  forget();
+  return false;
+}
+
+/// If the launcher has taken the names of others, these will miss this one.
+bool JobCall::go_without_name() {
+  const double begin = time_.now();
+  const double longest = std::min(1.0, patience_);
+  for (double pause = 1e-3; time_.now() - begin < longest; pause *= 2) {
+    for (const int rank : {0, self_.rank + self_.local_ranks, self_.rank - self_.local_ranks}) {
+      if (rank == self_.rank || rank < 0 || rank >= self_.ranks || !names_.look_up(name_of(rank))) continue;
+      if (self_.rank == 0) give_verdict(false);
+      return give_up("the launcher did not take the name by which this node tells the others that it is there");
+    }
+    time_.pause(pause);
+  }
+  keeps_names_ = false;
+  return true;
 }
 
 /// What the first rank of a node has left; nothing if this is none, or has not left anything yet.
@@ -72,96 +112,131 @@ std::optional<JobCall::Node> JobCall::node_at(int rank) {
   return node;
 }
 
-/// Looks for nodes that are not known yet, and adds them. Where ranks follow each other on a node, the next begins where
-/// it ends; for other orders all ranks are tried in turn, some in each call, from `next` on.
-JobCall::Found JobCall::look_around(std::vector<Node>& known, int& next) {
-  std::set<int> tried;
-  int there = self_.local_ranks;
-  for (const Node& node : known) {
-    there += node.ranks;
-    tried.insert(node.first);
-  }
-  const auto look = [&](int rank) {
-    if (rank >= self_.ranks || there >= self_.ranks || !tried.insert(rank).second) return Found::too_few;
+/// Where ranks follow each other on a node, the next begins where it ends: one after the other, as long as they are there.
+JobCall::Found JobCall::look_along(int rank) {
+  Found found = Found::nothing;
+  while (rank < self_.ranks && there_ < self_.ranks && firsts_.count(rank) == 0) {
     const auto node = node_at(rank);
-    if (!node) return Found::too_few;
+    if (!node) {
+      ends_.push_back(rank);
+      break;
+    }
     if (node->version != self_.version) return Found::another_version;
     if (node->ranks <= 0) return Found::refusal;
-    known.push_back(*node);
-    there += node->ranks;
-    return Found::everybody;
+    firsts_.insert(rank);
+    there_ += node->ranks;
+    rank += node->ranks;
+    found = Found::more;
+  }
+  return there_ == self_.ranks ? Found::everybody : found;
+}
+
+/// Looks for nodes that are not known yet. For other orders of ranks all are tried in turn, some in each call.
+JobCall::Found JobCall::look_around() {
+  Found result = Found::nothing;
+  const auto is_over = [&](Found found) {
+    if (found != Found::nothing) result = found;
+    return found != Found::nothing && found != Found::more;
   };
-  // One after the other, as long as they are where they should be.
-  const auto look_along = [&](int rank) {
-    Found found = Found::everybody;
-    while (found == Found::everybody) {
-      found = look(rank);
-      rank += known.empty() ? 0 : known.back().ranks;
-    }
-    return found;
-  };
-  std::vector<int> begins{self_.local_ranks};
-  for (const Node& node : known) begins.push_back(node.first + node.ranks);
-  for (int i = 0; i < guesses && next < self_.ranks; ++i) begins.push_back(next++);
-  if (next >= self_.ranks) next = 1;
-  for (const int begin : begins)
-    if (const Found found = look_along(begin); found != Found::too_few) return found;
-  return there == self_.ranks ? Found::everybody : Found::too_few;
+  for (const int end : std::exchange(ends_, {}))
+    if (is_over(look_along(end))) return result;
+  if (result == Found::more) return result;
+  for (int i = 0; i < guesses && next_ < self_.ranks; ++i, ++next_) {
+    if (firsts_.count(next_) || std::find(ends_.begin(), ends_.end(), next_) != ends_.end()) continue;
+    const std::size_t before = ends_.size();
+    const Found found = look_along(next_);
+    // Where it was a guess, nobody is missed.
+    if (found == Found::nothing) ends_.resize(before);
+    if (is_over(found)) return result;
+  }
+  if (next_ >= self_.ranks) next_ = 1;
+  return result;
 }
 
 /// By rank 0.
 bool JobCall::judge() {
-  const auto deadline = Clock::now() + seconds(patience_);
-  std::vector<Node> known;
-  auto since = Clock::now();
-  int next = 1;
+  there_ = self_.local_ranks;
+  ends_ = {self_.local_ranks};
+  double last_found = time_.now();
+  double slowest = 0;  ///< seconds that one look around took
   for (;;) {
-    // Who has given up meanwhile has withdrawn its name.
-    if (Clock::now() - since > seconds(grace / 2)) {
-      known.clear();
-      since = Clock::now();
+    const double begin = time_.now();
+    const Found found = look_around();
+    const double end = time_.now();
+    slowest = std::max(slowest, end - begin);
+    switch (found) {
+      case Found::everybody:
+        return give_verdict(true);
+      case Found::more:
+        last_found = end;
+        continue;
+      case Found::another_version:
+        why_not_ = "another version of Tutti is on another node";
+        return give_verdict(false);
+      case Found::refusal:
+        why_not_ = "some ranks of another node do not call MPI_Init through Tutti";
+        return give_verdict(false);
+      case Found::nothing:
+        break;
     }
-    const Found found = look_around(known, next);
-    if (found == Found::everybody && Clock::now() - since <= seconds(grace / 2)) return give_verdict(true);
-    if (found == Found::another_version) {
-      why_not_ = "another version of Tutti is on another node";
-    } else if (found == Found::refusal) {
-      why_not_ = "some ranks of another node do not call MPI_Init through Tutti";
-    } else if (Clock::now() >= deadline) {
-      int there = self_.local_ranks;
-      for (const Node& node : known) there += node.ranks;
-      why_not_ = "of the job's " + std::to_string(self_.ranks) + " ranks only " + std::to_string(there) + ", on " +
-                 std::to_string(known.size() + 1) + (known.empty() ? " node" : " nodes") +
+    if (end - last_found > patience() + 2 * slowest) {
+      why_not_ = "of the job's " + std::to_string(self_.ranks) + " ranks only " + std::to_string(there_) + ", on " +
+                 std::to_string(firsts_.size() + 1) + (firsts_.empty() ? " node" : " nodes") +
                  ", called MPI_Init through Tutti";
+      return give_verdict(false);
     }
-    if (!why_not_.empty()) return give_verdict(false);
-    usleep(1000);
+    // So that at most half of the launcher's time is spent on this.
+    time_.pause(std::max(1e-3, end - begin));
   }
 }
 
 bool JobCall::give_verdict(bool all) {
   if (leave(verdict(), all ? all_do : some_do_not)) return all;
-  why_not_ = "the launcher did not take the name by which rank 0 tells the other nodes that it is there";
-  return false;
+  // Without rank 0's name the others know that there will be none.
+  return give_up("the launcher did not take the name by which rank 0 tells the other nodes that all take part");
 }
 
 /// By the other ranks that are the first of a node.
 bool JobCall::obey() {
-  auto deadline = Clock::now() + seconds(patience_);
-  useconds_t pause = 500;
-  for (;;) {
-    if (const auto said = names_.look_up(verdict())) return *said == all_do;
-    if (Clock::now() >= deadline) {
-      if (left_.empty()) break;
-      // Rank 0 may have found the name just now. Without it there will be no verdict that all take part.
-      forget();
-      deadline = Clock::now() + seconds(grace);
+  constexpr int asks_a_look = 4;        // how often they ask before they look again whether rank 0 is still there
+  constexpr double most_patience = 60;  // times as long for a verdict as for rank 0
+  const double begin = time_.now();
+  bool rank_0_is_there = false;
+  // What the launcher takes for one answer: a part of it is the queue of those who ask.
+  double slowest = took_, fastest = took_;
+  const auto look_for_rank_0 = [&] {
+    const double asked = time_.now();
+    const bool found = names_.look_up(name_of(0)).has_value();
+    slowest = std::max(slowest, time_.now() - asked);
+    fastest = std::min(fastest, time_.now() - asked);
+    return found;
+  };
+  // Rank 0 needs some time for each node, and not all are to ask at once. All leave their names at once.
+  double pause = std::max(nodes() * seconds_a_node, 2 * took_);
+  time_.pause((1 + index() / nodes()) * pause);
+  for (int asked = 1;; ++asked) {
+    bool is_last_look = false;
+    if (!rank_0_is_there || asked % asks_a_look == 0) {
+      const bool found = look_for_rank_0();
+      is_last_look = rank_0_is_there && !found;
+      rank_0_is_there = found;
     }
-    usleep(pause);
-    pause = std::min<useconds_t>(2 * pause, 20'000);
+    const double waited = time_.now() - begin;
+    if (!rank_0_is_there && !is_last_look && waited > patience() + 4 * slowest) {
+      forget();
+      rank_0_is_there = look_for_rank_0();
+      is_last_look = !rank_0_is_there;
+    }
+    is_last_look = is_last_look || waited > most_patience * (patience() + 4 * slowest);
+    if (const auto said = names_.look_up(verdict())) {
+      if (*said == all_do) return true;
+      forget();
+      return false;
+    }
+    if (is_last_look) return give_up("rank 0 did not call MPI_Init through Tutti, or has given up");
+    time_.pause(pause);
+    pause = std::min(1.5 * pause, std::max(20e-3, nodes() * std::max(longest_pause_a_node, 4 * fastest)));
   }
-  why_not_ = "rank 0 did not call MPI_Init through Tutti";
-  return false;
 }
 
 }  // namespace tutti::mpi

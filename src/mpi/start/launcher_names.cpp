@@ -31,6 +31,11 @@ struct NoErrors {
   ErrorsReturned of_this_process{MPI_COMM_SELF};
 };
 
+constexpr double patience = 5;
+
+/// Never destroyed: it is asked inside MPI_Finalize, which a destructor may call.
+JobCall* the_call = nullptr;
+
 }  // namespace
 
 bool LauncherNames::publish(const std::string& name, const std::string& value) {
@@ -48,6 +53,16 @@ std::optional<std::string> LauncherNames::look_up(const std::string& name) {
 void LauncherNames::withdraw(const std::string& name) {
   const NoErrors none;
   host.Unpublish_name(name.c_str(), MPI_INFO_NULL, "");
+}
+
+JobCall& job_call(const JobCall::Self& self) {
+  static LauncherNames& names = *new LauncherNames;
+  if (!the_call) the_call = new JobCall(self, names, patience);
+  return *the_call;
+}
+
+void forget_job_call() {
+  if (the_call) the_call->forget();
 }
 
 }  // namespace tutti::mpi

@@ -12,4 +12,9 @@ class LauncherNames : public Names {
   void withdraw(const std::string& name) override;
 };
 
+/// That of this process, over these names. self: of the first call.
+JobCall& job_call(const JobCall::Self& self);
+/// Inside MPI_Finalize: where not all ranks take part, names have stayed for those that were late.
+void forget_job_call();
+
 }  // namespace tutti::mpi

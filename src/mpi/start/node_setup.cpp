@@ -231,8 +231,7 @@ std::unique_ptr<Job> start_job() {
     job->all_take_part = node.settings.enable;
     return job;
   }
-  LauncherNames names;
-  JobCall others({roll_call().whole_job(), world_rank, world_size, roll_call().local_ranks(), version()}, names, 5);
+  JobCall& others = job_call({roll_call().whole_job(), world_rank, world_size, roll_call().local_ranks(), version()});
   std::optional<StartWatch> watch;
   {
     // The settings of the job are known only when all take part.

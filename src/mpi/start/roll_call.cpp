@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 
 namespace tutti::mpi {
@@ -30,6 +31,17 @@ pid_t maker_of(int descriptor) {
   ucred maker{};
   socklen_t length = sizeof maker;
   return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &maker, &length) == 0 ? maker.pid : 0;
+}
+
+/// What tells a job of Hydra from others, on all nodes alike, as the process that looks after its ranks on this node was told:
+/// where mpiexec listens. Names of a job may outlive it (mpiexec -nameserver).
+std::string hydra_job(pid_t proxy) {
+  std::ifstream file("/proc/" + std::to_string(proxy) + "/cmdline", std::ios::binary);
+  std::string argument;
+  while (std::getline(file, argument, '\0'))
+    if (argument == "--control-port" && std::getline(file, argument, '\0'))
+      return "hydra-" + std::to_string(std::hash<std::string>()(argument));
+  return "hydra";
 }
 
 struct Address {
@@ -79,7 +91,8 @@ std::optional<LaunchedRank> launched_rank(std::uint64_t version) {
     const pid_t proxy = maker_of(descriptor);
     if (proxy <= 0) return std::nullopt;
     const char* const id = std::getenv("I_MPI_HYDRA_UUID");
-    rank = {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"), id ? id : "hydra"};
+    rank = {"hydra-" + std::to_string(proxy), number("MPI_LOCALRANKID"), number("MPI_LOCALNRANKS"),
+            id ? id : hydra_job(proxy)};
   }
   if (rank.job.empty() || rank.local_rank < 0 || rank.local_rank >= rank.local_ranks) return std::nullopt;
   rank.job.append("-").append(std::to_string(version));

@@ -1,43 +1,45 @@
 // Alltoall, Alltoallv and Alltoallw between nodes: every rank sends and receives for itself.
 //
-// Phase 1: each rank posts its messages with the ranks of other nodes, from and to its own buffers. Phase 2, meanwhile: the
-// ranks of a node list the sizes of the blocks that they have for each other in memory that they share, copy these blocks
-// there, and take theirs, of long blocks slice by slice. Phase 3: each waits for its messages.
+// Phase 1: each rank posts its messages with the ranks of other nodes, from and to its own buffers; none for a block of no
+// bytes, of which both ends know. Phase 2, meanwhile: the ranks of a node list the sizes of the blocks that they have for
+// each other in memory that they share, copy these blocks there, and take theirs, of long blocks slice by slice. Phase 3:
+// each waits for its messages.
 // Cost: (N - 1) P messages of n bytes a rank, all posted at once; inside, 2 P n copied by each rank.
 // Requires: nothing. No multi-object algorithm: with large or irregular blocks there is nothing to be put together.
 
-#include <utility>
-#include <vector>
+#include <cstdint>
 
 #include "base/copy.h"
 #include "collectives/between_nodes/algorithms.h"
-#include "collectives/between_nodes/crossing.h"
+#include "collectives/between_nodes/packed.h"
 #include "collectives/between_nodes/slices.h"
 
 namespace tutti {
 
 namespace {
 
-/// The sizes that the ranks of a node have listed, by sender and receiver, and where these blocks lie.
+/// Where the blocks lie that the ranks of a node have for each other, by sender and receiver: where those of the first slice
+/// do, which are the longest.
 class Inside {
  public:
-  Inside(std::vector<std::uint64_t> sizes, int places)
-      : sizes_(std::move(sizes)), places_(static_cast<std::size_t>(places)) {}
-  std::size_t size(int from, int to) const { return sizes_[index(from, to)]; }
-  std::size_t at(int from, int to) const { return sum(index(from, to)); }
-  std::size_t bytes() const { return sum(places_ * places_); }
+  Inside(const Slices& slices, const std::uint64_t* sizes, std::size_t places)
+      : slices_(slices),
+        sizes_(sizes),
+        places_(places),
+        starts_(starts_of(places * places, [&](std::size_t i) { return slices.bytes(0, sizes[i]); })) {}
+  std::size_t bytes() const { return starts_.back(); }
+  /// Of a slice.
+  std::size_t size(int slice, int from, int to) const { return slices_.bytes(slice, sizes_[index(from, to)]); }
+  std::size_t at(int from, int to) const { return starts_[index(from, to)]; }
 
  private:
   std::size_t index(int from, int to) const {
     return static_cast<std::size_t>(from) * places_ + static_cast<std::size_t>(to);
   }
-  std::size_t sum(std::size_t end) const {
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; i < end; ++i) bytes += sizes_[i];
-    return bytes;
-  }
-  std::vector<std::uint64_t> sizes_;
+  const Slices& slices_;
+  const std::uint64_t* sizes_;
   std::size_t places_;
+  Starts starts_;
 };
 
 Task body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
@@ -46,13 +48,15 @@ Task body(Operation& operation, const Spanning& spanning, const AlltoallArgument
   const auto places = static_cast<std::size_t>(crossing.places);
   crossing.lend(places * places * sizeof(std::uint64_t));
   // So that not all send to the same rank at once.
+  int to = spanning.rank, from = spanning.rank;
   for (int distance = 1; distance < nodes.ranks(); ++distance) {
-    const auto to = static_cast<std::size_t>((spanning.rank + distance) % nodes.ranks());
-    const auto from = static_cast<std::size_t>((spanning.rank - distance + nodes.ranks()) % nodes.ranks());
-    if (nodes.node_of(static_cast<int>(from)) != crossing.node)
-      crossing.receive_from(static_cast<int>(from), 0, arguments.receive.at(from), arguments.receive.size(from));
-    if (nodes.node_of(static_cast<int>(to)) != crossing.node)
-      crossing.send_to(static_cast<int>(to), 0, arguments.send.at(to), arguments.send.size(to));
+    to = to + 1 == nodes.ranks() ? 0 : to + 1;
+    from = from == 0 ? nodes.ranks() - 1 : from - 1;
+    const auto to_block = static_cast<std::size_t>(to), from_block = static_cast<std::size_t>(from);
+    if (nodes.node_of(from) != crossing.node)
+      crossing.receive_from(from, 0, arguments.receive.at(from_block), arguments.receive.size(from_block));
+    if (nodes.node_of(to) != crossing.node)
+      crossing.send_to(to, 0, arguments.send.at(to_block), arguments.send.size(to_block));
   }
   co_await crossing.lent();
   auto* const sizes = reinterpret_cast<std::uint64_t*>(crossing.area());
@@ -62,22 +66,19 @@ Task body(Operation& operation, const Spanning& spanning, const AlltoallArgument
         arguments.send.size(rank_at(to));
   co_await crossing.together();
   const Slices slices(operation, sizes, places * places, places * places);
+  const Inside inside(slices, sizes, places);
+  crossing.lend_more(inside.bytes());
+  co_await crossing.lent_more();
+  std::byte* const blocks = crossing.more();
   for (int slice = 0; slice < slices.count(); ++slice) {
-    const Inside inside(slices.sizes(slice), crossing.places);
-    if (slice == 0) {
-      crossing.lend_more(inside.bytes());
-      co_await crossing.lent_more();
-    } else {
-      co_await crossing.together();  // the memory is used again
-    }
-    std::byte* const blocks = crossing.more();
+    if (slice > 0) co_await crossing.together();  // the memory is used again
     for (int to = 0; to < crossing.places; ++to)
-      if (const std::size_t bytes = inside.size(crossing.place, to))
+      if (const std::size_t bytes = inside.size(slice, crossing.place, to))
         copy_bytes(blocks + inside.at(crossing.place, to), arguments.send.at(rank_at(to)) + slices.begin(slice), bytes);
     co_await crossing.together();
     for (int from = 0; from < crossing.places; ++from) {
       const std::size_t room = slices.bytes(slice, arguments.receive.size(rank_at(from)));
-      const std::size_t bytes = operation.fitting(inside.size(from, crossing.place), room);
+      const std::size_t bytes = operation.fitting(inside.size(slice, from, crossing.place), room);
       std::byte* const to = arguments.receive.at(rank_at(from)) + slices.begin(slice);
       if (bytes > 0) copy_bytes(to, blocks + inside.at(from, crossing.place), bytes);
     }

@@ -6,7 +6,7 @@
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
 #include "collectives/between_nodes/algorithms.h"
-#include "collectives/between_nodes/moves.h"
+#include "collectives/between_nodes/crossing.h"
 
 namespace tutti {
 
@@ -14,9 +14,19 @@ namespace {
 
 Task body(Operation& operation, const Spanning& spanning, const BarrierArguments&) {
   Crossing crossing(operation, spanning);
-  const Starts nothing(static_cast<std::size_t>(crossing.nodes.count()) + 1);
   co_await crossing.together();
-  co_await gather_by_bruck(operation, crossing, nullptr, nothing, 0);
+  const int nodes = crossing.nodes.count();
+  const int rounds = network::rounds_of(nodes, crossing.lanes);
+  for (int round = 0; round < rounds; ++round) {
+    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) {
+      const network::BruckLane part = network::bruck_lane(nodes, crossing.lanes, crossing.node, round, lane);
+      if (part.count == 0) continue;
+      crossing.expect_signal(part.from, lane, round);
+      crossing.signal(part.to, lane, round);
+    }
+    co_await crossing.over();
+    co_await crossing.together();
+  }
 }
 
 }  // namespace

@@ -40,12 +40,12 @@ Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing,
   co_await crossing.received();
   const Slices slices(operation, sizes, ranks, ranks);
   for (int slice = 0; slice < slices.count(); ++slice) {
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
-    blocks.receive(tree, packed, slices.begin(slice), slice > 0, rounds * (1 + slice));
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
+    blocks.receive(tree, packed, slices.begin(slice), rounds * (1 + slice));
     co_await crossing.received();
     blocks.unpack(packed, slices.begin(slice));
   }
-  blocks.say_lengths(Packed(crossing.nodes, tree.nodes, sizes), tree);
+  blocks.say_lengths(Packed(crossing.nodes, tree.nodes, {sizes, sizes + ranks}), tree);
   co_await leave(operation, crossing);
   if (is_root) blocks.collect();
 }
@@ -65,8 +65,8 @@ Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& cro
                       static_cast<std::size_t>(crossing.nodes.ranks()));
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   for (int slice = 0; slice < slices.count(); ++slice) {
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
-    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin, slice > 0};
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
+    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
     co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
     parts.area = crossing.more();
     if (const std::size_t bytes = slices.bytes(slice, arguments.bytes); bytes > 0)

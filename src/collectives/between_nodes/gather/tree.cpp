@@ -24,7 +24,7 @@ Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing,
   const bool is_root = spanning.rank == arguments.root;
   if (!is_root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.receive, Side::destination, arguments.send ? -1 : arguments.root);
-  blocks.receive(tree, packed, 0, false, 0);
+  blocks.receive(tree, packed, 0, 0);
   if (arguments.send) blocks.copy_own_from(arguments.send, arguments.bytes);
   co_await crossing.received();
   blocks.unpack(packed, 0);

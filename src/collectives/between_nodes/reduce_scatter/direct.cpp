@@ -10,7 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/chunks.h"
@@ -20,38 +20,51 @@ namespace tutti {
 
 namespace {
 
+/// What an operation carries of a rank's part.
+struct Part {
+  int rank;
+  topology::Range elements;  ///< of all
+  std::size_t first;         ///< element of the whole part
+  std::size_t in_node;       ///< elements of ranks of its node before it
+};
+
 Task body(Operation& operation, const Spanning& spanning, const ReduceScatterArguments& arguments) {
   Crossing crossing(operation, spanning);
-  const std::size_t element_bytes = arguments.combiner->element_bytes;
-  // What this operation carries of what belongs to each rank.
-  std::vector<std::size_t> sizes;
-  std::vector<std::ptrdiff_t> offsets;
-  std::size_t own_at = 0;
-  for (std::size_t rank = 0, first = 0; rank < static_cast<std::size_t>(crossing.nodes.ranks()); ++rank) {
-    const std::size_t end = first + arguments.counts[rank];
-    const std::size_t from = std::clamp(arguments.piece.begin, first, end);
-    const std::size_t to = std::clamp(arguments.piece.end, first, end);
-    sizes.push_back((to - from) * element_bytes);
-    offsets.push_back(static_cast<std::ptrdiff_t>(from * element_bytes));
-    if (static_cast<int>(rank) == spanning.rank) own_at = (from - first) * element_bytes;
-    first = end;
+  const network::Nodes& nodes = crossing.nodes;
+  const topology::Range piece = arguments.piece;
+  std::vector<Part> parts;
+  std::vector<std::size_t> of_node(static_cast<std::size_t>(nodes.count()));
+  std::size_t first = 0;
+  for (std::size_t rank = 0; first < piece.end; first += arguments.counts[rank++]) {
+    const topology::Range elements{std::max(piece.begin, first), std::min(piece.end, first + arguments.counts[rank])};
+    if (elements.begin >= elements.end) continue;
+    // Ranks have their places in the order of ranks.
+    std::size_t& before = of_node[static_cast<std::size_t>(nodes.node_of(static_cast<int>(rank)))];
+    parts.push_back({static_cast<int>(rank), elements, first, before});
+    before += elements.length();
   }
-  const Blocks blocks = Blocks::irregular(arguments.send, sizes.data(), offsets.data());
-  const Packed packed(crossing.nodes, blocks);
-  std::vector<std::size_t> first_elements;
-  for (const std::size_t start : packed.starts) first_elements.push_back(start / element_bytes);
-  Folding folding(crossing, *arguments.combiner, arguments.piece.length());
-  const Chunks chunks(crossing, folding, *arguments.combiner, std::move(first_elements));
-  crossing.lend(chunks.area_bytes() + bytes_at(packed.starts, crossing.node));
+  const Starts chunk_starts = starts_of(of_node.size(), [&](std::size_t node) { return of_node[node]; });
+  const std::size_t element_bytes = arguments.combiner->element_bytes;
+  Folding folding(crossing, *arguments.combiner, piece.length());
+  const Chunks chunks(crossing, folding, *arguments.combiner, chunk_starts);
+  crossing.lend(chunks.area_bytes() + bytes_at(chunks.starts, crossing.node));
   co_await crossing.lent();
   std::byte* const area = crossing.area();
-  for (int node = 0; node < crossing.nodes.count(); ++node)
-    packed.pack(node, blocks, area + chunks.contribution(crossing.place) + place_at(packed.starts, node));
+  std::byte* const contribution = area + chunks.contribution(crossing.place);
+  for (const Part& part : parts) {
+    const std::size_t at = chunk_starts[static_cast<std::size_t>(nodes.node_of(part.rank))] + part.in_node;
+    copy_bytes(contribution + at * element_bytes, arguments.send + part.elements.begin * element_bytes,
+               part.elements.length() * element_bytes);
+  }
   co_await crossing.together();
   std::byte* const result = area + chunks.area_bytes();
   co_await reduce_scatter(operation, crossing, chunks, area, result);
-  if (packed.size(spanning.rank) > 0)
-    copy_bytes(arguments.receive + own_at, result + packed.in_node(spanning.rank), packed.size(spanning.rank));
+  for (const Part& part : parts) {
+    if (part.rank != spanning.rank) continue;
+    const std::size_t at = part.elements.begin - part.first;
+    copy_bytes(arguments.receive + at * element_bytes, result + part.in_node * element_bytes,
+               part.elements.length() * element_bytes);
+  }
   co_await leave(operation, crossing);
 }
 

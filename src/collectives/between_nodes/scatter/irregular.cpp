@@ -33,7 +33,7 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
   const std::size_t list_bytes = listed.starts.back();
   {
     // The first slice is the longest.
-    const Packed first(crossing.nodes, tree.nodes, slices.sizes(0).data());
+    const Packed first(crossing.nodes, tree.nodes, slices.sizes(0));
     NodeParts lists{operation.scratch(list_bytes + blocks.bytes_to_copy(tree, first, 0)), &listed.starts, 0};
     std::memcpy(lists.area, sizes.data(), list_bytes);
     co_await scatter_along_tree(operation, crossing, tree, lists, 0);
@@ -41,8 +41,8 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   for (int slice = 0; slice < slices.count(); ++slice) {
     if (slice > 0) co_await crossing.over();
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
-    blocks.send(tree, packed, slices.begin(slice), slice > 0, rounds * (1 + slice), list_bytes);
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
+    blocks.send(tree, packed, slices.begin(slice), rounds * (1 + slice), list_bytes);
   }
   if (arguments.receive)
     blocks.copy_own_to(arguments.receive, operation.fitting(blocks.size(spanning.rank), arguments.bytes));
@@ -61,8 +61,8 @@ Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& c
                       static_cast<std::size_t>(crossing.nodes.ranks()));
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   for (int slice = 0; slice < slices.count(); ++slice) {
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice).data());
-    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin, slice > 0};
+    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
+    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
     co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
     parts.area = crossing.more();
     co_await scatter_along_tree(operation, crossing, tree, parts, rounds * (1 + slice), 2 + slice);

@@ -22,7 +22,7 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
                const Packed& packed, const ScatterArguments& arguments) {
   if (spanning.rank != arguments.root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
-  blocks.send(tree, packed, 0, false, 0);
+  blocks.send(tree, packed, 0, 0);
   if (arguments.receive) blocks.copy_own_to(arguments.receive, arguments.bytes);
 }
 
