@@ -381,18 +381,24 @@ void refused_by_host(MPI_Comm communicator) {
   if (Communicator* const core = core_of_found(communicator)) core->refused_by_host();
 }
 
-void network_failed(MPI_Comm communicator) {
+void network_failed(MPI_Comm communicator, int kind) {
   CommunicatorState* const state = state_of(communicator, false);
-  if (state && state->spanning) network_failed(*state);
+  if (state && state->spanning) network_failed(*state, kind);
 }
 
-void network_failed(CommunicatorState& state) {
-  state.revoked = true;
-  state.refusal = Refusal::nodes;
-  // Ranks of the node that wait for this one find it, and go to the host, too.
-  if (state.communicator) state.communicator->revoke();
+void network_failed(CommunicatorState& state, int kind) {
+  if (state.communicator) state.communicator->fail(kind);
   const std::lock_guard lock(apart_mutex);
-  for (Communicator* const each : state.set_apart) each->revoke();
+  for (Communicator* const each : state.set_apart) each->fail(kind);
+}
+
+int error_after_leaving(MPI_Comm communicator) {
+  const CommunicatorState* const state = known_state(communicator);
+  return state ? error_after_leaving(*state) : MPI_ERR_TRUNCATE;
+}
+
+int error_after_leaving(const CommunicatorState& state) {
+  return state.communicator ? state.communicator->failure().value_or(MPI_ERR_TRUNCATE) : MPI_ERR_TRUNCATE;
 }
 
 void revoke(MPI_Comm communicator) {

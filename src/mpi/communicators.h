@@ -128,9 +128,15 @@ int made_duplicate(int code, const MPI_Comm* communicator, MPI_Comm parent);
 void given_to_host(MPI_Comm communicator);
 void refused_by_host(MPI_Comm communicator);
 
-/// The network has failed in a collective of the communicator: from now on its collectives are the host's on this node.
-void network_failed(MPI_Comm communicator);
-void network_failed(CommunicatorState& state);
+/// The network has failed in a collective of the communicator: on this node all of them end with an error from now on.
+/// kind: network::Failure.
+void network_failed(MPI_Comm communicator, int kind);
+void network_failed(CommunicatorState& state, int kind);
+
+/// With which error a call ends whose ranks have left it: the network has failed for a rank of this node, or they were in
+/// different calls.
+int error_after_leaving(MPI_Comm communicator);
+int error_after_leaving(const CommunicatorState& state);
 
 /// The program has revoked the communicator (fault tolerance, MPIX_Comm_revoke): its collectives are the host's, which
 /// fails them, on this rank from now on, and on the others as soon as they look.

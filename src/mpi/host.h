@@ -28,6 +28,9 @@
 /// What start-up alone calls.
 #define TUTTI_HOST_START(X) X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name)
 
+/// What only messages between nodes need.
+#define TUTTI_HOST_NODES(X) X(Comm_create) X(Error_class)
+
 namespace tutti::mpi {
 
 struct Host {
@@ -35,6 +38,7 @@ struct Host {
   TUTTI_HOST_FUNCTIONS(TUTTI_MEMBER)
   TUTTI_HOST_LARGE(TUTTI_MEMBER)
   TUTTI_HOST_START(TUTTI_MEMBER)
+  TUTTI_HOST_NODES(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
 };
 

@@ -1,6 +1,8 @@
 #include "mpi/network_channel.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 namespace tutti::mpi {
 
@@ -61,6 +63,13 @@ void NetworkChannel::withdraw(Message& message) {
   forget(message);
 }
 
+void NetworkChannel::fail(Message& message, const char* function, int code) {
+  withdraw(message);
+  int kind = code;
+  calls_.error_class(code, &kind);
+  throw network::Failure(std::string(function) + " has failed with code " + std::to_string(code), code, kind);
+}
+
 template <class Byte, class Post>
 network::Ticket NetworkChannel::post_pieces(bool is_send, Byte* data, std::size_t bytes, const char* function,
                                             const Post& post) {
@@ -71,8 +80,7 @@ network::Ticket NetworkChannel::post_pieces(bool is_send, Byte* data, std::size_
     const std::size_t piece = std::min(bytes - at, most);
     if (const int code = post(data + at, static_cast<int>(piece), &request); code != MPI_SUCCESS) {
       request = MPI_REQUEST_NULL;
-      withdraw(message);
-      throw NetworkError(function, code);
+      fail(message, function, code);
     }
     at += piece;
   }
@@ -95,21 +103,16 @@ bool NetworkChannel::test(network::Ticket& ticket) {
   if (ticket == 0) return true;
   Message* const message = find(ticket);
   if (!message) throw std::logic_error("no such ticket");
-  const std::span<MPI_Request> requests = message->requests();
-  int over = 0;
-  statuses_.resize(requests.size());
-  int code = calls_.testall(static_cast<int>(requests.size()), requests.data(), &over, statuses_.data());
-  if (code != MPI_SUCCESS) {
-    const auto has_failed = [](const MPI_Status& status) {
-      return status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING;
-    };
-    const auto failed = std::find_if(statuses_.begin(), statuses_.end(), has_failed);
-    if (code == MPI_ERR_IN_STATUS && failed != statuses_.end()) code = failed->MPI_ERROR;
-    withdraw(*message);
-    ticket = 0;
-    throw NetworkError("MPI_Testall", code);
+  // One by one: MPICH raises errors of several requests on MPI_COMM_WORLD, and so ends the program.
+  for (MPI_Request& request : message->requests()) {
+    if (request == MPI_REQUEST_NULL) continue;
+    int over = 0;
+    if (const int code = calls_.test(&request, &over, MPI_STATUS_IGNORE); code != MPI_SUCCESS) {
+      ticket = 0;
+      fail(*message, "MPI_Test", code);
+    }
+    if (!over) return false;
   }
-  if (!over) return false;
   forget(*message);
   ticket = 0;
   return true;

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "mpi/mpi_header.h"
@@ -17,18 +15,11 @@ namespace tutti::mpi {
 struct PointToPoint {
   decltype(&::PMPI_Isend) isend = nullptr;
   decltype(&::PMPI_Irecv) irecv = nullptr;
-  decltype(&::PMPI_Testall) testall = nullptr;
+  decltype(&::PMPI_Test) test = nullptr;
   decltype(&::PMPI_Cancel) cancel = nullptr;
   decltype(&::PMPI_Request_free) request_free = nullptr;
   decltype(&::PMPI_Wait) wait = nullptr;
-};
-
-/// The host has reported an error: its code, for the call that the message belongs to.
-class NetworkError : public std::runtime_error {
- public:
-  NetworkError(const char* function, int error)
-      : std::runtime_error(std::string(function) + " has failed with code " + std::to_string(error)), code(error) {}
-  const int code;
+  decltype(&::PMPI_Error_class) error_class = nullptr;
 };
 
 /// What a channel has of the tags of its communicator: operation, step and lane are in a tag as far as they go. Messages
@@ -51,7 +42,8 @@ class NetworkChannel final : public network::Channel {
                  std::size_t unasked_bytes = 0)
       : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_bytes_(unasked_bytes) {}
 
-  /// All three throw NetworkError. Then nothing of the message is posted any more.
+  /// All three throw network::Failure if the host has reported an error: with its code, and as kind the class of that. Then
+  /// nothing of the message is posted any more.
   network::Ticket post_send(const network::Address& to, const std::byte* data, std::size_t bytes) override;
   network::Ticket post_receive(const network::Address& from, std::byte* data, std::size_t bytes) override;
   bool test(network::Ticket& ticket) override;
@@ -78,6 +70,7 @@ class NetworkChannel final : public network::Channel {
   Message& make(bool is_send, std::size_t pieces);
   void forget(Message& message);
   void withdraw(Message& message);
+  [[noreturn]] void fail(Message& message, const char* function, int code);
   /// post(data, count, request): posts a piece.
   template <class Byte, class Post>
   network::Ticket post_pieces(bool is_send, Byte* data, std::size_t bytes, const char* function, const Post& post);
@@ -90,7 +83,6 @@ class NetworkChannel final : public network::Channel {
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_;  ///< numbers of those that there are none of
   std::uint32_t made_ = 0;           ///< messages so far: tells tickets with one number apart
-  std::vector<MPI_Status> statuses_;
 };
 
 }  // namespace tutti::mpi

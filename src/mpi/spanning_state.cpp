@@ -1,14 +1,19 @@
 #include "mpi/spanning_state.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "mpi/communicators.h"
+#include "mpi/errors_returned.h"
 #include "mpi/host.h"
 #include "mpi/requests/inside_host.h"
 
 namespace tutti::mpi {
 
 namespace {
+
+/// Of MessageCommunicator.
+std::atomic<int> alive{0};
 
 int largest_tag() {
   int* value = nullptr;
@@ -17,16 +22,10 @@ int largest_tag() {
   return host.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &there) == MPI_SUCCESS && there ? *value : least;
 }
 
-/// Asks the host about messages wherever pending calls go on.
-int test_all(int count, MPI_Request* requests, int* all_over, MPI_Status* statuses) {
-  if (is_inside_host()) {
-    const auto may_be_tested = [](MPI_Request request) {
-      return request == MPI_REQUEST_NULL || may_be_tested_inside_host(request);
-    };
-    *all_over = 0;
-    if (!std::all_of(requests, requests + count, may_be_tested)) return MPI_SUCCESS;
-  }
-  return host.Testall(count, requests, all_over, statuses);
+/// Asks the host about a message wherever pending calls go on.
+int test(MPI_Request* request, int* over, MPI_Status* status) {
+  *over = 0;
+  return is_inside_host() && !may_be_tested_inside_host(*request) ? MPI_SUCCESS : host.Test(request, over, status);
 }
 
 /// For a receive that was cancelled. The host is not to be waited for out of its own progress.
@@ -35,24 +34,44 @@ int end_receive(MPI_Request* request, MPI_Status* status) {
 }
 
 PointToPoint calls() {
-  return {host.Isend, host.Irecv, test_all, host.Cancel, host.Request_free, end_receive};
+  return {host.Isend, host.Irecv, test, host.Cancel, host.Request_free, end_receive, host.Error_class};
 }
 
 }  // namespace
 
-/// By a split, since a duplicate would have the program's attributes copied, which it would see.
-MessageCommunicator::MessageCommunicator(MPI_Comm communicator, int rank) {
-  if (host.Comm_split(communicator, 0, rank, &made_) != MPI_SUCCESS) made_ = MPI_COMM_NULL;
+/// Of its group: a duplicate would have the program's attributes copied, which it would see, and for a split the ranks would
+/// have to tell each other where they belong.
+MessageCommunicator::MessageCommunicator(MPI_Comm communicator) {
+  MPI_Group all = MPI_GROUP_NULL;
+  host.Comm_group(communicator, &all);
+  ++alive;
+  // Hosts have so many communicators, and no more.
+  const ErrorsReturned none(communicator);
+  if (host.Comm_create(communicator, all, &made_) != MPI_SUCCESS) made_ = MPI_COMM_NULL;
+  host.Group_free(&all);
   if (is_there()) host.Comm_set_errhandler(made_, MPI_ERRORS_RETURN);
+}
+
+MessageCommunicator::~MessageCommunicator() {
+  end();
+  --alive;
+}
+
+bool MessageCommunicator::may_be_made() {
+  constexpr int alive_max = 128;
+  return alive < alive_max;
 }
 
 void MessageCommunicator::end() {
   if (is_there() && job()) host.Comm_free(&made_);
 }
 
+/// Where a host has many tags a call has more of them, rather than a communicator more calls: MPI's users make few.
 bool MessageCommunicator::take(Tags& tags) {
-  constexpr long long of_call = 512;
-  if (taken_ + of_call > largest_tag() + 1ll) return false;
+  constexpr long long least_of_call = 512, most_calls = 256;
+  const long long all = largest_tag() + 1ll;
+  const long long of_call = std::max(least_of_call, all / most_calls);
+  if (taken_ + of_call > all) return false;
   tags = {taken_, 1, of_call};
   taken_ += of_call;
   return true;
@@ -61,12 +80,12 @@ bool MessageCommunicator::take(Tags& tags) {
 SpanningState::SpanningState(MPI_Comm communicator, const std::vector<int>& node_of_rank, int rank)
     : nodes_(std::make_shared<network::Nodes>(node_of_rank)),
       rank_(rank),
-      messages_(std::make_shared<MessageCommunicator>(communicator, rank)),
+      messages_(std::make_shared<MessageCommunicator>(communicator)),
       tags_(Tags::all(largest_tag())) {}
 
 SpanningState::SpanningState(MPI_Comm communicator, SpanningState& of) : nodes_(of.nodes_), rank_(of.rank_) {
   if (!of.of_persistent_calls_ || !of.of_persistent_calls_->take(tags_)) {
-    of.of_persistent_calls_ = std::make_shared<MessageCommunicator>(communicator, rank_);
+    of.of_persistent_calls_ = std::make_shared<MessageCommunicator>(communicator);
     of.of_persistent_calls_->take(tags_);
   }
   messages_ = of.of_persistent_calls_;

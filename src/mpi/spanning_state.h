@@ -17,10 +17,14 @@ namespace tutti::mpi {
 class MessageCommunicator {
  public:
   /// Collective over `communicator`.
-  MessageCommunicator(MPI_Comm communicator, int rank);
-  ~MessageCommunicator() { end(); }
+  explicit MessageCommunicator(MPI_Comm communicator);
+  ~MessageCommunicator();
   MessageCommunicator(const MessageCommunicator&) = delete;
   MessageCommunicator& operator=(const MessageCommunicator&) = delete;
+
+  /// Programs have use for the host's communicators, too, of which MPICH has 2048: collectives of those that are many are the
+  /// host's.
+  static bool may_be_made();
 
   /// Whether the host has made it: on all ranks alike, as far as it reports errors on all.
   bool is_there() const { return made_ != MPI_COMM_NULL; }

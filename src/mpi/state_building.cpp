@@ -64,15 +64,16 @@ std::vector<int> nodes_of(const std::vector<Entry>& all) {
 void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std::vector<Entry>& all,
             bool mapped_by_all, const std::optional<Room>& room, SpanningState* apart_from) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
-  bool same_node = true, usable = mapped_by_all;
+  bool same_node = true, usable = mapped_by_all, too_many = false;
   state.identity = all.front().identity ^ all.front().node;
   state.rank = rank;
   for (const Entry& entry : all) {
     state.node_ranks.push_back(entry.node == mine.node ? entry.node_rank : -1);
     same_node = same_node && entry.node == mine.node;
     usable = usable && entry.offset != no_offset;
+    too_many = too_many || (entry.flags & Entry::has_too_many) != 0;
   }
-  const bool spans = usable && !same_node && job()->node.settings.internode;
+  const bool spans = usable && !same_node && job()->node.settings.internode && (apart_from || !too_many);
   if (spans)
     state.spanning = apart_from ? std::make_unique<SpanningState>(communicator, *apart_from)
                                 : std::make_unique<SpanningState>(communicator, nodes_of(all), rank);
@@ -170,14 +171,14 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
                    (static_cast<std::uint64_t>(node_rank) << 32) | ++communicators_made,
                    node_rank,
                    usual_arena_reach(),
-                   is_gone ? 1 : 0,
+                   (is_gone ? Entry::is_gone : 0) | (MessageCommunicator::may_be_made() ? 0 : Entry::has_too_many),
                    room ? static_cast<std::uint32_t>(room->row / memory::Rows::unit_bytes) : 0,
                    rank};
   const auto all = exchange(mine, size, communicator, parent);
   // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
   // own: where one rank knows it as new, it is.
   const bool is_going =
-      all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return entry.gone != 0; });
+      all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return (entry.flags & Entry::is_gone) != 0; });
   if (!all || is_going) {
     if (room) give_back(*room);
     state.refusal = Refusal::arguments;

@@ -9,6 +9,7 @@ import time
 
 import explain
 import faults
+from runner import NOT_HOOKED
 
 #: Processes, ranks of each in turn, and how ranks are dealt out.
 SHAPES = [(4, "3", "blocks"), (3, "1,3,2", "turns"), (4, "1", "blocks"), (4, "2,1", "turns")]
@@ -51,6 +52,17 @@ def made_files(runner, folder, mpi):
     ):
         path.write_text(json.dumps({**json.loads(path.read_text()), part: value}))
     return paths
+
+
+def check_messages(runner):
+    """Messages between nodes that go wrong, and persistent calls for which one communicator has too few tags."""
+    counts = runner.arguments.ranks_per_node or "2,2"
+    variables = {"TUTTI_RANKS_PER_NODE": counts, "TUTTI_INTERNODE": "1"}
+    words = ["--threads"] if runner.arguments.host in NOT_HOOKED else []
+    ranks = sum(map(int, counts.split(",")))
+    runner.program("between nodes:", ranks, "spanning", words, variables)
+    variables["TUTTI_PROGRESS"] = "thread"
+    runner.program("between nodes, with a thread that drives:", ranks, "spanning", ["--threads"], variables)
 
 
 def check_choices(runner):

@@ -22,18 +22,18 @@ namespace tutti::mpi {
 /// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
 /// the communicator is called as the host would for too little room. If it is because the program has revoked the
 /// communicator, the call becomes the host's, which has an error of its own for it. An error of the host in a message
-/// between nodes is the call's. What else goes wrong ends the job.
+/// between nodes is that of the call, and of all later ones. What else goes wrong ends the job.
 template <class Call>
 bool guarded(MPI_Comm communicator, int& code, Call&& call) {
   try {
     return call();
   } catch (const Disagreement&) {
     if (found_revoked(communicator)) return refuse(Refusal::revoked);
-    code = MPI_ERR_TRUNCATE;
+    code = error_after_leaving(communicator);
     host.Comm_call_errhandler(communicator, code);
     return true;
-  } catch (const NetworkError& problem) {
-    network_failed(communicator);
+  } catch (const network::Failure& problem) {
+    network_failed(communicator, problem.kind);
     code = problem.code;
     host.Comm_call_errhandler(communicator, code);
     return true;

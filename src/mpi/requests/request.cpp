@@ -96,11 +96,11 @@ bool Request::goes_on(const Allowed& allowed) {
     peer_.store(rank < 0 ? -1 : of_.communicator->node_rank(rank), std::memory_order_relaxed);
     return false;
   } catch (const Disagreement&) {
-    ended_by_ = MPI_ERR_TRUNCATE;
+    ended_by_ = error_after_leaving(runs_on());
     return true;
-  } catch (const NetworkError& problem) {
+  } catch (const network::Failure& problem) {
     ended_by_ = problem.code;
-    network_failed(of_);
+    network_failed(of_, problem.kind);
     return true;
   } catch (const std::exception& problem) {
     end_job(communicator_for_errors(), problem);

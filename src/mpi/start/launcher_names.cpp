@@ -1,29 +1,11 @@
 #include "mpi/start/launcher_names.h"
 
+#include "mpi/errors_returned.h"
 #include "mpi/host.h"
 
 namespace tutti::mpi {
 
 namespace {
-
-/// While it lives, errors of a communicator are returned: that a name is not there is one.
-class ErrorsReturned {
- public:
-  explicit ErrorsReturned(MPI_Comm communicator) : communicator_(communicator) {
-    host.Comm_get_errhandler(communicator_, &before_);
-    host.Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
-  }
-  ~ErrorsReturned() {
-    host.Comm_set_errhandler(communicator_, before_);
-    host.Errhandler_free(&before_);
-  }
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
-
- private:
-  MPI_Comm communicator_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
 
 /// Hosts take errors that belong to no communicator for those of one or the other.
 struct NoErrors {

@@ -46,14 +46,18 @@ constexpr std::uint64_t no_offset = ~std::uint64_t{0};
 
 /// What the ranks of a communicator know of each other when its state is built.
 struct Entry {
+  /// This thread has seen the state of a communicator with this handle go, and not the end of that.
+  static constexpr std::int32_t is_gone = 1;
+  /// This rank has as many communicators for messages between nodes as it may have.
+  static constexpr std::int32_t has_too_many = 2;
+
   std::uint64_t node;      ///< equal on the ranks of this job and node, different otherwise
   std::uint64_t offset;    ///< of the shared part in the rank's arena, or no_offset
   std::uint64_t identity;  ///< of the communicator, if this is its first rank
   std::int32_t node_rank;
   /// MiB from the beginning of each arena of the node that this rank can map for certain.
   std::int32_t arena_reach = 0;
-  /// 1: this thread has seen the state of a communicator with this handle go, and not the end of that.
-  std::int32_t gone = 0;
+  std::int32_t flags = 0;
   std::uint32_t row = 0;  ///< where others tell this rank that they have freed it, in memory::Rows::unit_bytes
   std::int32_t rank = 0;  ///< in the communicator
   std::int32_t padding = 0;
