@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -69,9 +70,9 @@ void in_fence(Context&, bool, MPI_Comm other) {
   MPI_Win_free(&window);
 }
 void in_file(Context&, bool, MPI_Comm other) {
-  // Another job on this machine would take the file away between two ranks that open it.
-  int job = static_cast<int>(getpid());
-  PMPI_Bcast(&job, 1, MPI_INT, 0, other);
+  // Another job would take the file away between two ranks that open it; on nodes of namespaces processes have equal numbers.
+  auto job = std::chrono::system_clock::now().time_since_epoch().count();
+  PMPI_Bcast(&job, sizeof job, MPI_BYTE, 0, other);
   // Each node has a /tmp of its own; all see the program.
   const std::string path = std::filesystem::read_symlink("/proc/self/exe").string() + "-file-" + std::to_string(job);
   MPI_File file = MPI_FILE_NULL;
