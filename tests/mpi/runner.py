@@ -192,9 +192,9 @@ class Runner:
         names = BRIEF if short and not self.arguments.all else []
         not_there = []
         if self.arguments.nodes:
-            not_there = list(NOT_BETWEEN_NODES.get(self.arguments.host, []))
+            not_there = [*NOT_BETWEEN_NODES.get(self.arguments.host, []), *ASKS_WHOSE]
             if self.preload is None or not self.arguments.internode:
-                not_there += [*NOT_OF_HOSTS_BETWEEN_NODES.get(self.arguments.host, []), *ASKS_WHOSE]
+                not_there += NOT_OF_HOSTS_BETWEEN_NODES.get(self.arguments.host, [])
         if self.spans():
             not_there += NOT_WHERE_NODES_ARE_SPANNED
         names = [name for name in names if name not in not_there] or [f"-{name}" for name in not_there]
