@@ -71,9 +71,9 @@ ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, 
   };
   const bool asked = user.mentions(collective);
   chosen.algorithm = cheapest(true);
-  // Long messages in the order of many runs of ranks: all results go everywhere, which is more than what MPIs send.
+  // Long messages in the order of many runs of ranks: all results go everywhere, which is far more than what MPIs send.
   if (chosen.algorithm && chosen.algorithm->gathers_runs && user.allows(collective, selection::host_algorithm) &&
-      network::recursive_doubling(shape).seconds(knowledge.network) <
+      2 * network::recursive_doubling(shape).seconds(knowledge.network) <
           chosen.algorithm->cost(shape).seconds(knowledge.network))
     return {nullptr, asked ? selection::Reason::user : selection::Reason::model};
   chosen.reason = asked ? selection::Reason::user : selection::Reason::model;

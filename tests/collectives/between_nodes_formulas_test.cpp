@@ -373,7 +373,9 @@ class BetweenNodesEmptyBlocks : public testing::Test {
   std::uint64_t messages(const char* name, const std::function<Arguments(int)>& arguments) {
     const std::uint64_t before = all_sent();
     for (const auto* algorithm : algorithms_between_nodes<Arguments>())
-      if (std::string(algorithm->name) == name) EXPECT_TRUE(ranks_.call(*algorithm, arguments, 2)) << "hangs";
+      if (std::string(algorithm->name) == name) {
+        EXPECT_TRUE(ranks_.call(*algorithm, arguments, 2)) << "hangs";
+      }
     EXPECT_EQ(ranks_.unmatched(), 0u);
     return (all_sent() - before) / 2;
   }

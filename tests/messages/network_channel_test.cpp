@@ -12,7 +12,8 @@ std::size_t allocations = 0;
 
 }  // namespace
 
-// Whatever is allocated in this program is counted.
+// Whatever is allocated in this program is counted. Some GCC take what comes out of this for memory of the default operator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const made = std::malloc(bytes)) return made;
