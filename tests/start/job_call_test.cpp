@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -209,28 +208,27 @@ TEST(JobCall, AThousandNodesTakePartWhateverTheLauncherTakes) {
     double service, seconds;
     int looks_a_node;
   };
-  for (const Case& each : {Case{0.02e-3, 2, 4}, Case{0.2e-3, 4, 8}, Case{2e-3, 20, 12}, Case{20e-3, 200, 18}}) {
+  for (const Case& each : {Case{0.2e-3, 3, 8}, Case{2e-3, 30, 10}, Case{20e-3, 300, 10}}) {
     SCOPED_TRACE(std::to_string(each.service) + " seconds a name");
     Launcher launcher;
     launcher.service = each.service;
     const Outcome outcome = outcome_of(launcher, equal_nodes(1000, 128), 128000);
-    std::printf("  %g ms a name: %.2f s, %d looks\n", 1e3 * each.service, outcome.seconds, launcher.looks);
     EXPECT_TRUE(outcome.everybody());
     EXPECT_LT(outcome.seconds, each.seconds);
     EXPECT_LT(launcher.looks, 1000 * each.looks_a_node);
   }
 }
 
-TEST(JobCall, WhereOneOfAThousandIsMissingAllLeaveIt) {
-  for (const std::size_t missing : {std::size_t{0}, std::size_t{500}}) {
+TEST(JobCall, WhereOneOfManyIsMissingAllLeaveIt) {
+  for (const std::size_t missing : {std::size_t{0}, std::size_t{100}}) {
     Launcher launcher;
     launcher.service = 2e-3;
-    std::vector<Node> nodes = equal_nodes(1000, 128);
+    std::vector<Node> nodes = equal_nodes(200, 128);
     nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(missing));
-    const Outcome outcome = outcome_of(launcher, nodes, 128000);
+    const Outcome outcome = outcome_of(launcher, nodes, 25600);
     EXPECT_TRUE(outcome.nobody());
     EXPECT_NE(outcome.why_not.front(), "");
-    EXPECT_LT(outcome.seconds, 120);
+    EXPECT_LT(outcome.seconds, 30);
   }
 }
 
