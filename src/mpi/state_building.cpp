@@ -177,8 +177,8 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
   const auto all = exchange(mine, size, communicator, parent);
   // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
   // own: where one rank knows it as new, it is.
-  const bool is_going =
-      all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return (entry.flags & Entry::is_gone) != 0; });
+  const bool is_going = all && std::all_of(all->begin(), all->end(),
+                                           [](const Entry& entry) { return (entry.flags & Entry::is_gone) != 0; });
   if (!all || is_going) {
     if (room) give_back(*room);
     state.refusal = Refusal::arguments;
