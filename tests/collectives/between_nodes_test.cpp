@@ -351,6 +351,65 @@ TEST_P(BetweenNodes, AlltoallvGivesEachWhatIsForIt) {
   }
 }
 
+template <class Arguments>
+const SpanningAlgorithm<Arguments>& algorithm_named(const std::string& name) {
+  for (const auto* each : algorithms_between_nodes<Arguments>())
+    if (name == each->name) return *each;
+  throw std::invalid_argument(name);
+}
+
+/// Where buffers are mapped, nothing is copied to be sent or after it has come, but what belongs to another rank of the node.
+class BetweenNodesCopies : public testing::Test {
+ protected:
+  static constexpr std::size_t block = 4096, count = 9;
+
+  template <class Arguments>
+  void call(const char* name, const std::function<Arguments(int)>& arguments) {
+    EXPECT_TRUE(ranks_.call(algorithm_named<Arguments>(name), arguments));
+  }
+  std::size_t read(int rank) const { return ranks_.copied(rank).bytes_from; }
+  std::size_t written(int rank) const { return ranks_.copied(rank).bytes_to; }
+
+  SpanningRanks ranks_{node_of_rank({3, 3, 3}, Order::node_by_node)};
+  std::vector<std::byte> all_ = std::vector<std::byte>(count * block);
+  Buffers each_ = Buffers(count, std::vector<std::byte>(count* block));
+};
+
+TEST_F(BetweenNodesCopies, Scatter) {
+  call<ScatterArguments>("multi-object-tree", [&](int rank) {
+    return ScatterArguments{Blocks::regular(all_.data(), block), each_[static_cast<std::size_t>(rank)].data(), block};
+  });
+  for (const int rank : {1, 2}) EXPECT_EQ(read(rank), block) << "its own";
+}
+
+TEST_F(BetweenNodesCopies, Gather) {
+  call<GatherArguments>("multi-object-tree", [&](int rank) {
+    return GatherArguments{each_[static_cast<std::size_t>(rank)].data(), block, Blocks::regular(all_.data(), block)};
+  });
+  for (const int rank : {1, 2}) EXPECT_EQ(written(rank), block) << "its own";
+}
+
+TEST_F(BetweenNodesCopies, Bcast) {
+  for (const char* const name : {"multi-object-tree", "multi-object-scatter-ring"})
+    call<BcastArguments>(name, [&](int rank) {
+      auto& buffer = each_[static_cast<std::size_t>(rank)];
+      return BcastArguments{buffer.data(), buffer.size()};
+    });
+  std::size_t of_root = read(0), of_node = read(3) + read(4) + read(5);
+  EXPECT_EQ(of_root, 0u);
+  // Each time what a rank's own lanes do not bring is read from the others.
+  EXPECT_GE(of_node, 2 * count * block);
+  EXPECT_LE(of_node, 2 * 2 * count * block);
+}
+
+TEST_F(BetweenNodesCopies, Allgather) {
+  call<AllgatherArguments>("multi-object-ring", [&](int rank) {
+    auto& buffer = each_[static_cast<std::size_t>(rank)];
+    return AllgatherArguments{all_.data(), block, Blocks::regular(buffer.data(), block)};
+  });
+  for (int rank = 0; rank < ranks_.count(); ++rank) EXPECT_EQ(read(rank), 3 * 2 * block) << "N (P - 1) n";
+}
+
 /// However long blocks of different sizes are, and whoever knows the sizes.
 TEST(BetweenNodesMemory, LongBlocksOfDifferentSizesGoInPieces) {
   Settings settings;

@@ -73,8 +73,8 @@ class SpanningRanks {
   /// node_of_rank: of each rank its node. reach: how those of a node reach each other's buffers.
   explicit SpanningRanks(const std::vector<int>& node_of_rank, const Settings& settings = {},
                          Reach reach = Reach::direct)
-      : nodes_(node_of_rank) {
-    processes_.resize(static_cast<std::size_t>(nodes_.ranks()));
+      : nodes_(node_of_rank), copied_(static_cast<std::size_t>(nodes_.ranks())) {
+    processes_.resize(copied_.size());
     for (int node = 0; node < nodes_.count(); ++node) set_up(node, settings, reach);
     communicator_.emplace(nodes_, processes_);
   }
@@ -85,6 +85,8 @@ class SpanningRanks {
   const network::Nodes& nodes() const { return nodes_; }
   int count() const { return nodes_.ranks(); }
   const network::Traffic& traffic(int rank) const { return communicator_->traffic(rank); }
+  /// What a rank has copied between its own memory and that of the others of its node; lent memory is not counted.
+  const memory::Traffic& copied(int rank) const { return copied_[static_cast<std::size_t>(rank)]; }
   std::size_t unmatched() { return communicator_->unmatched(); }
   const Spanning& spanning(int rank) const { return communicator_->spanning(rank); }
   /// One more of all of them, which these outlive.
@@ -165,14 +167,17 @@ class SpanningRanks {
       of(rank) = std::move(made);
     }
     for (int place = 0; place < places; ++place) {
-      Node& process = *of(nodes_.rank_at(node, place));
+      const int rank = nodes_.rank_at(node, place);
+      Node& process = *of(rank);
       process.peers = peers;
+      for (memory::Peer& peer : process.peers) peer.traffic = &copied_[static_cast<std::size_t>(rank)];
       attach_peers(world, process, tables);
     }
   }
   std::unique_ptr<Node>& of(int rank) { return processes_[static_cast<std::size_t>(rank)]; }
 
   const network::Nodes nodes_;
+  std::vector<memory::Traffic> copied_;
   std::vector<std::unique_ptr<Node>> processes_;
   std::optional<SpanningCommunicator> communicator_;
 };
