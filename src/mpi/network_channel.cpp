@@ -103,7 +103,9 @@ bool NetworkChannel::test(network::Ticket& ticket) {
   if (ticket == 0) return true;
   Message* const message = find(ticket);
   if (!message) throw std::logic_error("no such ticket");
-  // One by one: MPICH raises errors of several requests on MPI_COMM_WORLD, and so ends the program.
+  // One by one: MPICH raises errors of several requests on MPI_COMM_WORLD, and so ends the program. All of them, since one may
+  // have failed while another is pending.
+  bool all_over = true;
   for (MPI_Request& request : message->requests()) {
     if (request == MPI_REQUEST_NULL) continue;
     int over = 0;
@@ -111,8 +113,9 @@ bool NetworkChannel::test(network::Ticket& ticket) {
       ticket = 0;
       fail(*message, "MPI_Test", code);
     }
-    if (!over) return false;
+    all_over = all_over && over;
   }
+  if (!all_over) return false;
   forget(*message);
   ticket = 0;
   return true;
