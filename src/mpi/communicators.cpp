@@ -171,7 +171,7 @@ constinit std::mutex apart_mutex;
 
 Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of), state_(new CommunicatorState) {
   const Collectives& all = *of.collectives;
-  join(*state_, communicator, all.rank(), all.size(), &of, of.spanning.get(), false);
+  join(*state_, communicator, all.rank(), all.size(), &of, false);
   if (!state_->layout) return;
   const CommunicatorLayout& layout = *state_->layout;
   Node& node = the_job->node;
@@ -197,6 +197,7 @@ void hold(CommunicatorState& state) {
 
 void release(CommunicatorState& state) {
   if (state.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (state.spanning) state.spanning->end();
   if (state.is_ours()) leave_behind(state);
   delete &state;
 }
@@ -270,8 +271,7 @@ void stop() {
     host.Request_get_status(the_job->host_turn, &complete, MPI_STATUS_IGNORE);
   });
   PeerWatch::leave();
-  CommunicatorState* const world = state_of(MPI_COMM_WORLD, false);
-  if (world && world->spanning) world->spanning->end_messages();
+  if (the_job->messages) the_job->messages->end();
   end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;

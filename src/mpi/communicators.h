@@ -37,7 +37,9 @@ struct CommunicatorState {
 
   bool is_ours() const { return layout || communicator; }
   /// As far as is known.
-  bool is_of_one_job() const { return is_ours() || refusal == Refusal::nodes || refusal == Refusal::memory; }
+  bool is_of_one_job() const {
+    return is_ours() || refusal == Refusal::nodes || refusal == Refusal::memory || refusal == Refusal::tags;
+  }
 };
 
 /// The job, or null before MPI_Init, after MPI_Finalize and where the library is inactive.
@@ -103,7 +105,7 @@ class Apart {
   Apart(const Apart&) = delete;
   Apart& operator=(const Apart&) = delete;
 
-  /// False if some rank has no memory left for it, on all ranks alike.
+  /// False if some rank has no memory or no tags left for it, on all ranks alike; the state has the reason.
   bool is_there() const { return state_->communicator != nullptr; }
   CommunicatorState& state() const { return *state_; }
 

@@ -5,12 +5,6 @@
 
 namespace tutti::mpi {
 
-int NetworkChannel::tag_of(const network::Address& address) const {
-  const long long within = static_cast<long long>(address.step) * lanes_ + address.lane;
-  const auto operation = static_cast<long long>(address.operation % static_cast<std::uint64_t>(tags_.operations));
-  return static_cast<int>(tags_.first + operation * tags_.of_operation + within % tags_.of_operation);
-}
-
 /// Counts are numbers of type int. And a few messages at once are quicker than one for which the receiver has to be asked,
 /// which is one more round trip; what is long takes longer than that.
 std::size_t NetworkChannel::piece_of(std::size_t bytes) const {
@@ -31,8 +25,8 @@ network::Ticket NetworkChannel::post_send(const network::Address& to, const std:
   do {
     const std::size_t piece = std::min(bytes - at, most);
     message.requests.emplace_back();
-    const int code = calls_.isend(data + at, static_cast<int>(piece), MPI_BYTE, to.peer, tag_of(to), communicator_,
-                                  &message.requests.back());
+    const int code = calls_.isend(data + at, static_cast<int>(piece), MPI_BYTE, end(to.peer).rank,
+                                  tag_of(end(to.peer).first_tag, to), communicator_, &message.requests.back());
     if (code != MPI_SUCCESS) throw NetworkError("MPI_Isend", code);
     at += piece;
   } while (at < bytes);
@@ -46,8 +40,8 @@ network::Ticket NetworkChannel::post_receive(const network::Address& from, std::
   do {
     const std::size_t piece = std::min(bytes - at, most);
     message.requests.emplace_back();
-    const int code = calls_.irecv(data + at, static_cast<int>(piece), MPI_BYTE, from.peer, tag_of(from), communicator_,
-                                  &message.requests.back());
+    const int code = calls_.irecv(data + at, static_cast<int>(piece), MPI_BYTE, end(from.peer).rank,
+                                  tag_of(own_first_tag_, from), communicator_, &message.requests.back());
     if (code != MPI_SUCCESS) throw NetworkError("MPI_Irecv", code);
     at += piece;
   } while (at < bytes);
@@ -70,6 +64,7 @@ bool NetworkChannel::test(network::Ticket& ticket) {
     if (code == MPI_ERR_IN_STATUS && failed != statuses_.end()) code = failed->MPI_ERROR;
     messages_.erase(found);
     ticket = 0;
+    has_lost_ = true;
     throw NetworkError("MPI_Testall", code);
   }
   if (!over) return false;
@@ -82,6 +77,7 @@ void NetworkChannel::withdraw(network::Ticket& ticket) {
   const auto found = messages_.find(ticket);
   ticket = 0;
   if (found == messages_.end()) return;
+  has_lost_ = true;
   for (MPI_Request& request : found->second.requests) {
     if (request == MPI_REQUEST_NULL) continue;
     if (found->second.is_send) {

@@ -9,6 +9,7 @@
 
 #include "mpi/mpi_header.h"
 #include "network/channel.h"
+#include "network/tag_ranges.h"
 
 namespace tutti::mpi {
 
@@ -30,25 +31,24 @@ class NetworkError : public std::runtime_error {
   const int code;
 };
 
-/// What a channel has of the tags of its communicator: operation, step and lane are in a tag as far as they go. Messages
-/// between two ranks whose tags come out equal have to be posted in the same order on both.
-struct Tags {
-  long long first = 0;
-  long long operations = 1;    ///< that may be under way at a time
-  long long of_operation = 1;  ///< tags of each
-
-  /// All of them, for 64 operations. tag_max: MPI_TAG_UB.
-  static Tags all(int tag_max) { return {0, 64, (tag_max + 1ll) / 64}; }
+/// The other end of messages: which rank it is, and the first of the tags by which it receives.
+struct End {
+  int rank = 0;
+  int first_tag = 0;
 };
 
 class NetworkChannel final : public network::Channel {
  public:
-  /// communicator: nobody else sends on it with these tags, or who does has other operations under way; its errors return,
-  /// and its ranks are those of the addresses. lanes: of all addresses, at most. unasked_bytes: of the longest message that the
-  /// host sends without asking the receiver first; 0: not known.
-  NetworkChannel(MPI_Comm communicator, const PointToPoint& calls, int lanes, const Tags& tags,
+  /// communicator: its errors return. ends: of the ranks of the addresses, this one's at `self`; they outlive this. Nobody
+  /// else sends to a rank with the network::TagRanges::tags that begin with its first, or who does has other operations
+  /// under way. unasked_bytes: of the longest message that the host sends without asking the receiver first; 0: not known.
+  NetworkChannel(MPI_Comm communicator, const PointToPoint& calls, const std::vector<End>& ends, int self,
                  std::size_t unasked_bytes = 0)
-      : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_bytes_(unasked_bytes) {}
+      : communicator_(communicator),
+        calls_(calls),
+        ends_(ends),
+        own_first_tag_(end(self).first_tag),
+        unasked_bytes_(unasked_bytes) {}
 
   network::Ticket post_send(const network::Address& to, const std::byte* data, std::size_t bytes) override;
   network::Ticket post_receive(const network::Address& from, std::byte* data, std::size_t bytes) override;
@@ -57,9 +57,18 @@ class NetworkChannel final : public network::Channel {
   /// A send cannot be taken back for sure: the host may still read the bytes, which have to stay readable.
   void withdraw(network::Ticket& ticket) override;
 
-  int tag_of(const network::Address& address) const;
+  /// Whether it has posted anything.
+  bool is_used() const { return last_ != 0; }
+  /// Of some message it is not known whether it has come, or will.
+  bool has_lost() const { return has_lost_; }
 
  private:
+  const End& end(int rank) const { return ends_[static_cast<std::size_t>(rank)]; }
+  /// Messages of one operation between two ranks are posted in the same order at both ends, and so are operations that
+  /// have the same tags: nodes have no more than a ring of slots under way (engine/shared.h).
+  static int tag_of(int first_tag, const network::Address& address) {
+    return first_tag + static_cast<int>(address.operation % network::TagRanges::tags);
+  }
   /// A message of so many bytes goes as several of at most this.
   std::size_t piece_of(std::size_t bytes) const;
 
@@ -71,9 +80,10 @@ class NetworkChannel final : public network::Channel {
 
   const MPI_Comm communicator_;
   const PointToPoint calls_;
-  const int lanes_;
-  const Tags tags_;
+  const std::vector<End>& ends_;
+  const int own_first_tag_;
   const std::size_t unasked_bytes_;
+  bool has_lost_ = false;
   network::Ticket last_ = 0;
   std::unordered_map<network::Ticket, Message> messages_;
   std::vector<MPI_Status> statuses_;

@@ -1,6 +1,7 @@
 #include "mpi/spanning_state.h"
 
 #include <algorithm>
+#include <map>
 
 #include "mpi/communicators.h"
 #include "mpi/host.h"
@@ -9,13 +10,6 @@
 namespace tutti::mpi {
 
 namespace {
-
-int largest_tag() {
-  int* value = nullptr;
-  int there = 0;
-  constexpr int least = 32767;  // that MPI guarantees
-  return host.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &there) == MPI_SUCCESS && there ? *value : least;
-}
 
 /// Asks the host about messages wherever pending calls go on.
 int test_all(int count, MPI_Request* requests, int* all_over, MPI_Status* statuses) {
@@ -38,46 +32,39 @@ PointToPoint calls() {
   return {host.Isend, host.Irecv, test_all, host.Cancel, host.Request_free, end_receive};
 }
 
+/// Of each rank a number that is its node's.
+std::vector<int> nodes_of(const std::vector<Entry>& all) {
+  std::map<std::uint64_t, int> numbers;
+  std::vector<int> nodes;
+  for (const Entry& entry : all) nodes.push_back(numbers.emplace(entry.node, numbers.size()).first->second);
+  return nodes;
+}
+
 }  // namespace
 
-/// By a split, since a duplicate would have the program's attributes copied, which it would see.
-MessageCommunicator::MessageCommunicator(MPI_Comm communicator, int rank) {
-  if (host.Comm_split(communicator, 0, rank, &made_) != MPI_SUCCESS) made_ = MPI_COMM_NULL;
-  if (is_there()) host.Comm_set_errhandler(made_, MPI_ERRORS_RETURN);
+SpanningState::SpanningState(const MessageCommunicator& messages, const std::vector<Entry>& all, int rank)
+    : nodes_(nodes_of(all)), rank_(rank), communicator_(messages.get()) {
+  for (const Entry& entry : all) ends_.push_back({messages.rank_of(entry), entry.first_tag});
 }
 
-void MessageCommunicator::end() {
-  if (is_there() && job()) host.Comm_free(&made_);
-}
-
-bool MessageCommunicator::take(Tags& tags) {
-  constexpr long long of_call = 512;
-  if (taken_ + of_call > largest_tag() + 1ll) return false;
-  tags = {taken_, 1, of_call};
-  taken_ += of_call;
-  return true;
-}
-
-SpanningState::SpanningState(MPI_Comm communicator, const std::vector<int>& node_of_rank, int rank)
-    : nodes_(node_of_rank),
-      rank_(rank),
-      messages_(std::make_shared<MessageCommunicator>(communicator, rank)),
-      tags_(Tags::all(largest_tag())) {}
-
-SpanningState::SpanningState(MPI_Comm communicator, SpanningState& of) : nodes_(of.nodes_), rank_(of.rank_) {
-  if (!of.of_persistent_calls_ || !of.of_persistent_calls_->take(tags_)) {
-    of.of_persistent_calls_ = std::make_shared<MessageCommunicator>(communicator, rank_);
-    of.of_persistent_calls_->take(tags_);
-  }
-  messages_ = of.of_persistent_calls_;
+/// Where an operation has ended early, messages may still come that nobody waits for: who had the tags next would take them
+/// for its own.
+void SpanningState::end() {
+  const auto is_clean = [](const NetworkChannel& messages, const tutti::Channel& inside) {
+    return !messages.has_lost() && !(messages.is_used() && inside.closed());
+  };
+  const bool was_used = blocking_channel_.has_value();
+  if (was_used && (!is_clean(*blocking_channel_, blocking_->inside.blocking()) ||
+                   !is_clean(*pending_channel_, pending_->inside.pending())))
+    return;
+  if (job() && job()->messages) job()->messages->tags().give_back(ends_[static_cast<std::size_t>(rank_)].first_tag);
 }
 
 void SpanningState::set_inside(Communicator& inside) {
-  const int lanes = nodes_.most_places();
   const auto unasked = static_cast<std::size_t>(job()->knowledge.network.unasked_bytes);
-  blocking_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
+  blocking_channel_.emplace(communicator_, calls(), ends_, rank_, unasked);
   blocking_.emplace(Spanning{inside, nodes_, *blocking_channel_, rank_});
-  pending_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
+  pending_channel_.emplace(communicator_, calls(), ends_, rank_, unasked);
   pending_.emplace(Spanning{inside, nodes_, *pending_channel_, rank_});
 }
 

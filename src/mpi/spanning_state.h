@@ -1,57 +1,28 @@
 // What a communicator whose ranks sit on several nodes has besides that of its node's ranks: which rank is where, and the
-// channels between nodes, over messages of the host on communicators of their own.
+// channels between nodes, over messages of the host.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "collectives/between_nodes/spanning.h"
 #include "mpi/mpi_header.h"
 #include "mpi/network_channel.h"
+#include "mpi/start/message_communicator.h"
 #include "network/nodes.h"
 
 namespace tutti::mpi {
 
-/// A communicator of the host for messages of ours alone, with the ranks of another one.
-class MessageCommunicator {
- public:
-  /// Collective over `communicator`.
-  MessageCommunicator(MPI_Comm communicator, int rank);
-  ~MessageCommunicator() { end(); }
-  MessageCommunicator(const MessageCommunicator&) = delete;
-  MessageCommunicator& operator=(const MessageCommunicator&) = delete;
-
-  /// Whether the host has made it: on all ranks alike, as far as it reports errors on all.
-  bool is_there() const { return made_ != MPI_COMM_NULL; }
-  MPI_Comm get() const { return made_; }
-  /// No message comes any more. After MPI_Finalize has begun it is left to the host.
-  void end();
-
-  /// Tags that nobody else has, for one persistent call; in the same order on all ranks. False: there are none left.
-  bool take(Tags& tags);
-
- private:
-  MPI_Comm made_ = MPI_COMM_NULL;
-  long long taken_ = 0;  ///< tags
-};
-
 class SpanningState {
  public:
-  /// Collective over `communicator`, whose rank i is on the node that node_of_rank[i] stands for.
-  SpanningState(MPI_Comm communicator, const std::vector<int>& node_of_rank, int rank);
-  /// For one persistent call: the same ranks, and tags of its own on a communicator that such calls share. Collective over
-  /// `communicator`, whose state `of` is.
-  SpanningState(MPI_Comm communicator, SpanningState& of);
+  /// all: what the ranks have told, each a first tag; this rank's tags are given back by end().
+  SpanningState(const MessageCommunicator& messages, const std::vector<Entry>& all, int rank);
   SpanningState(const SpanningState&) = delete;
   SpanningState& operator=(const SpanningState&) = delete;
 
-  bool is_there() const { return messages_->is_there(); }
-  /// No collective comes any more.
-  void end_messages() {
-    messages_->end();
-    if (of_persistent_calls_) of_persistent_calls_->end();
-  }
+  /// No operation of this rank comes any more, while what the ranks of the node share is still there. Other ranks may be in
+  /// some: what they receive has tags of theirs.
+  void end();
   const network::Nodes& nodes() const { return nodes_; }
   /// inside: of the ranks of this node, for this alone; outlives this.
   void set_inside(Communicator& inside);
@@ -62,9 +33,8 @@ class SpanningState {
  private:
   const network::Nodes nodes_;
   const int rank_;
-  std::shared_ptr<MessageCommunicator> messages_;
-  std::shared_ptr<MessageCommunicator> of_persistent_calls_;  ///< the last one, which still has tags
-  Tags tags_;
+  const MPI_Comm communicator_;
+  std::vector<End> ends_;  ///< by rank
   std::optional<NetworkChannel> blocking_channel_, pending_channel_;
   std::optional<Spanning> blocking_, pending_;
 };

@@ -26,6 +26,15 @@ void give_back(const Room& room) {
   job()->node.rows->release(room.row);
 }
 
+/// For what this rank receives if the communicator spans nodes; -1: there is no range left, or no need of one.
+int take_tags() {
+  return job()->messages ? job()->messages->tags().take().value_or(-1) : -1;
+}
+
+void give_back_tags(int first) {
+  if (first >= 0 && job()->messages) job()->messages->tags().give_back(first);
+}
+
 std::optional<Room> take_room(int ranks) {
   Node& node = job()->node;
   const auto row = node.rows->allocate();
@@ -51,35 +60,26 @@ std::unique_ptr<CommunicatorLayout> layout_on_node(int rank, const std::vector<E
   return layout;
 }
 
-/// Of each rank a number that is its node's.
-std::vector<int> nodes_of(const std::vector<Entry>& all) {
-  std::map<std::uint64_t, int> numbers;
-  std::vector<int> nodes;
-  for (const Entry& entry : all) nodes.push_back(numbers.emplace(entry.node, numbers.size()).first->second);
-  return nodes;
-}
-
 /// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
-/// `room`, as of MPI_COMM_WORLD, nobody parts from it. apart_from: see join(). Collective over `communicator` where it spans nodes.
-void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std::vector<Entry>& all,
-            bool mapped_by_all, const std::optional<Room>& room, SpanningState* apart_from) {
+/// `room`, as of MPI_COMM_WORLD, nobody parts from it.
+void set_up(CommunicatorState& state, int rank, const std::vector<Entry>& all, bool mapped_by_all,
+            const std::optional<Room>& room) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
-  bool same_node = true, usable = mapped_by_all;
+  bool same_node = true, has_memory = mapped_by_all, has_tags = true;
   state.identity = all.front().identity ^ all.front().node;
   state.rank = rank;
   for (const Entry& entry : all) {
     state.node_ranks.push_back(entry.node == mine.node ? entry.node_rank : -1);
     same_node = same_node && entry.node == mine.node;
-    usable = usable && entry.offset != no_offset;
+    has_memory = has_memory && entry.offset != no_offset;
+    has_tags = has_tags && entry.first_tag >= 0;
   }
-  const bool spans = usable && !same_node && job()->node.settings.internode;
-  if (spans)
-    state.spanning = apart_from ? std::make_unique<SpanningState>(communicator, *apart_from)
-                                : std::make_unique<SpanningState>(communicator, nodes_of(all), rank);
-  usable = spans ? state.spanning->is_there() : usable && same_node;
-  state.refusal = same_node ? Refusal::memory : Refusal::nodes;
+  const bool may_be = same_node || job()->messages;
+  const bool usable = may_be && has_memory && (same_node || has_tags);
+  state.refusal = !may_be ? Refusal::nodes : !has_memory ? Refusal::memory : Refusal::tags;
+  if (usable && !same_node) state.spanning = std::make_unique<SpanningState>(*job()->messages, all, rank);
+  if (!state.spanning) give_back_tags(mine.first_tag);
   if (!usable) {
-    state.spanning.reset();
     if (room) give_back(*room);
     return;
   }
@@ -113,7 +113,7 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   std::size_t needed = 0, known = SIZE_MAX;
   for (const Entry& entry : all) {
     const bool spans = entry.node != all.front().node;
-    if ((spans && !job()->node.settings.internode) || entry.offset == no_offset) return true;  // nobody will
+    if ((spans && !job()->messages) || entry.offset == no_offset) return true;  // nobody will
     needed = std::max<std::size_t>({needed, entry.row * memory::Rows::unit_bytes + all.size(),
                                     entry.offset + shared_bytes(job()->node.settings, static_cast<int>(all.size()))});
     known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);
@@ -160,7 +160,7 @@ std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm
 }
 
 bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
-          SpanningState* apart_from, bool is_gone) {
+          bool is_gone) {
   job()->left_behind.look(looked_at_each_time);
   // There are no more of them on the node.
   const std::optional<Room> room = take_room(std::min(size, job()->node.size));
@@ -172,7 +172,8 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
                    usual_arena_reach(),
                    is_gone ? 1 : 0,
                    room ? static_cast<std::uint32_t>(room->row / memory::Rows::unit_bytes) : 0,
-                   rank};
+                   rank,
+                   take_tags()};
   const auto all = exchange(mine, size, communicator, parent);
   // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
   // own: where one rank knows it as new, it is.
@@ -180,10 +181,11 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
       all && std::all_of(all->begin(), all->end(), [](const Entry& entry) { return entry.gone != 0; });
   if (!all || is_going) {
     if (room) give_back(*room);
+    give_back_tags(mine.first_tag);
     state.refusal = Refusal::arguments;
     return !is_going;
   }
-  set_up(state, communicator, rank, *all, all_can_map(communicator, *all), room, apart_from);
+  set_up(state, rank, *all, all_can_map(communicator, *all), room);
   return true;
 }
 
@@ -196,13 +198,13 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
   if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, communicator, rank, job()->world, true, std::nullopt, nullptr);
+    if (!is_gone) set_up(state, rank, job()->world, true, std::nullopt);
     return !is_gone;
   }
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
   if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
-  return join(state, communicator, rank, size, parent, nullptr, is_gone);
+  return join(state, communicator, rank, size, parent, is_gone);
 }
 
 }  // namespace tutti::mpi

@@ -15,10 +15,8 @@ inline constexpr std::size_t looked_at_each_time = 4;
 bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent, bool is_gone);
 
 /// Makes the layout of a communicator whose ranks are those of `communicator`, or finds the reason why there is none. False if
-/// all ranks say that `communicator` is being freed. Collective over it. apart_from: null, or the state is for one persistent call
-/// of a communicator that spans nodes, and this is what that has.
-bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
-          SpanningState* apart_from, bool is_gone);
+/// all ranks say that `communicator` is being freed. Collective over it.
+bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent, bool is_gone);
 
 /// Makes what a communicator of ours needs for its collectives, when they are called for the first time. Each rank by
 /// itself: what it has to know of the others it knows. Another thread may revoke the communicator meanwhile.

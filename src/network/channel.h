@@ -10,7 +10,7 @@ namespace tutti::network {
 
 /// Which message: the other end, the operation that it belongs to, and its step there. A send is matched by the receive
 /// with the same operation, step and lane on the rank that it is for. Between two ranks there is at most one message each
-/// way of these.
+/// way of these, and both post those of an operation in the same order: a network may tell messages apart by that alone.
 struct Address {
   int peer = 0;  ///< rank of the communicator
   std::uint64_t operation = 0;

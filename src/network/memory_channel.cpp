@@ -33,6 +33,21 @@ Ticket MemoryChannel::post_receive(const Address& from, std::byte* data, std::si
   return post(rank_, from, false, data, bytes);
 }
 
+void MemoryChannel::check_order(MemoryNetwork::Box& box, int receiver, const Address& address, bool is_send) {
+  MemoryNetwork::Order& order = box.orders[{address.peer, address.operation}];
+  if (order.ahead.empty() || order.by_sender == is_send) {
+    order.by_sender = is_send;
+    order.ahead.push_back(address);
+    return;
+  }
+  if (order.ahead.front() != address)
+    throw std::logic_error(words(address, receiver) + " is posted where the other end has posted step " +
+                           std::to_string(order.ahead.front().step) + ", lane " +
+                           std::to_string(order.ahead.front().lane));
+  order.ahead.pop_front();
+  if (order.ahead.empty()) box.orders.erase({address.peer, address.operation});
+}
+
 Ticket MemoryChannel::post(int receiver, const Address& address, bool is_send, std::byte* data, std::size_t bytes) {
   const auto end = std::make_shared<MemoryNetwork::End>();
   end->is_send = is_send;
@@ -42,12 +57,13 @@ Ticket MemoryChannel::post(int receiver, const Address& address, bool is_send, s
   {
     const std::lock_guard lock(box.mutex);
     const auto [found, is_first] = box.waiting.try_emplace(address, end);
-    if (!is_first) {
-      const std::shared_ptr<MemoryNetwork::End> other = found->second;
-      if (other->is_send == is_send) throw std::logic_error(words(address, receiver) + " was posted twice");
-      if (other->bytes != bytes)
-        throw std::logic_error(words(address, receiver) + " has " + std::to_string((is_send ? *end : *other).bytes) +
-                               " bytes, but " + std::to_string((is_send ? *other : *end).bytes) + " are expected");
+    const std::shared_ptr<MemoryNetwork::End> other = is_first ? nullptr : found->second;
+    if (other && other->is_send == is_send) throw std::logic_error(words(address, receiver) + " was posted twice");
+    if (other && other->bytes != bytes)
+      throw std::logic_error(words(address, receiver) + " has " + std::to_string((is_send ? *end : *other).bytes) +
+                             " bytes, but " + std::to_string((is_send ? *other : *end).bytes) + " are expected");
+    check_order(box, receiver, address, is_send);
+    if (other) {
       if (bytes > 0) std::memcpy(is_send ? other->data : data, is_send ? data : other->data, bytes);
       box.waiting.erase(found);
       // Pair with the loads of test().
@@ -77,7 +93,10 @@ void MemoryChannel::withdraw(Ticket& ticket) {
   {
     const std::lock_guard lock(box.mutex);
     const auto waiting = box.waiting.find(found->second.address);
-    if (waiting != box.waiting.end() && waiting->second == found->second.end) box.waiting.erase(waiting);
+    if (waiting != box.waiting.end() && waiting->second == found->second.end) {
+      std::erase(box.orders[{waiting->first.peer, waiting->first.operation}].ahead, waiting->first);
+      box.waiting.erase(waiting);
+    }
   }
   posted_.erase(found);
 }

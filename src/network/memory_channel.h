@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,10 +32,16 @@ class MemoryNetwork {
     std::size_t bytes = 0;
     std::atomic<bool> over{false};
   };
+  /// What one of the two ends has posted of an operation before the other did.
+  struct Order {
+    bool by_sender = false;
+    std::deque<Address> ahead;
+  };
   /// What has been posted for one receiver, by sender, operation, step and lane.
   struct Box {
     std::mutex mutex;
     std::map<Address, std::shared_ptr<End>> waiting;
+    std::map<std::pair<int, std::uint64_t>, Order> orders;  ///< by sender and operation
   };
   std::vector<Box> boxes_;
 };
@@ -43,7 +50,7 @@ class MemoryChannel final : public Channel {
  public:
   MemoryChannel(MemoryNetwork& network, int rank) : network_(network), rank_(rank) {}
 
-  /// Both throw std::logic_error if the two ends differ in bytes, or something is posted twice.
+  /// Both throw std::logic_error if the two ends differ in bytes or in their order, or something is posted twice.
   Ticket post_send(const Address& to, const std::byte* data, std::size_t bytes) override;
   Ticket post_receive(const Address& from, std::byte* data, std::size_t bytes) override;
   bool test(Ticket& ticket) override;
@@ -55,6 +62,8 @@ class MemoryChannel final : public Channel {
     Address address;  ///< as the receiver has it
     std::shared_ptr<MemoryNetwork::End> end;
   };
+  /// See Address.
+  static void check_order(MemoryNetwork::Box& box, int receiver, const Address& address, bool is_send);
   Ticket post(int receiver, const Address& address, bool is_send, std::byte* data, std::size_t bytes);
 
   MemoryNetwork& network_;

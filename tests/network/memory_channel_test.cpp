@@ -30,15 +30,15 @@ TEST(MemoryChannel, ASendIsOverOnceItWasReceived) {
   EXPECT_EQ(network.unmatched(), 0u);
 }
 
-TEST(MemoryChannel, MatchesByOperationAndStepWhateverComesFirst) {
+TEST(MemoryChannel, MatchesByOperationWhateverComesFirst) {
   MemoryNetwork network(2);
   MemoryChannel sender(network, 0), receiver(network, 1);
   Bytes first{}, second{};
-  Ticket later = receiver.post_receive({0, 1, 1, 0}, second.data(), second.size());
+  Ticket later = receiver.post_receive({0, 2, 0, 0}, second.data(), second.size());
   Ticket earlier = receiver.post_receive({0, 1, 0, 0}, first.data(), first.size());
   Ticket a = sender.post_send({1, 1, 0, 0}, one.data(), one.size());
   EXPECT_FALSE(receiver.test(later));
-  Ticket b = sender.post_send({1, 1, 1, 0}, two.data(), two.size());
+  Ticket b = sender.post_send({1, 2, 0, 0}, two.data(), two.size());
   EXPECT_TRUE(receiver.test(later) && receiver.test(earlier) && sender.test(a) && sender.test(b));
   EXPECT_EQ(first, one);
   EXPECT_EQ(second, two);
@@ -48,12 +48,24 @@ TEST(MemoryChannel, TellsLanesOfOneStepApart) {
   MemoryNetwork network(2);
   MemoryChannel sender(network, 0), receiver(network, 1);
   Bytes here{};
-  Ticket sent = sender.post_send({1, 1, 0, 1}, one.data(), one.size());
-  Ticket other = sender.post_send({1, 1, 0, 0}, two.data(), two.size());
-  Ticket received = receiver.post_receive({0, 1, 0, 1}, here.data(), here.size());
+  Ticket sent = sender.post_send({1, 1, 0, 0}, one.data(), one.size());
+  Ticket other = sender.post_send({1, 1, 0, 1}, two.data(), two.size());
+  Ticket received = receiver.post_receive({0, 1, 0, 0}, here.data(), here.size());
   EXPECT_TRUE(receiver.test(received) && sender.test(sent));
   EXPECT_FALSE(sender.test(other));
   EXPECT_EQ(here, one);
+}
+
+TEST(MemoryChannel, RefusesAnotherOrderOfAnOperationAtItsOtherEnd) {
+  MemoryNetwork network(2);
+  MemoryChannel sender(network, 0), receiver(network, 1);
+  Bytes here{};
+  sender.post_send({1, 1, 0, 0}, one.data(), one.size());
+  sender.post_send({1, 1, 1, 0}, two.data(), two.size());
+  EXPECT_THROW(receiver.post_receive({0, 1, 1, 0}, here.data(), here.size()), std::logic_error);
+  // What is ahead may be the receiver.
+  receiver.post_receive({0, 2, 0, 1}, here.data(), here.size());
+  EXPECT_THROW(sender.post_send({1, 2, 0, 0}, one.data(), one.size()), std::logic_error);
 }
 
 TEST(MemoryChannel, RefusesEndsThatDoNotFit) {

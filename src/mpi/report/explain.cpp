@@ -47,6 +47,8 @@ const char* words_of(Refusal why) {
       return "communicator that is being freed";
     case Refusal::memory:
       return "no memory left for what ranks share";
+    case Refusal::tags:
+      return "no tags left for messages between nodes";
     case Refusal::nothing:
       return "no data";
     case Refusal::datatype:

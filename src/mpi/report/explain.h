@@ -27,6 +27,7 @@ enum class Refusal {
   revoked,  ///< a communicator that the program has revoked
   freed,    ///< a communicator that is just being freed
   memory,   ///< the memory for what ranks share was full when the communicator was made
+  tags,     ///< ranks on several nodes, and no tags were left for their messages then
   nothing,  ///< nothing to send
   datatype,
   operation,  ///< on this type

@@ -154,7 +154,7 @@ class Persistent : public Nonblocking {
   template <class Arguments, class Before, class After>
   bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, bool too_long,
            Before&& before, After&& after) {
-    if (!request().persist()) return refuse(Refusal::memory);
+    if (!request().persist()) return false;
     if (!prepare(collectives, arguments, shown, too_long, std::forward<After>(after))) return false;
     request().set_before(std::forward<Before>(before));
     const bool is_naive = job()->node.settings.persistent == "naive";

@@ -34,13 +34,13 @@ class Request {
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory);
 
-  /// It is to be a persistent one. Collective over the communicator. False if there is no memory for that, on all ranks
-  /// alike.
+  /// It is to be a persistent one. Collective over the communicator. False, with the reason, if there is no memory or
+  /// no tag left for that, on all ranks alike.
   bool persist() {
     state_.store(State::complete, std::memory_order_relaxed);
     is_active_ = false;
     is_persistent_ = true;
-    return apart_.emplace(communicator_, of_).is_there();
+    return apart_.emplace(communicator_, of_).is_there() || refuse(apart_->state().refusal);
   }
   /// It is to be one side of a partitioned message, which needs no channel. In memory of this. function: which makes it.
   /// peer: node rank of the other side.

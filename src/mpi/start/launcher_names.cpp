@@ -1,31 +1,13 @@
 #include "mpi/start/launcher_names.h"
 
 #include "mpi/host.h"
+#include "mpi/start/errors_returned.h"
 
 namespace tutti::mpi {
 
 namespace {
 
-/// While it lives, errors of a communicator are returned: that a name is not there is one.
-class ErrorsReturned {
- public:
-  explicit ErrorsReturned(MPI_Comm communicator) : communicator_(communicator) {
-    host.Comm_get_errhandler(communicator_, &before_);
-    host.Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
-  }
-  ~ErrorsReturned() {
-    host.Comm_set_errhandler(communicator_, before_);
-    host.Errhandler_free(&before_);
-  }
-  ErrorsReturned(const ErrorsReturned&) = delete;
-  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
-
- private:
-  MPI_Comm communicator_;
-  MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
-};
-
-/// Hosts take errors that belong to no communicator for those of one or the other.
+/// That a name is not there is an error. Hosts take errors that belong to no communicator for those of one or the other.
 struct NoErrors {
   ErrorsReturned of_all{MPI_COMM_WORLD};
   ErrorsReturned of_this_process{MPI_COMM_SELF};

@@ -11,6 +11,9 @@ namespace tutti::mpi {
 /// Bits of a set. The arena is what messages are staged in; nothing works without it.
 enum Mechanism : unsigned { mechanism_arena = 1, mechanism_window = 2, mechanism_cma = 4, mechanism_xpmem = 8 };
 
+/// Agreed in the same words, though no mechanism: the rank has the communicator of the messages between nodes.
+constexpr unsigned has_messages = 1u << 30;
+
 /// What TUTTI_MECHANISM allows if it does not speak of single ones.
 constexpr unsigned every_mechanism = ~0u;
 

@@ -56,7 +56,8 @@ struct Entry {
   std::int32_t gone = 0;
   std::uint32_t row = 0;  ///< where others tell this rank that they have freed it, in memory::Rows::unit_bytes
   std::int32_t rank = 0;  ///< in the communicator
-  std::int32_t padding = 0;
+  /// Of the tags by which this rank receives what the communicator's ranks on other nodes send; -1: there are none left.
+  std::int32_t first_tag = 0;
 };
 
 /// The ranks of this node and what each said.

@@ -157,7 +157,12 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
     allowed &= mechanism_arena;
     cma_reason = "an emulator watches a rank's memory";
   }
-  const unsigned agreed = agree_on_mechanisms(node, here, socket, contribution.own_memory(job), allowed, cma_reason);
+  const bool messages_there = job.messages && job.messages->is_there();
+  allowed = messages_there ? allowed | has_messages : allowed & ~has_messages;
+  const unsigned works = agree_on_mechanisms(node, here, socket, contribution.own_memory(job), allowed, cma_reason);
+  const unsigned agreed = works & ~has_messages;
+  // What some ranks lack the others could not free, either.
+  if (!(works & has_messages)) job.messages.reset();
   if (contribution.probe) contribution.window->release(contribution.probe);
 
   if ((agreed & (mechanism_arena | mechanism_xpmem)) != (mechanism_arena | mechanism_xpmem)) {
@@ -273,9 +278,13 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   const NodeRanks here = node_ranks_of(world_rank, all);
+  job->world = world_entries(all);
+  if (node.settings.internode && static_cast<int>(here.cards.size()) < world_size)
+    job->messages = std::make_unique<MessageCommunicator>(world_rank, job->world);
   job->why_inactive = share_memory(*job, here, contribution, socket);
   if (!job->why_inactive.empty()) {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
+    if (job->messages) job->messages->end();
     return job;
   }
   node.rows = std::make_unique<memory::Rows>(*node.arena, static_cast<std::size_t>(node.size));
@@ -285,7 +294,6 @@ std::unique_ptr<Job> start_job() {
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
   gather_knowledge(*job, all, contribution);
-  job->world = world_entries(all);
   job->threads_may_call =
       std::all_of(all.begin(), all.end(), [](const Card& each) { return each.threads_may_call != 0; });
   job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;

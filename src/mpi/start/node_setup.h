@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "mpi/host.h"
+#include "mpi/start/message_communicator.h"
 #include "mpi/start/node_ranks.h"
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
@@ -25,7 +26,9 @@ struct Job {
   selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
   std::vector<Entry> world;         ///< for the state of MPI_COMM_WORLD
-  Arrangements arrangements;        ///< of its communicators
+  /// For what communicators that span nodes send; null where they are the host's.
+  std::unique_ptr<MessageCommunicator> messages;
+  Arrangements arrangements;  ///< of its communicators
   LeftBehind left_behind;
   std::unique_ptr<partitioned::Announcements> announcements;
   XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it

@@ -185,12 +185,13 @@ unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket
   std::vector<Opened> opened(here.cards.size());
   unsigned mechanisms = 0;
   if (open_from_proc(here, opened))
-    mechanisms = has_all | (map_and_probe(node, here, opened, own, cma_reason) & allowed);
+    mechanisms = has_all | ((map_and_probe(node, here, opened, own, cma_reason) | has_messages) & allowed);
   const unsigned agreed = common(mechanisms);
   if (agreed & has_all) return agreed & ~has_all;
   // Whether /proc is open to one rank says nothing about the others: all send if anybody needs it.
   receive_from_peers(node, here, socket, own.window, opened);
-  if (!(mechanisms & has_all)) mechanisms = map_and_probe(node, here, opened, own, cma_reason) & allowed;
+  if (!(mechanisms & has_all))
+    mechanisms = (map_and_probe(node, here, opened, own, cma_reason) | has_messages) & allowed;
   return common(mechanisms & ~has_all);
 }
 

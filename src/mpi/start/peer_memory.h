@@ -24,7 +24,7 @@ struct OwnMemory {
 };
 
 /// Maps what peers share, and tries every mechanism by a real transfer. Returns those of `allowed` that work
-/// between all ranks, the same on all. Collective over MPI_COMM_WORLD.
+/// between all ranks, the same on all, and has_messages if all allow it. Collective over MPI_COMM_WORLD.
 /// cma_reason: why this rank cannot use cross-memory attach, unchanged if it can.
 unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket& socket, const OwnMemory& own,
                              unsigned allowed, std::string& cma_reason);

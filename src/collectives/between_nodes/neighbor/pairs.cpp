@@ -6,6 +6,10 @@
 // Requires: nothing. MPI 4.1, section 8.6; no multi-object algorithm: what neighbors have for each other has nothing in
 // common that could be put together.
 
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
 #include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/crossing.h"
 
@@ -13,7 +17,7 @@ namespace tutti {
 
 namespace {
 
-/// Two ranks may be neighbors several times over. The receiver's block is the step, which tells their messages apart.
+/// Two ranks may be neighbors several times over. The receiver's block is the step; in their order both post.
 Task body(Operation& operation, const Spanning& spanning, const NeighborArguments& arguments) {
   Crossing crossing(operation, spanning);
   for (int i = 0; i < arguments.source_count; ++i) {
@@ -21,7 +25,12 @@ Task body(Operation& operation, const Spanning& spanning, const NeighborArgument
     if (arguments.sources[i] >= 0)
       crossing.receive_from(arguments.sources[i], i, arguments.receive.at(block), arguments.receive.size(block));
   }
-  for (int i = 0; i < arguments.destination_count; ++i) {
+  std::vector<int> order(static_cast<std::size_t>(arguments.destination_count));
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int one, int other) {
+    return arguments.destination_blocks[one] < arguments.destination_blocks[other];
+  });
+  for (const int i : order) {
     const auto block = static_cast<std::size_t>(i);
     if (arguments.destinations[i] >= 0)
       crossing.send_to(arguments.destinations[i], arguments.destination_blocks[i], arguments.send.at(block),
