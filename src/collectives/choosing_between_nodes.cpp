@@ -70,14 +70,15 @@ ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, 
     return best;
   };
   const bool asked = user.mentions(collective);
+  const bool may_be_hosts = user.allows(collective, selection::host_algorithm);
+  chosen.reason = asked ? selection::Reason::user : selection::Reason::model;
   chosen.algorithm = cheapest(true);
   // Long messages in the order of many runs of ranks: all results go everywhere, which is far more than what MPIs send.
-  if (chosen.algorithm && chosen.algorithm->gathers_runs && user.allows(collective, selection::host_algorithm) &&
+  if (chosen.algorithm && chosen.algorithm->gathers_runs && may_be_hosts &&
       2 * network::recursive_doubling(shape).seconds(knowledge.network) <
           chosen.algorithm->cost(shape).seconds(knowledge.network))
-    return {nullptr, asked ? selection::Reason::user : selection::Reason::model};
-  chosen.reason = asked ? selection::Reason::user : selection::Reason::model;
-  if (chosen.algorithm || !asked || user.allows(collective, selection::host_algorithm)) return chosen;
+    chosen.algorithm = nullptr;
+  if (chosen.algorithm || !asked || may_be_hosts) return chosen;
   chosen.algorithm = cheapest(false);
   chosen.reason = selection::Reason::refused;
   return chosen;

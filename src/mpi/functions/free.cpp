@@ -1,7 +1,9 @@
-// The functions that free communicators: while they run, the collectives of these are the host's.
+// The functions that free communicators: while they run, the collectives of these are the host's. And those that free types
+// and operators, which calls under way may still use.
 
 #include "mpi/communicators.h"
 #include "mpi/functions/interpose.h"
+#include "mpi/requests/kept_handles.h"
 
 namespace tutti::mpi {
 
@@ -28,4 +30,20 @@ TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
   if (requests.under_way() && comm)
     if (const CommunicatorState* const state = known_state(*comm)) requests.wait_for_all_of(*state);
   return free_by(next.Comm_disconnect, comm);
+}
+
+TUTTI_EXPORT int MPI_Type_free(MPI_Datatype* datatype) {
+  if (datatype && free_later(key_of(*datatype))) {
+    *datatype = MPI_DATATYPE_NULL;
+    return MPI_SUCCESS;
+  }
+  return next.Type_free(datatype);
+}
+
+TUTTI_EXPORT int MPI_Op_free(MPI_Op* op) {
+  if (op && free_later(key_of(*op))) {
+    *op = MPI_OP_NULL;
+    return MPI_SUCCESS;
+  }
+  return next.Op_free(op);
 }

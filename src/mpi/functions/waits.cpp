@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "mpi/functions/interpose.h"
-#include "mpi/requests/kept_handles.h"
 #include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
 
@@ -495,20 +494,4 @@ TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
     }
   }
   return next.Request_free(request);
-}
-
-TUTTI_EXPORT int MPI_Type_free(MPI_Datatype* datatype) {
-  if (datatype && free_later(key_of(*datatype))) {
-    *datatype = MPI_DATATYPE_NULL;
-    return MPI_SUCCESS;
-  }
-  return next.Type_free(datatype);
-}
-
-TUTTI_EXPORT int MPI_Op_free(MPI_Op* op) {
-  if (op && free_later(key_of(*op))) {
-    *op = MPI_OP_NULL;
-    return MPI_SUCCESS;
-  }
-  return next.Op_free(op);
 }
