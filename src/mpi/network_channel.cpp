@@ -15,10 +15,9 @@ int NetworkChannel::tag_of(const network::Address& address) const {
 /// Counts are numbers of type int. And a few messages at once are quicker than one for which the receiver has to be asked,
 /// which is one more round trip; what is long takes longer than that.
 std::size_t NetworkChannel::piece_of(std::size_t bytes) const {
-  constexpr std::size_t most_unasked = 4;
   constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  const bool in_a_few = unasked_bytes_ > 0 && bytes <= most_unasked * unasked_bytes_;
-  return in_a_few ? std::min(unasked_bytes_, most_bytes) : most_bytes;
+  const bool in_a_few = unasked_.bytes > 0 && bytes <= unasked_.pieces * unasked_.bytes;
+  return in_a_few ? std::min(unasked_.bytes, most_bytes) : most_bytes;
 }
 
 NetworkChannel::Message* NetworkChannel::find(network::Ticket ticket) {

@@ -33,14 +33,19 @@ struct Tags {
   static Tags all(int tag_max) { return {0, 64, (tag_max + 1ll) / 64}; }
 };
 
+/// What the host sends without asking the receiver first.
+struct Unasked {
+  std::size_t bytes = 0;   ///< of the longest such message; 0: not known
+  std::size_t pieces = 1;  ///< as at most so many of them longer messages are sent
+};
+
 class NetworkChannel final : public network::Channel {
  public:
   /// communicator: nobody else sends on it with these tags, or who does has other operations under way; its errors return,
-  /// and its ranks are those of the addresses. lanes: of all addresses, at most. unasked_bytes: of the longest message that the
-  /// host sends without asking the receiver first; 0: not known.
+  /// and its ranks are those of the addresses. lanes: of all addresses, at most.
   NetworkChannel(MPI_Comm communicator, const PointToPoint& calls, int lanes, const Tags& tags,
-                 std::size_t unasked_bytes = 0)
-      : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_bytes_(unasked_bytes) {}
+                 const Unasked& unasked = {})
+      : communicator_(communicator), calls_(calls), lanes_(lanes), tags_(tags), unasked_(unasked) {}
 
   /// All three throw network::Failure if the host has reported an error: with its code, and as kind the class of that. Then
   /// nothing of the message is posted any more.
@@ -79,7 +84,7 @@ class NetworkChannel final : public network::Channel {
   const PointToPoint calls_;
   const int lanes_;
   const Tags tags_;
-  const std::size_t unasked_bytes_;
+  const Unasked unasked_;
   std::vector<Message> messages_;
   std::vector<std::uint32_t> free_;  ///< numbers of those that there are none of
   std::uint32_t made_ = 0;           ///< messages so far: tells tickets with one number apart

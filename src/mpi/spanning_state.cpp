@@ -93,7 +93,9 @@ SpanningState::SpanningState(MPI_Comm communicator, SpanningState& of) : nodes_(
 
 void SpanningState::set_inside(Communicator& inside) {
   const int lanes = nodes_->most_places();
-  const auto unasked = static_cast<std::size_t>(job()->knowledge.network.unasked_bytes);
+  const network::Parameters& network = job()->knowledge.network;
+  const Unasked unasked{static_cast<std::size_t>(network.unasked_bytes),
+                        static_cast<std::size_t>(network.pieces_instead_of_asking(lanes))};
   blocking_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);
   blocking_.emplace(Spanning{inside, *nodes_, *blocking_channel_, rank_});
   pending_channel_.emplace(messages_->get(), calls(), lanes, tags_, unasked);

@@ -26,6 +26,12 @@ struct Parameters {
   double inside_start = 200e-9;     ///< alpha_r
   double inside_byte = 1 / 12e9;    ///< beta_r
   double reduce_byte = 1 / 12e9;    ///< gamma
+
+  /// As so many a long message may be sent for which the receiver would have to be asked: what one of `places` ranks of a node
+  /// starts in the round trip of asking, while the others do, too. 64 at most, since each needs a request.
+  int pieces_instead_of_asking(int places) const {
+    return static_cast<int>(std::clamp(2 * between_start * message_rate / places, 1.0, 64.0));
+  }
 };
 
 struct Cost {

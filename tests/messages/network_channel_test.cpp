@@ -109,9 +109,9 @@ class NetworkChannelTest : public testing::Test {
   NetworkChannelTest() { host = &host_; }
   ~NetworkChannelTest() override { host = nullptr; }
 
-  NetworkChannel channel(std::size_t unasked_bytes) {
+  NetworkChannel channel(std::size_t unasked_bytes, std::size_t pieces = 4) {
     return NetworkChannel(1, {isend, irecv, test, cancel, request_free, wait, error_class}, 1, Tags::all(32767),
-                          unasked_bytes);
+                          {unasked_bytes, pieces});
   }
   /// The code of the error that `what` throws; 0: none.
   template <class What>
@@ -199,6 +199,16 @@ TEST_F(NetworkChannelTest, PiecesThatArePendingAreWithdrawnWhenAnotherFails) {
   EXPECT_EQ(host_.left(), 0);
   EXPECT_EQ(host_.cancelled, 2);
   EXPECT_EQ(host_.waited, 2);
+}
+
+TEST_F(NetworkChannelTest, MessagesGoInAsManyPiecesAsAreQuickerThanAsking) {
+  for (const auto& [bytes, pieces] : {std::pair<std::size_t, int>{16, 1}, {17, 2}, {80, 5}, {81, 1}, {1000, 1}}) {
+    host_ = {};
+    NetworkChannel tested = channel(16, 5);
+    network::Ticket ticket = tested.post_receive({1, 1, 0, 0}, data_, bytes);  // nobody stores there
+    EXPECT_EQ(host_.posted, pieces) << bytes;
+    tested.withdraw(ticket);
+  }
 }
 
 /// Whatever a file says that hosts send unasked.

@@ -303,10 +303,10 @@ int run(const std::string& numbers, bool in_turns) {
   int* tag_max = nullptr;
   PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &found);
   const network::Nodes nodes(dealt_out(numbers, in_turns, processes));
-  constexpr std::size_t unasked_bytes = 1000;  // so that some go in pieces
+  constexpr mpi::Unasked unasked{1000, 4};  // so that some go in pieces
   mpi::NetworkChannel channel(
       communicator, {PMPI_Isend, PMPI_Irecv, PMPI_Test, PMPI_Cancel, PMPI_Request_free, PMPI_Wait, PMPI_Error_class},
-      OfPlaces::lanes(nodes), mpi::Tags::all(*tag_max), unasked_bytes);
+      OfPlaces::lanes(nodes), mpi::Tags::all(*tag_max), unasked);
   int wrong = 0, all_wrong = 0;
   {
     OwnRanks ranks(nodes, self, channel);
