@@ -289,7 +289,7 @@ ordered_json describe(Options options) {
     ordered_json told = options.overview ? overview_between_nodes(options, nodes, bytes, knowledge)
                                          : candidates_between_nodes(options, nodes, bytes, knowledge);
     told.update(sources);
-    told["internode"] = settings.internode;
+    told["internode"] = selection::spans_nodes(settings.internode, known.network);
     told["network_source"] = known.network_source();
     return told;
   }

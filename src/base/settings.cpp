@@ -111,9 +111,9 @@ const std::array<Row, settings_count>& table() {
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},
        &Settings::explain},
-      {{"INTERNODE", "bool", "0",
-        "Carry out collectives of communicators whose ranks sit on several nodes, too, over the MPI's own "
-        "messages."},
+      {{"INTERNODE", "auto|0|1", "auto",
+        "Carry out collectives of communicators whose ranks sit on several nodes, too, over the MPI's own messages; "
+        "auto: where tutti probe --network has measured the network."},
        &Settings::internode},
       {{"RANKS_PER_NODE", "string", "",
         "For tests: cut the job's ranks into make-believe nodes of so many each, in turn, e.g. 2,3,1, which share no "

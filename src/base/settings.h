@@ -41,7 +41,7 @@ struct Settings {
   std::string persistent = "plan";
   bool try_choices = true;
   std::string explain = "0";
-  bool internode = false;
+  std::string internode = "auto";
   std::string ranks_per_node;
 
   /// Whether calls are counted for TUTTI_EXPLAIN, and the file that gets the result; empty: standard error.

@@ -73,7 +73,7 @@ void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std
     usable = usable && entry.offset != no_offset;
     too_many = too_many || (entry.flags & Entry::has_too_many) != 0;
   }
-  const bool spans = usable && !same_node && job()->node.settings.internode && (apart_from || !too_many);
+  const bool spans = usable && !same_node && job()->spans_nodes && (apart_from || !too_many);
   if (spans)
     state.spanning = apart_from ? std::make_unique<SpanningState>(communicator, *apart_from)
                                 : std::make_unique<SpanningState>(communicator, nodes_of(all), rank);
@@ -114,7 +114,7 @@ bool all_can_map(MPI_Comm communicator, const std::vector<Entry>& all) {
   std::size_t needed = 0, known = SIZE_MAX;
   for (const Entry& entry : all) {
     const bool spans = entry.node != all.front().node;
-    if ((spans && !job()->node.settings.internode) || entry.offset == no_offset) return true;  // nobody will
+    if ((spans && !job()->spans_nodes) || entry.offset == no_offset) return true;  // nobody will
     needed = std::max<std::size_t>({needed, entry.row * memory::Rows::unit_bytes + all.size(),
                                     entry.offset + shared_bytes(job()->node.settings, static_cast<int>(all.size()))});
     known = std::min(known, static_cast<std::size_t>(entry.arena_reach) * mebibyte);

@@ -187,6 +187,10 @@ std::string MeasuredNetwork::words() const {
   return text;
 }
 
+bool spans_nodes(std::string_view internode, const std::optional<MeasuredNetwork>& network) {
+  return internode == "1" || (internode == "auto" && network && !network->make_believe);
+}
+
 network::Parameters parameters_of(const Model& model, const std::optional<MeasuredNetwork>& network) {
   network::Parameters parameters;
   parameters.inside_start = 2 * model.hop;

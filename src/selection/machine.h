@@ -43,6 +43,10 @@ struct MeasuredNetwork {
   std::string words() const;
 };
 
+/// Whether collectives of communicators that span nodes are the library's, by what TUTTI_INTERNODE says: auto: if the network was
+/// measured, of nodes that are several machines.
+bool spans_nodes(std::string_view internode, const std::optional<MeasuredNetwork>& network);
+
 /// A file of `tutti probe`.
 struct Probe {
   Model model;

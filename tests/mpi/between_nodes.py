@@ -34,13 +34,13 @@ NETWORK = {
 NETWORK_WORDS = "measured 2026-10-03T12:00:00+00:00 with an MPI on 4 nodes of 3 ranks"
 
 
-def made_files(runner, folder, mpi):
-    """A probe with a network, and a table: Allgather of communicators that span nodes is the MPI's, and Allreduce is
+def made_files(runner, folder, mpi, network):
+    """A probe with this network, and a table: Allgather of communicators that span nodes is the MPI's, and Allreduce is
     done by an algorithm that no model would take."""
     paths = explain.made_files(runner, folder, mpi)
     known = {"nodes": [2, 64], "ranks_per_node": [1, 64], "bytes": [0, 1 << 20]}
     for path, part, value in (
-        (paths["probe"], "network", NETWORK),
+        (paths["probe"], "network", network),
         (
             paths["table"],
             "between_nodes",
@@ -65,24 +65,30 @@ def check_messages(runner):
     runner.program("between nodes, with a thread that drives:", ranks, "spanning", ["--threads"], variables)
 
 
+def start_with_files(runner, counts, network):
+    """What becomes of collectives where these files are found, and nothing says whether nodes are to be spanned. Returns
+    the outcome, and the path of the probe."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = made_files(runner, folder, explain.mpi_of(runner, folder), network)
+        variables = {f"TUTTI_{kind.upper()}": str(path) for kind, path in paths.items()}
+        variables.update(TUTTI_TOPOLOGY=explain.TOPOLOGY, TUTTI_RANKS_PER_NODE=counts, TUTTI_INTERNODE="auto")
+        variables["TUTTI_EXPLAIN"] = "1"
+        ranks = sum(map(int, counts.split(",")))
+        return runner.start(ranks, "explain", ["calls"], variables).wait(120), paths["probe"]
+
+
 def check_choices(runner):
-    """Table and measured network of rank 0 are what all ranks of communicators that span nodes choose by."""
+    """Table and measured network of rank 0 are what all ranks of communicators that span nodes choose by, and the network
+    is why these are the library's."""
     counts = runner.arguments.ranks_per_node or "1,1"
     ranks = sum(map(int, counts.split(",")))
-    with tempfile.TemporaryDirectory() as folder:
-        mpi = explain.mpi_of(runner, folder)
-        paths = made_files(runner, folder, mpi)
-        variables = {f"TUTTI_{kind.upper()}": str(path) for kind, path in paths.items()}
-        variables.update(
-            TUTTI_TOPOLOGY=explain.TOPOLOGY, TUTTI_RANKS_PER_NODE=counts, TUTTI_INTERNODE="1", TUTTI_EXPLAIN="1"
-        )  # fmt: skip
-        outcome = runner.start(ranks, "explain", ["calls"], variables).wait(120)
+    outcome, probe = start_with_files(runner, counts, NETWORK)
     nodes = len(counts.split(","))
     spanning = rf"{ranks} ranks on {nodes} nodes, 2 levels"
     wrong = [
         name
         for name, pattern in (
-            ("network", re.escape(f"tutti: between nodes: {NETWORK_WORDS} ({paths['probe']})")),
+            ("network", re.escape(f"tutti: between nodes: {NETWORK_WORDS} ({probe})")),
             ("allgather", rf"tutti: allgather +<=64 B +{spanning}.* host .* by the table"),
             ("allreduce", rf"tutti: allreduce +<=8 KiB +{spanning}.* multi-object-ordered .* by the table"),
             ("bcast", rf"tutti: bcast +<=1 MiB +{spanning}.* multi-object-.* cheapest by the model"),
@@ -94,6 +100,11 @@ def check_choices(runner):
     runner.verdict(good, name, f"{outcome.why()}, not found: {wrong}", outcome.text)
     warnings = [line for line in outcome.tutti_lines() if "warning" in line]
     runner.verdict(not warnings, f"{name}, without a warning", str(warnings), outcome.text)
+
+    outcome, _ = start_with_files(runner, counts, {**NETWORK, "make_believe": True})
+    good = outcome.status == 0 and not re.search(spanning, outcome.text)
+    name = f"{runner.arguments.host} {counts}: of nodes that were one machine a measured network says nothing"
+    runner.verdict(good, name, outcome.why(), outcome.text)
 
 
 #: Seconds from a rank's death to the end of all; launchers end jobs at once, on a machine that is busy a little later.

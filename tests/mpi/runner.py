@@ -152,9 +152,9 @@ class Runner:
             workarounds = {**workarounds, **WORKAROUNDS_ON_NODES.get(self.arguments.host, {})}
         variables = {**workarounds, **(variables or {})}
         if self.arguments.ranks_per_node:
-            variables.update(TUTTI_RANKS_PER_NODE=self.arguments.ranks_per_node, TUTTI_INTERNODE="1")
-        if self.arguments.internode:
-            variables["TUTTI_INTERNODE"] = "1"
+            variables["TUTTI_RANKS_PER_NODE"] = self.arguments.ranks_per_node
+        if self.arguments.ranks_per_node or self.arguments.internode:
+            variables.setdefault("TUTTI_INTERNODE", "1")
         line = launcher.command(ranks, command, variables, options)
         if self.arguments.verbose:
             print("    $ " + " ".join(line), flush=True)

@@ -119,7 +119,26 @@ TEST(ProbeFile, MayHaveTheLongestMessageForWhichNobodyIsAsked) {
       with_network(R"({"between_start": 2e-6, "between_byte": 1e-10, "message_rate": 5e6, "unasked_bytes": 16384})"),
       error);
   ASSERT_TRUE(probe && probe->network) << error;
-  EXPECT_EQ(parameters_of(probe->model, probe->network).unasked_bytes, 16384);
+  network::Parameters found = parameters_of(probe->model, probe->network);
+  EXPECT_EQ(found.unasked_bytes, 16384);
+  // A round trip of 4 us, in which a node starts 20 messages.
+  EXPECT_EQ(found.pieces_instead_of_asking(1), 20);
+  EXPECT_EQ(found.pieces_instead_of_asking(3), 6);
+  EXPECT_EQ(found.pieces_instead_of_asking(18), 1);
+  EXPECT_EQ(found.pieces_instead_of_asking(64), 1);
+  found.between_start = 1e-3;
+  EXPECT_EQ(found.pieces_instead_of_asking(18), 64);
+}
+
+TEST(ProbeFile, ANetworkThatWasMeasuredIsUsedUnlessTheSettingSaysNo) {
+  const MeasuredNetwork measured;
+  MeasuredNetwork one_machine;
+  one_machine.make_believe = true;
+  EXPECT_TRUE(spans_nodes("auto", measured));
+  EXPECT_FALSE(spans_nodes("auto", one_machine));
+  EXPECT_FALSE(spans_nodes("auto", std::nullopt));
+  EXPECT_TRUE(spans_nodes("1", std::nullopt));
+  EXPECT_FALSE(spans_nodes("0", measured));
 }
 
 TEST(ProbeFile, WhatNoNetworkHasIsRefused) {

@@ -290,7 +290,7 @@ void start(const Job& job) {
   book->why_inactive = job.why_inactive;
   if (job.active) {
     book->model = {job.model_file, job.knowledge.model_source};
-    if (settings.internode && job.node.size < book->ranks)
+    if (job.spans_nodes && job.node.size < book->ranks)
       book->network = {job.network_file, job.knowledge.network_source};
     book->table = job.table_source;
   }

@@ -24,7 +24,7 @@ bool is_between_nodes(std::string_view algorithm) {
 
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";
-  if (call.node->settings.internode && is_between_nodes(call.algorithm)) return "staged";
+  if (is_between_nodes(call.algorithm)) return "staged";
   if (call.bytes <= Post::inline_bytes) return "inline";
   const memory::Kind kind = call.node->reach(call.buffer, call.bytes);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";

@@ -20,7 +20,6 @@ void add_arena(Job& job, int world_size, Contribution& contribution) {
   Card& card = contribution.card;
   node.arena = create_arena(contribution.arena_reason);
   if (!node.arena) return;
-  if (node.settings.internode) node.arena->keep_pages();
   const std::size_t areas =
       memory::Requests::area_bytes(world_size) + partitioned::Announcements::area_bytes(world_size);
   if (!node.arena->allocate(header_bytes + areas)) {

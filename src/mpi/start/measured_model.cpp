@@ -4,7 +4,6 @@
 
 #include "mpi/start/node_machine.h"
 #include "mpi/start/site_files.h"
-#include "selection/machine.h"
 
 namespace tutti::mpi {
 
@@ -26,6 +25,7 @@ void take_measured_model(Job& job, const std::vector<std::string>& paths, int co
   if (probe->network) {
     job.knowledge.network_source = probe->network->words();
     job.network_file = path;
+    job.network = probe->network;
   }
   job.knowledge.model_source = probe->date.empty() ? "measured" : "measured " + probe->date;
   job.model_file = path;

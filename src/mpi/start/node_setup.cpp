@@ -189,6 +189,12 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   return "";
 }
 
+/// Whether communicators that span nodes could be ours: before the files of rank 0 are read, if there are any. The same on all
+/// ranks.
+bool may_span_nodes(const Settings& settings, const std::vector<Card>& all) {
+  return settings.internode == "1" || (settings.internode == "auto" && all.front().probe_files > 0);
+}
+
 /// What the choice of algorithms is made by: the user's words, measured parameters, a table.
 void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
   const Node& node = job.node;
@@ -259,7 +265,7 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   job->all_take_part = true;
-  if (!any_share_a_node(all) && !node.settings.internode) {
+  if (!any_share_a_node(all) && !may_span_nodes(node.settings, all)) {
     job->why_inactive = "no two ranks share a node";
     withdraw(*job, contribution);
     return job;
@@ -284,6 +290,8 @@ std::unique_ptr<Job> start_job() {
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);
   gather_knowledge(*job, all, contribution);
+  job->spans_nodes = selection::spans_nodes(node.settings.internode, job->network);
+  if (job->spans_nodes) node.arena->keep_pages();
   job->world = world_entries(all);
   job->threads_may_call =
       std::all_of(all.begin(), all.end(), [](const Card& each) { return each.threads_may_call != 0; });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
 #include "partitioned/announcements.h"
+#include "selection/machine.h"
 
 namespace tutti::mpi {
 
@@ -19,8 +21,10 @@ namespace tutti::mpi {
 struct Job {
   Node node;
   selection::Knowledge knowledge;
-  std::string model_file;           ///< that the parameters in `knowledge` are from; empty: none
-  std::string network_file;         ///< the same of those between nodes
+  std::string model_file;                             ///< that the parameters in `knowledge` are from; empty: none
+  std::string network_file;                           ///< the same of those between nodes
+  std::optional<selection::MeasuredNetwork> network;  ///< what that file says between nodes
+  bool spans_nodes = false;         ///< communicators whose ranks sit on several nodes are ours (TUTTI_INTERNODE)
   Source table_source;              ///< of the table in it
   selection::TableOrigin origin;    ///< machine and host MPI, as tables have them
   std::uint64_t node_identity = 0;  ///< equal on all ranks of this job and node, different otherwise
