@@ -47,7 +47,7 @@ const std::array<Row, settings_count>& table() {
        &Settings::mechanism},
       {{"HIERARCHY", "string", "auto",
         "Levels of the hierarchy, innermost first: flat, or l2, l3, numa, socket joined by +, e.g. numa+socket. A "
-        "number among them cuts wider groups into neighbours, e.g. socket+16; auto does so with 24 where ranks have "
+        "number among them cuts wider groups into neighbours, e.g. socket+16; auto does so with 16 where ranks have "
         "cores of their own."},
        &Settings::hierarchy},
       {{"TOPOLOGY", "string", "", "An hwloc synthetic description or an XML file to plan for instead of this machine."},

@@ -43,9 +43,10 @@ struct Levels {
   int widest = 0;  ///< groups of more members are cut; 0: none is
 };
 
-/// Members of the widest group that is not cut. A leader looks at one member after the other; with more of them that
-/// takes longer than one level more. So the model says of small messages, and a test holds this number against it.
-inline constexpr int usual_widest = 24;
+/// Members of the widest group that is not cut: as many ranks as send small messages without groups (TUTTI_FLAT_MAX).
+/// A member looks at all others of its group, one after the other; with more of them that takes longer than one level
+/// more. So the model says of small messages, and a test holds this number against it.
+inline constexpr int usual_widest = 16;
 
 /// The levels that `spec` stands for on these ranks. A given list stays as it is. "auto" becomes those of l3,
 /// numa and socket that split the ranks, each differently from the others; levels that leave every rank alone

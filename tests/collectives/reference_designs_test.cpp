@@ -8,6 +8,7 @@
 #include "collectives/collectives.h"
 #include "collectives/thread_ranks.h"
 #include "engine/communicator.h"
+#include "topology/hierarchy.h"
 
 namespace tutti {
 namespace {
@@ -37,6 +38,8 @@ void expect_none_chosen(const char* collective) {
                 if (reach == selection::Reach::staged && bytes > shape.eager_max) continue;
                 // On crowded cores two levels take fewer turns than the four of some machines.
                 if (ranks_per_core > 1 && shape.levels > 2) continue;
+                // Groups that are wider are cut.
+                if (ranks_per_core <= 1 && shape.levels == 1 && shape.ranks > topology::usual_widest) continue;
                 // Within a cache that all share there are two levels at most.
                 if (near && shape.levels > 2) continue;
                 shape.distances = near ? topology::Distances() : far_apart(shape.levels);

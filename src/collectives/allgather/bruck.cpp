@@ -12,6 +12,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/gathered.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -48,7 +49,7 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + steps,
+      return selection::Cost{.hops = 3.0 + selection::step_with_another * selection::further_steps(steps),
                              .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = others * bytes,

@@ -13,6 +13,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/packed_blocks.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -134,13 +135,16 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
      }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                             .rounds = 2,  // all wait for all
-                             .copied_bytes = bytes,
-                             .remote_bytes = (shape.ranks - 1) * bytes,
-                             .slot_bytes = bytes,
-                             .common = true,
-                             .across = selection::Across::all};
+      const double lines = shape.bytes > eager::first_line_bytes ? 2 : 1;
+      return selection::Cost{
+          // The flag, and the line with the rest of the block: each is copied before the next one is looked at.
+          .hops = 1.2 + lines * selection::all_look * selection::further_ranks(shape),
+          .rounds = 2,  // all wait for all
+          .copied_bytes = bytes,
+          .remote_bytes = (shape.ranks - 1) * bytes,
+          .slot_bytes = bytes,
+          .common = true,
+          .across = selection::Across::all};
     },
     eager::forms_of_two<EqualBlocks, PackedExchange, is_regular, AllgatherArguments>()};
 

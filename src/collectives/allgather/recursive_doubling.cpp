@@ -12,6 +12,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/gathered.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -72,7 +73,7 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
       const double steps = std::bit_width(ranks) - 1 + (fold ? 2 : 0);
       // The folded ranks wait for the others, then read all that there is.
       const double read = (fold ? 2.0 : 1.0) * (shape.ranks - 1);
-      return selection::Cost{.hops = 2.0 + steps,
+      return selection::Cost{.hops = 3.0 + selection::step_with_another * selection::further_steps(steps),
                              .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = read * bytes,

@@ -13,6 +13,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/gathered.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -55,7 +56,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of(shape.bytes * static_cast<std::size_t>(shape.ranks));
       const double steps = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + steps,
+      return selection::Cost{.hops = 3.0 + selection::step_with_known * selection::further_steps(steps),
                              .rounds = 2.0 + steps,
                              .copied_bytes = reach == selection::Reach::staged ? bytes : 0.0,
                              .remote_bytes = steps * bytes,

@@ -11,6 +11,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -60,7 +61,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + 2 * selection::all_look * selection::further_ranks(shape),
                              // All wait for all, at the beginning and at the end.
                              .rounds = 4,
                              .copied_bytes = bytes,

@@ -11,6 +11,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -91,17 +92,18 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
       // Where ranks share cores this has the price of reads: each rank has to fetch what was stored past its caches, of
       // what is read one of a core fetches it for all.
       const double stored = shape.oversubscribed() ? 0.0 : others * bytes;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             // All wait for all, at the beginning and at the end.
-                             .rounds = 4,
-                             .copied_bytes = bytes,
-                             .remote_bytes = others * bytes,
-                             .written_bytes = stored,
-                             .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,
-                             .exposures = 2,
-                             .startups = others,
-                             .by_kernel = reach == selection::Reach::kernel,
-                             .across = selection::Across::all};
+      return selection::Cost{
+          .hops = 2.4 + (selection::one_stores + 2 * selection::all_look) * selection::further_ranks(shape),
+          // All wait for all, at the beginning and at the end.
+          .rounds = 4,
+          .copied_bytes = bytes,
+          .remote_bytes = others * bytes,
+          .written_bytes = stored,
+          .slot_bytes = reach == selection::Reach::staged ? others * bytes : 0.0,
+          .exposures = 2,
+          .startups = others,
+          .by_kernel = reach == selection::Reach::kernel,
+          .across = selection::Across::all};
     },
     body,
     {},

@@ -13,6 +13,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/share.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -99,7 +100,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 4.2 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 4.6 + 2 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 3,  // most have been read when they come to wait for it
                              // From its own buffer to its own buffer; what comes from another core is reduced faster
                              // than it comes.

@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/eager_reduce.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -44,7 +45,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
     selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+      return selection::Cost{.hops = 1.2 + selection::all_look * selection::further_ranks(shape),
                              .rounds = 2,  // all wait for all
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,

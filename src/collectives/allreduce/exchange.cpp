@@ -11,6 +11,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/share.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -66,7 +67,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 5.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 5.4 + 4 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 5,
                              .remote_bytes = 2 * others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -19,6 +19,7 @@
 #include "collectives/common/reducing/folded.h"
 #include "collectives/common/reducing/sequence.h"
 #include "engine/operation.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -115,14 +116,15 @@ const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
       const auto bytes = static_cast<double>(shape.bytes);
       const Folded folded(shape.ranks);
       const double steps = folded.steps + (folded.extra > 0 ? 2.0 : 0.0);
-      return selection::Cost{// Flag and data are two lines, fetched one after the other.
-                             .hops = 2 * steps,
-                             .rounds = 2 * steps,
-                             .remote_bytes = steps * bytes,
-                             .slot_bytes = steps * bytes,
-                             .reduced_bytes = 2 * steps * bytes,
-                             // Neighbours are partners in the first steps, those far away in the last.
-                             .across = across_neighbors(shape)};
+      return selection::Cost{
+          // Flag and data are two lines, fetched one after the other; later partners have not been looked at yet.
+          .hops = 2 + selection::step_with_another * selection::further_steps(steps),
+          .rounds = 2 * steps,
+          .remote_bytes = steps * bytes,
+          .slot_bytes = steps * bytes,
+          .reduced_bytes = 2 * steps * bytes,
+          // Neighbours are partners in the first steps, those far away in the last.
+          .across = across_neighbors(shape)};
     },
     body};
 

@@ -11,6 +11,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/halving.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -73,7 +74,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
       const double part = 1.0 - 1.0 / (1 << folded.steps);
       const double steps = 2.0 * folded.steps + 2 * whole;
       return selection::Cost{// Flag and data, or what a post says, one after the other.
-                             .hops = 2 * (1 + steps),
+                             .hops = 6 + selection::step_with_another * selection::further_steps(steps - 1),
                              .rounds = 2 * (1 + steps),
                              .remote_bytes = 2 * (part + whole) * bytes,
                              .exchanged_bytes = 2 * part * bytes,

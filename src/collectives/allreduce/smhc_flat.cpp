@@ -6,6 +6,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -24,17 +25,18 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
     selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 6.0 + 0.4 * shape.ranks,
-                             .rounds = 6,
-                             .remote_bytes = shape.ranks * bytes,
-                             .slot_bytes = 2 * bytes,
-                             .reduced_bytes = shape.ranks * bytes,
-                             .exposures = 1,
-                             // The root alone reads what the others have, then all what it has.
-                             .crowded_bytes = bytes,
-                             .crowd = shape.ranks - 1.0,
-                             .streams = 1,
-                             .across = selection::Across::all};
+      return selection::Cost{
+          .hops = 6.8 + (2 * selection::one_looks + selection::many_look) * selection::further_ranks(shape),
+          .rounds = 6,
+          .remote_bytes = shape.ranks * bytes,
+          .slot_bytes = 2 * bytes,
+          .reduced_bytes = shape.ranks * bytes,
+          .exposures = 1,
+          // The root alone reads what the others have, then all what it has.
+          .crowded_bytes = bytes,
+          .crowd = shape.ranks - 1.0,
+          .streams = 1,
+          .across = selection::Across::all};
     },
     body,
     {},

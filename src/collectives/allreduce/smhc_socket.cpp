@@ -9,6 +9,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -31,7 +32,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
       const auto bytes = static_cast<double>(shape.bytes);
       // Two sockets: a leader combines half of the ranks, the root these and the other leader.
       const double combined = shape.several_sockets() ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
-      return selection::Cost{.hops = 12.0 + 0.25 * shape.ranks,
+      return selection::Cost{.hops = 12.5 + selection::there_and_back * selection::further_ranks(shape),
                              .rounds = 12,
                              .copied_bytes = bytes,
                              .remote_bytes = (combined + 2) * bytes,

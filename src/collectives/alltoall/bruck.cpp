@@ -14,6 +14,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
 #include "reduction/copy.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -91,7 +92,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
-      return selection::Cost{.hops = 1.0 + steps,
+      return selection::Cost{.hops = 2.0 + selection::step_with_another * selection::further_steps(steps),
                              .rounds = 1.0 + steps,
                              .copied_bytes = bytes,
                              .remote_bytes = steps * shape.ranks / 2 * bytes,

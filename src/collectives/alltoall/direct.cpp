@@ -14,6 +14,7 @@
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
 #include "collectives/common/buffers/packed_blocks.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -123,7 +124,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + 3 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 3,
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,

@@ -12,6 +12,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -69,15 +70,16 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + 0.25 * shape.ranks,
-                             .rounds = 4,
-                             .copied_bytes = bytes,
-                             .remote_bytes = others * bytes,
-                             .written_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
-                             .exposures = 2,
-                             .startups = others,
-                             .across = selection::Across::all};
+      return selection::Cost{
+          .hops = 2.5 + (selection::one_stores + 2 * selection::all_look) * selection::further_ranks(shape),
+          .rounds = 4,
+          .copied_bytes = bytes,
+          .remote_bytes = others * bytes,
+          .written_bytes = others * bytes,
+          .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+          .exposures = 2,
+          .startups = others,
+          .across = selection::Across::all};
     },
     body,
     {},

@@ -10,6 +10,7 @@
 #include "collectives/common/eager.h"
 
 #include "collectives/collectives.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -87,7 +88,8 @@ const selection::Algorithm<AlltoallArguments> alltoall_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+      return selection::Cost{// The flags, and the lines in which the blocks are.
+                             .hops = 1.2 + 2 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 2,  // all wait for all
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,

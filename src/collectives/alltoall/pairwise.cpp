@@ -13,6 +13,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/own_block.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -82,7 +83,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = shape.ranks - 1;
-      return selection::Cost{.hops = 2.0 + steps,
+      return selection::Cost{.hops = 3.0 + selection::step_with_known * selection::further_steps(steps),
                              .rounds = 1.0 + steps,
                              .copied_bytes = bytes,
                              .remote_bytes = steps * bytes,

@@ -6,6 +6,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/eager.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -34,14 +35,14 @@ class Exchange {
 }  // namespace
 
 extern const selection::Algorithm<BarrierArguments> barrier_flat;
-const selection::Algorithm<BarrierArguments> barrier_flat{"flat",
-                                                          {"1", "", "XHC III.E"},
-                                                          selection::requires_few_ranks,
-                                                          [](const selection::Shape& shape) {
-                                                            // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.
-                                                            return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
-                                                                                   .rounds = 1};
-                                                          },
-                                                          eager::forms<Exchange, BarrierArguments>()};
+const selection::Algorithm<BarrierArguments> barrier_flat{
+    "flat",
+    {"1", "", "XHC III.E"},
+    selection::requires_few_ranks,
+    [](const selection::Shape& shape) {
+      // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.
+      return selection::Cost{.hops = 1.2 + selection::all_look * selection::further_ranks(shape), .rounds = 1};
+    },
+    eager::forms<Exchange, BarrierArguments>()};
 
 }  // namespace tutti

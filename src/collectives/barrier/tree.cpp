@@ -9,6 +9,7 @@
 
 #include "collectives/collectives.h"
 #include "engine/operation.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -31,11 +32,10 @@ const selection::Algorithm<BarrierArguments> barrier_tree{
     {"2 a level", "", "XHC III.A, III.E"},
     selection::requires_nothing,
     [](const selection::Shape& shape) {
-      // The first line of a level's children is a hop; the others arrive one after the other.
-      const double more = shape.branching().children - shape.levels;
-      return selection::Cost{.hops = 2.0 * shape.levels + 0.1 * std::max(0.0, more),
-                             .rounds = 2.0 * shape.levels,
-                             .across = selection::Across::levels};
+      return selection::Cost{
+          .hops = 2.0 * shape.levels + selection::there_and_back * selection::further_children(shape),
+          .rounds = 2.0 * shape.levels,
+          .across = selection::Across::levels};
     },
     body};
 

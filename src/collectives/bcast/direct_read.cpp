@@ -9,6 +9,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/trees/pull.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -27,7 +28,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
     selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + selection::there_and_back * selection::further_ranks(shape),
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,

@@ -11,6 +11,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -77,16 +78,17 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double readers = shape.ranks - 1.0;
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             // It waits for everybody's post, and everybody for it: no rank does both in one turn.
-                             .rounds = 4,
-                             .remote_bytes = readers * bytes,
-                             .written_bytes = readers * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
-                             .exposures = 2,
-                             .startups = readers,
-                             .workers = 1,
-                             .across = selection::Across::all};
+      return selection::Cost{
+          .hops = 2.4 + (selection::one_stores + selection::one_looks) * selection::further_ranks(shape),
+          // It waits for everybody's post, and everybody for it: no rank does both in one turn.
+          .rounds = 4,
+          .remote_bytes = readers * bytes,
+          .written_bytes = readers * bytes,
+          .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+          .exposures = 2,
+          .startups = readers,
+          .workers = 1,
+          .across = selection::Across::all};
     },
     body,
     {},

@@ -9,6 +9,7 @@
 
 #include "base/copy.h"
 #include "collectives/collectives.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -47,7 +48,7 @@ const selection::Algorithm<BcastArguments> bcast_eager{
     selection::requires_few_bytes_and_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 1.0 + 0.05 * shape.ranks,
+      return selection::Cost{.hops = 1.1 + selection::many_look * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = bytes,
                              .slot_bytes = bytes,

@@ -13,6 +13,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/trees/pull.h"
+#include "selection/looks.h"
 #include "topology/knomial.h"
 
 namespace tutti {
@@ -52,7 +53,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double depth = topology::Knomial(shape.ranks, shape.parameter).depth();
-      return selection::Cost{.hops = (2.0 + 0.2 * shape.parameter) * depth,
+      return selection::Cost{.hops = (2.2 + selection::there_and_back * (shape.parameter - 1)) * depth,
                              // Down level by level; a rank waits only for its own children to have read.
                              .rounds = depth + 1,
                              .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,

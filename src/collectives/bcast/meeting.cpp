@@ -14,6 +14,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -99,7 +100,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
       const bool staged = shape.reach == selection::Reach::staged;
       // Where they meet, each looks at what the other one has taken.
       return selection::Cost{
-          .hops = (mapped ? 3.2 : 2.2) + 0.2 * shape.ranks,
+          .hops = (mapped ? 3.6 : 2.6) + selection::there_and_back * selection::further_ranks(shape),
           // The root waits for the readers' posts, they for it, and it for their end.
           .rounds = mapped ? 4.0 : 2.0,
           .remote_bytes = read,

@@ -7,6 +7,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -28,7 +29,8 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
       // Copying out overlaps with copying the next piece in.
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
-      const double hops = 3.0 + 0.2 * shape.ranks + (pieces - 1) * (1.0 + 0.1 * shape.ranks);
+      const double further = selection::further_ranks(shape);
+      const double hops = 3.4 + selection::many_look * further + (pieces - 1) * (1.2 + selection::one_looks * further);
       // Where ranks share cores nobody waits for a first piece; in all the message is copied p times.
       if (shape.oversubscribed())
         return selection::Cost{.hops = hops,

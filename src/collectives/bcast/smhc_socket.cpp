@@ -9,6 +9,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -32,8 +33,9 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
       const double levels = shape.several_sockets() ? 2 : 1;
       const double pieces = std::max(1.0, bytes / smhc::usual_piece_bytes);
       const double last = std::min(bytes, smhc::usual_piece_bytes);
-      const double hops =
-          3.0 * levels + 0.2 * shape.ranks / levels + (pieces - 1) * (levels + 0.1 * shape.ranks / levels);
+      const double further = selection::further_ranks(shape);
+      const double hops = 3.0 * levels + (0.4 + selection::many_look * further) / levels +
+                          (pieces - 1) * (levels + (0.2 + selection::one_looks * further) / levels);
       const double members = std::max(1.0, shape.ranks / levels - 1);
       // The members, and beside them the leaders, whose copies in they wait for once.
       if (!shape.oversubscribed())

@@ -13,6 +13,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/trees/pull.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -55,8 +56,10 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
       const double chunks = levels > 1 ? levels - 1 + std::max(1.0, bytes / usual_chunk_bytes) : 1.0;
       const bool staged = shape.reach == selection::Reach::staged;
       const double children = shape.branching().children;
+      // The flag, and the slot with what does not come in its line.
+      const double lines = eager && shape.bytes > eager::first_line_bytes ? 2 : 1;
       return selection::Cost{
-          .hops = (eager ? 1.0 : 2.0) * levels + 0.05 * (children + levels),
+          .hops = (eager ? 1.1 : 2.1) * levels + lines * selection::many_look * selection::further_children(shape),
           .rounds = (eager ? 1.0 : 2.0) * levels,
           .copied_bytes = eager                  ? bytes * (levels - 1)
                           : staged && levels > 1 ? bytes

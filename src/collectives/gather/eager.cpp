@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -66,7 +67,7 @@ const selection::Algorithm<GatherArguments> gather_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 1.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 1.4 + 2 * selection::one_looks * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = bytes * others,
                              // The root reads when all have written, those of a core one after the other.

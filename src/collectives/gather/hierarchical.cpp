@@ -103,7 +103,7 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
       const double copied = shape.ranks - 1 + branching.on_the_way;
       const double of_leaves = branching.on_the_way > 0 ? std::min(copied, 2 * (branching.group - 1)) : copied;
       const bool by_kernel = shape.reach == selection::Reach::kernel && !in_slot;
-      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+      return selection::Cost{.hops = hierarchical_hops(shape, selection::one_looks) + (in_slot ? 0.0 : 1.0),
                              // Who is read directly waits for that.
                              .rounds = in_slot ? shape.levels : 2.0 + 2.0 * shape.levels,
                              .copied_bytes = bytes,  // the root's own block

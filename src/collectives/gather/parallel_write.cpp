@@ -12,6 +12,7 @@
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/trees/rooted.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -75,7 +76,7 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + selection::there_and_back * selection::further_ranks(shape),
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .written_bytes = bytes,

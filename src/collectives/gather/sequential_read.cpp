@@ -10,6 +10,7 @@
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/trees/rooted.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -70,7 +71,7 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       const selection::Reach reach = shape.reach_of_blocks(1);
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + selection::there_and_back * selection::further_ranks(shape),
                              // It waits for everybody's post, and everybody for it: no rank does both in one turn.
                              .rounds = 4,
                              .copied_bytes = bytes,

@@ -14,6 +14,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/sequence.h"
 #include "engine/operation.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -61,7 +62,7 @@ const selection::Algorithm<ReduceArguments> reduce_binomial{
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
       return selection::Cost{// Flag and data are two lines, fetched one after the other.
-                             .hops = 2 * steps,
+                             .hops = 2 + selection::step_with_another * selection::further_steps(steps),
                              .rounds = 2 * steps,
                              .remote_bytes = steps * bytes,
                              .slot_bytes = bytes,

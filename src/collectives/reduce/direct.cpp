@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/share.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -52,7 +53,7 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       const bool staged = shape.reach == selection::Reach::staged;
-      return selection::Cost{.hops = 2.4 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.8 + 2 * selection::one_looks * selection::further_ranks(shape),
                              // The root waits for everybody's post, and everybody for it.
                              .rounds = 4,
                              .remote_bytes = others * bytes,

@@ -7,6 +7,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/eager_reduce.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -51,7 +52,7 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
       const double others = shape.ranks - 1;
       // The root works alone: on a crowded core the others' turns are not added to its own.
       const double crowd = shape.oversubscribed() ? shape.ranks_per_core : 1;
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+      return selection::Cost{.hops = 1.2 + selection::one_looks * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = others * bytes / crowd,
                              .slot_bytes = bytes,

@@ -13,6 +13,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/halving.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -70,21 +71,23 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
       const double whole = folded.extra > 0 ? 1.0 : 0.0;
       const double last = 1.0 / (1 << folded.steps);
       const double read = 1.0 - last + whole;
-      return selection::Cost{// Flag and data, or what a post says, one after the other; the root looks for all others.
-                             .hops = 2 * (2.0 + folded.steps + whole) + 0.1 * shape.ranks,
-                             .rounds = 2 * (2.0 + folded.steps + whole),
-                             .remote_bytes = (read + last) * bytes,
-                             .written_bytes = last * bytes,
-                             .exchanged_bytes = (1.0 - last) * bytes,
-                             .slot_bytes = (shape.reach == selection::Reach::staged ? 2.0 : 0.5) * bytes,
-                             .reduced_bytes = 2 * read * bytes,
-                             .exposures = 2,
-                             .startups = folded.steps + whole + 1 + read * bytes / usual_block_bytes,
-                             // All store into the root's buffer.
-                             .crowded_bytes = last * bytes,
-                             .crowd = shape.ranks - 1.0,
-                             // Neighbours exchange most.
-                             .across = across_neighbors(shape)};
+      return selection::Cost{
+          // Flag and data, or what a post says, one after the other; the root looks for all others.
+          .hops = 6.2 + selection::step_with_another * selection::further_steps(folded.steps + whole) +
+                  selection::one_looks * selection::further_ranks(shape),
+          .rounds = 2 * (2.0 + folded.steps + whole),
+          .remote_bytes = (read + last) * bytes,
+          .written_bytes = last * bytes,
+          .exchanged_bytes = (1.0 - last) * bytes,
+          .slot_bytes = (shape.reach == selection::Reach::staged ? 2.0 : 0.5) * bytes,
+          .reduced_bytes = 2 * read * bytes,
+          .exposures = 2,
+          .startups = folded.steps + whole + 1 + read * bytes / usual_block_bytes,
+          // All store into the root's buffer.
+          .crowded_bytes = last * bytes,
+          .crowd = shape.ranks - 1.0,
+          // Neighbours exchange most.
+          .across = across_neighbors(shape)};
     },
     body,
     {},

@@ -10,6 +10,7 @@
 #include "collectives/common/reducing/share.h"
 
 #include "collectives/collectives.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -48,7 +49,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
       // Two flags, and the looks for all others' buffers and into the table of regions, which take as long again.
-      return selection::Cost{.hops = 4.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 4.4 + 3 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 3,  // all wait for all, then the root for all
                              .remote_bytes = others * bytes + bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,

@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -27,7 +28,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
     selection::requires_few_ranks,
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
-      return selection::Cost{.hops = 3.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 3.4 + 2 * selection::one_looks * selection::further_ranks(shape),
                              .rounds = 3,
                              .remote_bytes = (shape.ranks - 1) * bytes,
                              .slot_bytes = bytes,

@@ -10,6 +10,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/smhc.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -33,7 +34,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
       // Two sockets: a leader combines half of the ranks, the root these and the other leader. Of each it reads three
       // lines at least: post, flag and piece.
       const double combined = shape.several_sockets() ? shape.ranks / 2.0 + 2 : shape.ranks - 1;
-      return selection::Cost{.hops = 6.0 + 0.15 * shape.ranks,
+      return selection::Cost{.hops = 6.3 + 2 * selection::one_looks * selection::further_ranks(shape),
                              .rounds = 6,
                              .remote_bytes = combined * bytes,
                              .slot_bytes = 2 * bytes,

@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/share.h"
+#include "selection/looks.h"
 #include "topology/owned_range.h"
 
 namespace tutti {
@@ -138,7 +139,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 2.2 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.6 + 3 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 3,
                              .copied_bytes = bytes / shape.ranks,
                              .remote_bytes = others * bytes,

@@ -7,6 +7,7 @@
 
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/eager_reduce.h"
+#include "selection/looks.h"
 #include "topology/owned_range.h"
 
 namespace tutti {
@@ -58,7 +59,8 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = static_cast<double>(shape.ranks - 1) / shape.ranks;
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+      return selection::Cost{// The flags, and the lines in which the blocks are.
+                             .hops = 1.2 + 2 * selection::all_look * selection::further_ranks(shape),
                              .rounds = 2,  // all wait for all
                              .remote_bytes = others * bytes,
                              .slot_bytes = bytes,

@@ -9,6 +9,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/reducing/eager_reduce.h"
 #include "collectives/common/reducing/prefix.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -51,7 +52,7 @@ const selection::Algorithm<ScanArguments> scan_eager{
       const auto bytes = static_cast<double>(shape.bytes);
       // The last rank has most to do; on crowded cores the lighter work of the others is added to it.
       const double sources = (shape.ranks - 1) * (shape.oversubscribed() ? 0.5 : 1.0);
-      return selection::Cost{.hops = 1.0 + 0.1 * shape.ranks,
+      return selection::Cost{.hops = 1.2 + selection::all_look * selection::further_ranks(shape),
                              // For those before it only, and nobody waits for those behind.
                              .rounds = 1.5,
                              .remote_bytes = sources * bytes,

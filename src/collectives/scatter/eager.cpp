@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "collectives/collectives.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -120,7 +121,8 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
-      return selection::Cost{.hops = 1.2 + 0.1 * shape.ranks,
+      return selection::Cost{// The root's flag, and beyond the first blocks the line of the own one.
+                             .hops = 1.4 + 2 * selection::many_look * selection::further_ranks(shape),
                              .rounds = 1,
                              // All read when the root has written, those of a core one after the other.
                              .remote_bytes = bytes * std::max(1.0, shape.ranks_per_core),

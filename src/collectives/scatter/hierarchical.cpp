@@ -125,7 +125,7 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
       const topology::Branching branching = shape.branching();
       const double from_root = branching.on_the_way > 0 ? branching.largest : 1;
       const double below = 1 + branching.on_the_way - from_root;
-      return selection::Cost{.hops = hierarchical_hops(shape) + (in_slot ? 0.0 : 1.0),
+      return selection::Cost{.hops = hierarchical_hops(shape, selection::many_look) + (in_slot ? 0.0 : 1.0),
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
                              .remote_bytes = bytes * (from_root + below),
                              .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,

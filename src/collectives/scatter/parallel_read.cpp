@@ -11,6 +11,7 @@
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/buffers/packed_blocks.h"
 #include "collectives/common/trees/rooted.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -94,7 +95,7 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
+      return selection::Cost{.hops = 2.4 + selection::there_and_back * selection::further_ranks(shape),
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,

@@ -8,6 +8,7 @@
 #include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/trees/rooted.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -66,18 +67,19 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
       const auto bytes = static_cast<double>(shape.bytes);
       const double others = shape.ranks - 1;
       const selection::Reach reach = shape.reach_of_blocks(1);
-      return selection::Cost{.hops = 2.0 + 0.2 * shape.ranks,
-                             // It waits for everybody's post, and everybody for it: no rank does both in one turn.
-                             .rounds = 4,
-                             .copied_bytes = bytes,
-                             .remote_bytes = bytes * others,
-                             .written_bytes = bytes * others,
-                             .slot_bytes = reach == selection::Reach::staged ? bytes : 0.0,
-                             .exposures = 1,
-                             .startups = reach == selection::Reach::kernel ? others : 0.0,
-                             .workers = 1,
-                             .held_bytes = bytes * (shape.ranks + 1),
-                             .across = selection::Across::all};
+      return selection::Cost{
+          .hops = 2.4 + (selection::one_stores + selection::one_looks) * selection::further_ranks(shape),
+          // It waits for everybody's post, and everybody for it: no rank does both in one turn.
+          .rounds = 4,
+          .copied_bytes = bytes,
+          .remote_bytes = bytes * others,
+          .written_bytes = bytes * others,
+          .slot_bytes = reach == selection::Reach::staged ? bytes : 0.0,
+          .exposures = 1,
+          .startups = reach == selection::Reach::kernel ? others : 0.0,
+          .workers = 1,
+          .held_bytes = bytes * (shape.ranks + 1),
+          .across = selection::Across::all};
     },
     body,
     {},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "selection/looks.h"
+
 namespace tutti {
 
 namespace {
@@ -134,7 +136,8 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
   const double down = result == XhcResult::all ? 1 : 0;
   // Of a few lines each is reduced by one rank alone, from all members of its group.
   const double reduced = std::max(1.2 * bytes, std::min<double>(bytes, cache_line_bytes) * branching.children);
-  return {.hops = (2.0 + down) * levels + 0.1 * (branching.children + levels),
+  // A worker looks at four lines of each member: its post, what is ready, where that is, and what has been reduced.
+  return {.hops = (2.2 + down) * levels + 4 * selection::all_look * selection::further_children(shape),
           .rounds = 1 + down + (2 + down) * levels,
           .remote_bytes = reduced + down * bytes,
           .slot_bytes = eager                                     ? (1 + down) * bytes

@@ -2,11 +2,11 @@
 // order, so that whole runs of neighbours are copied at once and nobody sorts.
 #pragma once
 
-#include <cmath>
 #include <vector>
 
 #include "collectives/common/buffers/exposure.h"
 #include "selection/algorithm.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -22,9 +22,9 @@ void for_each_run(const std::vector<int>& places, std::size_t begin, std::size_t
   }
 }
 
-/// Hops up or down the hierarchy; a leader has its group to wait for or to be waited for.
-inline double hierarchical_hops(const selection::Shape& shape) {
-  return (1.2 + 0.2 * std::pow(shape.ranks, 1.0 / shape.levels)) * shape.levels;
+/// Hops up or down the hierarchy; `look`: for the two lines, of flag and block, of each further member of a group.
+inline double hierarchical_hops(const selection::Shape& shape, double look) {
+  return 1.6 * shape.levels + 2 * look * selection::further_children(shape);
 }
 
 }  // namespace tutti

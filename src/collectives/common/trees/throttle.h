@@ -8,6 +8,7 @@
 #include "collectives/common/buffers/blocks.h"
 #include "collectives/common/trees/rooted.h"
 #include "selection/algorithm.h"
+#include "selection/looks.h"
 
 namespace tutti {
 
@@ -67,7 +68,7 @@ selection::Cost throttled_cost(const selection::Shape& shape) {
   const double k = std::min<double>(std::max(1, shape.parameter), others);
   const double steps = std::ceil(others / k);
   const selection::Reach reach = shape.reach_of_blocks(static_cast<std::size_t>(shape.ranks));
-  return {.hops = 2.0 + steps + 0.2 * k,
+  return {.hops = 2.2 + steps + selection::there_and_back * (k - 1),
           .rounds = 1 + steps,
           .remote_bytes = bytes * steps,
           .written_bytes = writes ? bytes * steps : 0.0,
