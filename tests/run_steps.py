@@ -249,7 +249,7 @@ def steps(full: bool) -> List[Step]:
             found.append(Step(f"mpi {host} spanning {shape}", words, 600))
     for host in hosts if full else []:
         # The same where the nodes have a network of their own.
-        for shape in ("1,3,2", "2,2,2,2"):
+        for shape in ("1,3,2", "2,2,2,2", "1,1,1,1"):
             words = ["tests/mpi/run", "--host", host, "--nodes", shape, "--internode"]
             found.append(Step(f"mpi {host} on nodes {shape}, spanning", words, 900))
         # Short, as hosts need minutes for a module with more ranks than processors.
