@@ -102,7 +102,7 @@ def test_auto_chooses_the_levels_of_the_machine_and_one_rank_a_core():
 @needs_tool
 def test_wide_groups_are_cut_and_shown_as_no_part_of_the_machine():
     description = describe(TOOL, "package:2 l3:1 core:56 pu:1")
-    assert description["hierarchy"] == "socket+24"
+    assert description["hierarchy"] == "socket+16"
     assert [level["name"] for level in description["levels"]] == ["neighbors", "socket", "top"]
     assert [len(level["groups"]) for level in description["levels"]] == [14, 2, 1]
     told = text_of(description)
