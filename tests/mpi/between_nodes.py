@@ -66,8 +66,10 @@ def check_messages(runner):
 
 
 def start_with_files(runner, counts, network):
-    """What becomes of collectives where these files are found, and nothing says whether nodes are to be spanned. Returns
-    the outcome, and the path of the probe."""
+    """What becomes of collectives where these files are found, and nothing says whether nodes are to be spanned.
+
+    Returns the outcome, and the path of the probe.
+    """
     with tempfile.TemporaryDirectory() as folder:
         paths = made_files(runner, folder, explain.mpi_of(runner, folder), network)
         variables = {f"TUTTI_{kind.upper()}": str(path) for kind, path in paths.items()}
@@ -78,8 +80,10 @@ def start_with_files(runner, counts, network):
 
 
 def check_choices(runner):
-    """Table and measured network of rank 0 are what all ranks of communicators that span nodes choose by, and the network
-    is why these are the library's."""
+    """Table and measured network of rank 0 are what all ranks of communicators that span nodes choose by.
+
+    The network is why these are the library's.
+    """
     counts = runner.arguments.ranks_per_node or "1,1"
     ranks = sum(map(int, counts.split(",")))
     outcome, probe = start_with_files(runner, counts, NETWORK)

@@ -154,8 +154,8 @@ def show(told: Dict[str, Any], console: Console) -> None:
     if told.get("internode") is False:
         console.print(
             Text(
-                "A run leaves such communicators to the MPI, unless the network was measured, or with TUTTI_INTERNODE=1. "
-                "Then:",
+                "A run leaves such communicators to the MPI, unless the network was measured, or with "
+                "TUTTI_INTERNODE=1. Then:",
                 style="yellow",
             )
         )
