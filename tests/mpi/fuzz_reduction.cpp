@@ -45,9 +45,11 @@ class FuzzReduction final : public FuzzOperation {
  private:
   void call(bool host, const void* send, void* receive) const;
   bool receives() const { return draw_.kind != Kind::kReduce || rank_ == root_; }
-  // Without the preload MPI_ is the host's too. MPICH copies between overlapping parts in a Reduce_scatter in place
-  // with unequal counts, and ends the program when it notices.
-  bool in_place() const { return draw_.in_place && receives() && (tutti_is_there() || !scatters()); }
+  // Without the preload MPI_ is the host's too, and with it where pending calls have an operator of the program, in the
+  // standard ABI. MPICH copies between overlapping parts in a Reduce_scatter in place with unequal counts, and ends the
+  // program when it notices.
+  bool in_place() const { return draw_.in_place && receives() && (is_surely_ours() || !scatters()); }
+  bool is_surely_ours() const { return tutti_is_there() && (draw_.operation >= 0 || draw_.form == Form::kBlocking); }
   bool scatters() const { return draw_.kind == Kind::kReduceScatter || draw_.kind == Kind::kReduceScatterBlock; }
   void draw_counts();
   /// Elements of the result on this rank.
