@@ -124,7 +124,17 @@ void processes(char* program) {
   char* words[] = {word, nullptr};
   MPI_Comm_spawn(program, words, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between, &code);
   expect(code == MPI_SUCCESS, "MPI_Comm_spawn");
+  MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, between);
   MPI_Comm_disconnect(&between);
+}
+
+/// MPICH's MPI_Comm_disconnect does not wait for the other side. A child that ends before a parent has connected to it
+/// would let that parent's MPI_Comm_spawn fail, so it hears of all of them first.
+void child(MPI_Comm parents) {
+  int count = 0;
+  MPI_Comm_remote_size(parents, &count);
+  for (int parent = 0; parent < count; ++parent) MPI_Recv(nullptr, 0, MPI_BYTE, parent, 0, parents, MPI_STATUS_IGNORE);
+  MPI_Comm_disconnect(&parents);
 }
 
 }  // namespace
@@ -138,7 +148,7 @@ int main(int argc, char** argv) {
   MPI_Comm parent = MPI_COMM_NULL;
   MPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL) {
-    MPI_Comm_disconnect(&parent);
+    child(parent);
     MPI_Finalize();
     return 0;
   }
