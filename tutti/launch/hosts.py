@@ -78,8 +78,13 @@ class Host:
         if self.abi == "openmpi" and os.geteuid() == 0:
             environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
         if yielding:
-            environment.update(_YIELD[self.name])
+            environment.update(self.yielding)
         return environment
+
+    @property
+    def yielding(self) -> Dict[str, str]:
+        """The variables by which its ranks give the processor away while they wait."""
+        return _YIELD[self.name]
 
     def launch_words(self, ranks: int) -> List[str]:
         """`mpirun -n ranks`, with what it takes to have more ranks than cores."""
