@@ -253,8 +253,8 @@ def steps(full: bool) -> List[Step]:
             words = ["tests/mpi/run", "--host", host, "--nodes", shape, "--internode"]
             found.append(Step(f"mpi {host} on nodes {shape}, spanning", words, 900))
         for option in ("--ranks-per-node", "--nodes"):
-            words = ["tests/mpi4py/run", "--host", host, option, "1,3,2", "--skip", "Dup"]
-            found.append(Step(f"mpi4py {host} {option[2:]} 1,3,2", [*words, "--limit", "1800"], 3700))
+            words = ["tests/mpi4py/run", "--host", host, option, "1,3,2", "--skip", "Dup", "--limit", "1800"]
+            found.append(Step(f"mpi4py {host} {option[2:]} 1,3,2", words, 3700))
     for host in hosts if full else [host for host in hosts if host == "mpich"]:
         words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
         found.append(Step(f"mpi4py {host}", words, 600 * patience))
