@@ -23,26 +23,7 @@ Task gather_by_bruck(Operation&, Crossing& crossing, std::byte* area, const Star
   }
 }
 
-Task ring(Operation&, Crossing& crossing, NodeParts parts, int first_step, int announced_before) {
-  const int nodes = crossing.nodes.count();
-  const int before = (crossing.node + nodes - 1) % nodes;
-  const int behind = (crossing.node + 1) % nodes;
-  for (int step = 1; step < nodes; ++step) {
-    const int sent = part_of_step(crossing, step - 1);
-    const int received = part_of_step(crossing, step);
-    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) {
-      const topology::Range to_come = lane_share(parts.bytes(received), lane, crossing.lanes);
-      const topology::Range to_go = lane_share(parts.bytes(sent), lane, crossing.lanes);
-      crossing.receive(before, lane, first_step + step - 1, parts.at(received) + to_come.begin, to_come.length());
-      crossing.send(behind, lane, first_step + step - 1, parts.at(sent) + to_go.begin, to_go.length());
-    }
-    co_await crossing.received();
-    crossing.announce(announced_before + step);
-  }
-  co_await crossing.over();
-}
-
-Task ring(Operation&, Crossing& crossing, RingShares& shares, const Starts& starts, int first_step,
+Task ring(Operation&, Crossing& crossing, RingMessages& messages, const Starts& starts, int first_step,
           int announced_before) {
   const int nodes = crossing.nodes.count();
   const int before = (crossing.node + nodes - 1) % nodes;
@@ -51,13 +32,13 @@ Task ring(Operation&, Crossing& crossing, RingShares& shares, const Starts& star
     const int sent = part_of_step(crossing, step - 1);
     const int received = part_of_step(crossing, step);
     for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) {
-      crossing.receive(before, lane, first_step + step - 1, shares.to_receive(received, lane),
+      crossing.receive(before, lane, first_step + step - 1, messages.to_receive(received, lane),
                        lane_share(bytes_at(starts, received), lane, crossing.lanes).length());
-      crossing.send(behind, lane, first_step + step - 1, shares.to_send(sent, lane),
+      crossing.send(behind, lane, first_step + step - 1, messages.to_send(sent, lane),
                     lane_share(bytes_at(starts, sent), lane, crossing.lanes).length());
     }
     co_await crossing.received();
-    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) shares.received(received, lane);
+    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) messages.received(received, lane);
     crossing.announce(announced_before + step);
   }
   co_await crossing.over();

@@ -28,10 +28,6 @@ inline std::size_t turned(const Starts& starts, int node, int self) {
 /// node call it, once the own part is complete; it is over on all together.
 Task gather_by_bruck(Operation& operation, Crossing& crossing, std::byte* area, const Starts& starts, int first_step);
 
-/// The same around a ring (section III.B.1, steps 2, 3 and 5): in each step the ranks of a node send the part that came
-/// last to the node behind, each the share of its lanes, and announce it. Ranks that wait for parts look at that.
-/// announced_before: steps that the ranks have announced before. Each has to have the own part before it comes here.
-Task ring(Operation& operation, Crossing& crossing, NodeParts parts, int first_step, int announced_before = 0);
 /// Which part came with a step of the ring, the first being step 1; 0: the own one.
 inline int part_of_step(const Crossing& crossing, int step) {
   return ((crossing.node - step) % crossing.nodes.count() + crossing.nodes.count()) % crossing.nodes.count();
@@ -42,22 +38,29 @@ inline topology::Range lane_share(std::size_t bytes, int lane, int lanes) {
   return topology::share_of({0, bytes}, static_cast<std::size_t>(lane), static_cast<std::size_t>(lanes), 1);
 }
 
-/// What the ranks of a node have in buffers of their own, where a ring goes around: each has what its lanes carry, and
-/// copies the rest from the others.
-class RingShares {
+/// Where the messages of a ring lie, each of what a lane of this rank carries of a part.
+class RingMessages {
  public:
-  virtual ~RingShares() = default;
-  /// Where the message lies that is sent of a part along a lane of this rank, and where it is received.
+  virtual ~RingMessages() = default;
   virtual const std::byte* to_send(int part, int lane) = 0;
   virtual std::byte* to_receive(int part, int lane) = 0;
   /// It has come.
-  virtual void received(int part, int lane) = 0;
+  virtual void received(int /*part*/, int /*lane*/) {}
+};
+/// Every node's part to all nodes, around a ring (section III.B.1, steps 2, 3 and 5): in each step the ranks of a node send
+/// the part that came last to the node behind, each the share of its lanes, and announce it. Ranks that wait for parts look
+/// at that. announced_before: steps that the ranks have announced before. Each has to have the own part before it comes
+/// here. starts: of the parts.
+Task ring(Operation& operation, Crossing& crossing, RingMessages& messages, const Starts& starts, int first_step,
+          int announced_before = 0);
+
+/// What the ranks of a node have in buffers of their own, where a ring goes around: each has what its lanes carry, and
+/// copies the rest from the others.
+class RingShares : public RingMessages {
+ public:
   /// Copies from the rank at a place what that has announced of a part.
   virtual void fetch(int place, int part) = 0;
 };
-/// The ring of such shares; each rank announces what it has received once the others may copy it. starts: of the parts.
-Task ring(Operation& operation, Crossing& crossing, RingShares& shares, const Starts& starts, int first_step,
-          int announced_before = 0);
 /// Beside it, from a step on: copies what the others have announced.
 Task fetch_shares(Operation& operation, Crossing& crossing, RingShares& shares, int from_step,
                   int announced_before = 0);

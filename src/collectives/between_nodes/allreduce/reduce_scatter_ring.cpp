@@ -24,6 +24,20 @@ namespace tutti {
 
 namespace {
 
+/// All chunks in memory that the node shares.
+class SharedChunks final : public RingMessages {
+ public:
+  SharedChunks(const Crossing& crossing, NodeParts parts) : crossing_(crossing), parts_(parts) {}
+  const std::byte* to_send(int part, int lane) override { return to_receive(part, lane); }
+  std::byte* to_receive(int part, int lane) override {
+    return parts_.at(part) + lane_share(parts_.bytes(part), lane, crossing_.lanes).begin;
+  }
+
+ private:
+  const Crossing& crossing_;
+  const NodeParts parts_;
+};
+
 Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
   for (int step = 0; step < crossing.nodes.count(); ++step) {
     const int part = part_of_step(crossing, step);
@@ -51,7 +65,8 @@ Task body(Operation& operation, const Spanning& spanning, const AllreduceArgumen
   co_await crossing.together();
   const NodeParts parts{area + chunks.area_bytes(), &chunks.starts};
   co_await reduce_scatter(operation, crossing, chunks, area, parts.at(crossing.node));
-  co_await operation.both(ring(operation, crossing, parts, chunk_steps(crossing)),
+  SharedChunks messages(crossing, parts);
+  co_await operation.both(ring(operation, crossing, messages, chunks.starts, chunk_steps(crossing)),
                           collect(operation, crossing, parts, arguments.receive));
   co_await leave(operation, crossing);
 }

@@ -71,7 +71,6 @@ class Message final : public RingShares {
     const std::size_t most = whole_lines(arguments_.bytes / static_cast<std::size_t>(crossing_.lanes) + 1);
     return operation_.scratch(lanes_here * most) + static_cast<std::size_t>(lane / crossing_.places) * most;
   }
-  void received(int, int) override {}
   void fetch(int place, int part) override {
     if (held_[static_cast<std::size_t>(part)]) return;
     for (int lane = place; lane < crossing_.lanes; lane += crossing_.places) {
