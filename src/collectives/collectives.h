@@ -79,6 +79,8 @@ class Collectives {
   selection::Shape shape_of(std::string_view collective, std::size_t bytes) const;
   /// Name of the algorithm that ran last; "host" if none of ours.
   const char* last_algorithm() const { return last_->name; }
+  /// Whether the ranks sit on several nodes.
+  bool spans_nodes() const { return spanning_ != nullptr; }
 
   /// Where the call that ran last is to be counted, once: null if it did not come as far as a choice, or without
   /// TUTTI_EXPLAIN.

@@ -1,8 +1,6 @@
 #include "mpi/report/last_call.h"
 
-#include <algorithm>
 #include <cstring>
-#include <string_view>
 
 #include "collectives/common/buffers/exposure.h"
 
@@ -10,21 +8,9 @@ namespace tutti::mpi {
 
 constinit thread_local LastCall last_call;
 
-namespace {
-
-/// Of algorithms between nodes: all bytes go through memory that one rank of the node lends.
-bool is_between_nodes(std::string_view algorithm) {
-  static const auto& known = *new auto(known_between_nodes());
-  return std::any_of(known.begin(), known.end(), [&](const selection::UserChoice::Known& each) {
-    return std::find(each.algorithms.begin(), each.algorithms.end(), algorithm) != each.algorithms.end();
-  });
-}
-
-}  // namespace
-
 const char* mechanism_of(const LastCall& call) {
   if (!call.node) return "";
-  if (is_between_nodes(call.algorithm)) return "staged";
+  if (call.spans_nodes) return "staged";
   if (call.bytes <= Post::inline_bytes) return "inline";
   const memory::Kind kind = call.node->reach(call.buffer, call.bytes);
   if (std::strcmp(call.algorithm, "eager") == 0) return "slot";

@@ -13,6 +13,7 @@ struct LastCall {
   const void* buffer = nullptr;
   std::size_t bytes = 0;
   bool lends_copies = false;  ///< of what the kernel would have reached
+  bool spans_nodes = false;   ///< then bytes are staged: most go through memory that one rank of the node lends
 };
 extern constinit thread_local LastCall last_call;
 
@@ -23,10 +24,11 @@ const char* mechanism_of(const LastCall& call);
 /// where all are of one size), or the host's.
 inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
   Communicator& communicator = collectives.communicator();
-  last_call = {collectives.last_algorithm(), &communicator.node(), buffer, bytes, collectives.lends_copies()};
+  last_call = {collectives.last_algorithm(), &communicator.node(),     buffer, bytes,
+               collectives.lends_copies(),   collectives.spans_nodes()};
 }
 inline void remember_host() {
-  last_call = {selection::host_algorithm, nullptr, nullptr, 0, false};
+  last_call = {selection::host_algorithm, nullptr, nullptr, 0};
 }
 
 }  // namespace tutti::mpi
