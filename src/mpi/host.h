@@ -17,8 +17,8 @@
   X(Get_library_version) X(Comm_group) X(Group_free) X(Group_translate_ranks) X(Type_size_x) X(Grequest_start)     \
   X(Grequest_complete) X(Request_get_status) X(Status_set_cancelled) X(Status_set_elements) X(Wait)                \
   X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
-  X(Comm_disconnect) X(Request_free) X(Op_free) X(Query_thread) X(Comm_dup) X(Recv_init) X(Send) X(Start)    \
-  X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x) X(Isend) X(Irecv) X(Testall) X(Cancel)            \
+  X(Request_free) X(Op_free) X(Query_thread) X(Recv_init) X(Send) X(Start)                                         \
+  X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x) X(Isend) X(Irecv) X(Testall) X(Cancel)           \
   X(Comm_set_errhandler) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testany) X(Testsome)
 // clang-format on
 
