@@ -27,6 +27,7 @@ class DefaultWaiter final : public Waiter {
   explicit DefaultWaiter(WaitOptions options) : options_(std::move(options)) {
     spin = options_.spin;
     tight = options_.mode == WaitOptions::Mode::spin ? 100 : 0;
+    shares_processor = options_.mode != WaitOptions::Mode::spin;
     sleepers_possible = options_.mode == WaitOptions::Mode::sleep && !options_.doorbells.empty();
   }
 

@@ -67,6 +67,7 @@ class Waiter {
   unsigned tight = 0;  ///< polls without a pause, before all others
   unsigned spin = 2000;
   bool sleepers_possible = false;  ///< publishers must call `wake`
+  bool shares_processor = false;   ///< who asks in vain gives the processor to others
 };
 
 /// Asks again and again, for as long as a wait is worth spinning; whether poll() has become true.

@@ -185,7 +185,7 @@ TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   }
   if (!*flag) {
     // The sender may wait for a message of the host's before it marks the partition.
-    requests.give_host_a_turn();
+    requests.asked_in_vain();
     return MPI_SUCCESS;
   }
   const int code = receive.hand_over(partition);

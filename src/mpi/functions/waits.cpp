@@ -367,7 +367,7 @@ TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (!ours) return next.Test(request, flag, status);
   *flag = !is_open(*ours);
   if (!*flag) {
-    requests.give_host_a_turn();
+    requests.asked_in_vain();
     return MPI_SUCCESS;
   }
   return conclude(*ours, request, status).raise();
@@ -381,7 +381,7 @@ TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* fl
   const auto test = [&](MPI_Request* all) { return next.Testall(count, all, flag, array_of_statuses); };
   if (!several.has_ours()) return test(array_of_requests);
   if (several.any_open()) {
-    requests.give_host_a_turn();
+    requests.asked_in_vain();
     *flag = 0;
     return MPI_SUCCESS;
   }
@@ -398,7 +398,7 @@ TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* in
     *flag = complete_any(several, array_of_requests, indx, status, &code);
     if (*flag) return code;
     *indx = MPI_UNDEFINED;
-    requests.give_host_a_turn();
+    requests.asked_in_vain();
     return MPI_SUCCESS;
   }
   several.show();
@@ -415,7 +415,7 @@ TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int*
   int code = MPI_SUCCESS;
   if (several.has_ours() && !several.has_others()) {
     if (!complete_some(several, array_of_requests, outcount, array_of_indices, array_of_statuses, &code))
-      requests.give_host_a_turn();
+      requests.asked_in_vain();
     return code;
   }
   several.show();
@@ -432,7 +432,7 @@ TUTTI_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Stat
   if (*flag)
     set_status(*ours, status);
   else
-    requests.give_host_a_turn();
+    requests.asked_in_vain();
   return MPI_SUCCESS;
 }
 

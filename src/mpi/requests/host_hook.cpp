@@ -33,15 +33,16 @@ Function* function_of_host(const char* name) {
 
 #ifdef OPEN_MPI
 
-// Open MPI: functions that its progress calls each time, and what they return is how much they have done.
+// Open MPI: functions that its progress calls each time. They return how much has come to an end: if it is nothing, and ranks
+// share processors, it gives the processor to others.
 
 using Callback = int();
 using Register = int(Callback*);
 
 int on_progress() {
-  const std::uint64_t before = requests.drives();
+  const std::uint64_t before = requests.ended();
   drive();
-  return requests.drives() != before ? 1 : 0;
+  return requests.ended() != before ? 1 : 0;
 }
 
 struct Hook {

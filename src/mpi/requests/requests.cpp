@@ -130,6 +130,7 @@ void Requests::pass(const Request::Allowed& allowed, RequestList& over) {
       if (request->goes_on(allowed)) {
         calls.remove(*request);
         over.add(*request);
+        ended_.store(ended() + 1, std::memory_order_relaxed);
       }
       request = next;
     }
@@ -159,6 +160,11 @@ void Requests::finish(Request& request) {
 void Requests::give_host_a_turn() const {
   int complete = 0;
   host.Request_get_status(job()->host_turn, &complete, MPI_STATUS_IGNORE);
+}
+
+void Requests::asked_in_vain() const {
+  give_host_a_turn();
+  if (job()->node.waiter->shares_processor) sched_yield();
 }
 
 void Requests::show(Request& request) {

@@ -41,8 +41,13 @@ class Requests {
   bool drive_only(const Request::Allowed& allowed);
   /// The host does what it would have done in a function that does not ask it.
   void give_host_a_turn() const;
+  /// The program has asked in vain and may ask again at once: the host does what it would have done then, and ranks that
+  /// have the processor in common with this one get it.
+  void asked_in_vain() const;
   /// How often threads have driven that may call the host.
   std::uint64_t drives() const { return drives_.load(std::memory_order_relaxed); }
+  /// How many have ended, whoever drove.
+  std::uint64_t ended() const { return ended_.load(std::memory_order_relaxed); }
 
   /// Null if the handle is none of ours.
   Request* find(MPI_Request handle) const { return handles_.find(handle); }
@@ -79,6 +84,7 @@ class Requests {
   std::atomic<std::uint64_t> forgotten_{0};
   std::atomic<std::size_t> under_way_{0};  ///< what is in lists; written under the lock
   std::atomic<std::uint64_t> drives_{0};
+  std::atomic<std::uint64_t> ended_{0};
   std::uint64_t passes_ = 0;
 };
 
