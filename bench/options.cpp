@@ -41,8 +41,10 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                                                     {"fresh", Buffers::kFresh}};
   const std::map<std::string, Timing> timing_words{{"calls", Timing::kCalls},
                                                    {"between-barriers", Timing::kBetweenBarriers}};
-  const std::map<std::string, Form> form_words{
-      {"blocking", Form::kBlocking}, {"nonblocking", Form::kNonblocking}, {"persistent", Form::kPersistent}};
+  const std::map<std::string, Form> form_words{{"blocking", Form::kBlocking},
+                                               {"nonblocking", Form::kNonblocking},
+                                               {"tested", Form::kTested},
+                                               {"persistent", Form::kPersistent}};
   const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
   options.collectives.assign(known.begin(), known.begin() + 4);
   std::string root = "0";
@@ -83,11 +85,11 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                  "of the call before it")
       ->transform(CLI::CheckedTransformer(timing_words))
       ->option_text("calls|between-barriers [calls]");
-  app.add_option(
-         "--form", options.form,
-         "blocking; nonblocking: started, and waited for at once; persistent: the same of what was made ready before")
+  app.add_option("--form", options.form,
+                 "blocking; nonblocking: started, and waited for at once; tested: started, and asked for by a loop of "
+                 "MPI_Test; persistent: started and waited for, made ready before")
       ->transform(CLI::CheckedTransformer(form_words))
-      ->option_text("blocking|nonblocking|persistent [blocking]");
+      ->option_text("blocking|nonblocking|tested|persistent [blocking]");
   app.add_flag(
       "--overlap", options.overlap,
       "Measure also how much of a nonblocking call goes on while its rank computes, for as long as the call alone "

@@ -13,8 +13,9 @@ enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 /// How a call is timed; see cell.cpp.
 enum class Timing { kCalls, kBetweenBarriers };
 
-/// How a collective is called: nonblocking or persistent ones are waited for at once.
-enum class Form { kBlocking, kNonblocking, kPersistent };
+/// How a collective is called: nonblocking or persistent ones are waited for at once; kTested: nonblocking ones, asked for by
+/// MPI_Test again and again.
+enum class Form { kBlocking, kNonblocking, kTested, kPersistent };
 
 struct Options {
   std::vector<std::string> collectives;

@@ -30,6 +30,14 @@ struct Waited<start, wait, int (*)(Arguments...)> {
   }
 };
 
+/// In the place of a wait: a program that asks again and again.
+template <auto test>
+int ask(MPI_Request* request, MPI_Status* status) {
+  int code = MPI_SUCCESS;
+  for (int flag = 0; !flag && code == MPI_SUCCESS;) code = test(request, &flag, status);
+  return code;
+}
+
 }  // namespace
 
 const Functions& functions_of(Side side, Form form) {
@@ -45,6 +53,13 @@ const Functions& functions_of(Side side, Form form) {
 #define TUTTI_BENCH_ADDRESS(name, started) &Waited<&MPI_##started, &MPI_Wait, decltype(&MPI_##name)>::call,
   static const Functions tutti_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
+#define TUTTI_BENCH_ADDRESS(name, started) &Waited<&PMPI_##started, &ask<&PMPI_Test>, decltype(&MPI_##name)>::call,
+  static const Functions host_tested{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
+#define TUTTI_BENCH_ADDRESS(name, started) &Waited<&MPI_##started, &ask<&MPI_Test>, decltype(&MPI_##name)>::call,
+  static const Functions tutti_tested{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#undef TUTTI_BENCH_ADDRESS
+  if (form == Form::kTested) return side == Side::kHost ? host_tested : tutti_tested;
   if (form == Form::kPersistent) return persistent_functions_of(side);
   if (form == Form::kNonblocking) return side == Side::kHost ? host_waited : tutti_waited;
   return side == Side::kHost ? host : tutti;

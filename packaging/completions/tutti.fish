@@ -54,7 +54,7 @@ complete -c tutti -n '__fish_seen_subcommand_from bench' -l buffers -x -d 'Whose
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l unchanged -d 'Leave the data as it was: this measures the caches.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l skew -x -d 'Let ranks arrive up to this many microseconds apart.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l timing -x -d 'calls, or between-barriers: calls alone also where ranks share a core.'
-complete -c tutti -n '__fish_seen_subcommand_from bench' -l form -x -d 'blocking; nonblocking: started and waited for at once; or persistent, made ready before.'
+complete -c tutti -n '__fish_seen_subcommand_from bench' -l form -x -d 'blocking; nonblocking: started and waited for at once; tested: asked for by a loop of MPI_Test; or persistent, made ready before.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l overlap -d 'Measure also how much of a nonblocking call goes on while its rank computes.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l algorithm -x -d 'As TUTTI_ALGORITHM, e.g. bcast:xhc.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l algorithms -x -d 'Compare these algorithms with each other in one run, e.g. direct,throttled,k=2,k=4.'

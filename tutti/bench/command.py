@@ -76,7 +76,8 @@ def bench(
     form: str = typer.Option(
         "blocking",
         "--form",
-        help="blocking; nonblocking: started and waited for at once; or persistent, made ready before.",
+        help="blocking; nonblocking: started and waited for at once; tested: asked for by a loop of MPI_Test; or "
+        "persistent, made ready before.",
     ),
     overlap: bool = typer.Option(
         False,
@@ -152,8 +153,8 @@ def bench(
         raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
     if timing not in ("calls", "between-barriers"):
         raise UserError(f"--timing {timing}: expected calls or between-barriers")
-    if form not in ("blocking", "nonblocking", "persistent"):
-        raise UserError(f"--form {form}: expected blocking, nonblocking or persistent")
+    if form not in ("blocking", "nonblocking", "tested", "persistent"):
+        raise UserError(f"--form {form}: expected blocking, nonblocking, tested or persistent")
     if overlap and (form == "blocking" or words or compared):
         raise UserError(
             "--overlap needs another --form than blocking, and compares no algorithms or mechanisms"

@@ -56,7 +56,7 @@ class BenchOptions:
     mechanisms: List[str] = field(default_factory=list)
     #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
     timing: str = "calls"
-    #: blocking, nonblocking or persistent: the latter are started, and waited for at once.
+    #: blocking, nonblocking, tested or persistent: the latter are started, and waited for or asked for at once.
     form: str = "blocking"
     #: Measure also how much of a nonblocking call goes on while its rank computes.
     overlap: bool = False
