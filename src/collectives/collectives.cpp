@@ -234,7 +234,7 @@ std::uint64_t in_flight(const selection::Forms<Arguments>& forms, const Communic
 template <class Arguments>
 void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms, const Arguments& arguments) {
   Operation operation(channel, call, in_flight(forms, channel.communicator(), arguments));
-  operation.run(forms.body(operation, arguments));
+  operation.run(forms.flags, forms.body(operation, arguments));
 }
 
 /// An algorithm, as pending calls run it.
@@ -242,6 +242,7 @@ template <class Arguments>
 struct Carrier {
   const selection::Algorithm<Arguments>& algorithm;
 
+  FlagSet flags() const { return algorithm.forms.flags; }
   Task body(Operation& operation, const Arguments& arguments) const {
     return algorithm.forms.body(operation, arguments);
   }

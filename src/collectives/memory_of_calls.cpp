@@ -11,7 +11,7 @@ void MemoryOfCalls::learn(TriedLine& line, std::uint64_t sequence, bool mapped) 
   // Sooner a rank may still need the decision before the last one, whose word would be taken.
   const bool too_soon = decision_.from > 0 && sequence < decision_.from + selection::published_after;
   if (found == decision_.candidate || too_soon) return;
-  decision_ = {sequence + selection::published_after, selection::Decision::Phase::settled, found, 0};
+  decision_ = {selection::Decision::from_after(sequence), selection::Decision::Phase::settled, found, 0};
   line.decision[second_ ? 1 : 0].set(decision_.word());
   second_ = !second_;
 }

@@ -74,7 +74,7 @@ Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index)
 }
 
 /// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.
-/// Carrier: body(operation, part) and in_flight(communicator, part), see Operation; part_of(arguments, cut, index) if it has
+/// Carrier: flags(), body(operation, part) and in_flight(communicator, part), see Operation; part_of(arguments, cut, index) if it has
 /// parts of its own.
 template <class Arguments, class Carrier>
 class PendingCallInPieces final : public PendingCall {
@@ -102,7 +102,7 @@ class PendingCallInPieces final : public PendingCall {
         if (!begun_) {
           if (!operation_->try_to_begin()) return false;
           begun_ = true;
-          operation_->start(carrier_.body(*operation_, part_));
+          operation_->start(carrier_.flags(), carrier_.body(*operation_, part_));
         }
         if (!operation_->progress()) return false;
       } catch (const network::Failure& failure) {

@@ -34,7 +34,7 @@ std::unique_ptr<Workspace> Channel::take_workspace() {
 bool Channel::find_room(std::uint64_t sequence_left) {
   std::uint64_t lowest = kind_ == Kind::pending ? completed_ : sequence_ - 1;
   for (int rank = 0; rank < size_; ++rank)
-    if (rank != rank_) lowest = std::min(lowest, left(rank, 0).get() >> sync::progress_bits);
+    if (rank != rank_) lowest = std::min(lowest, standing(rank).completed.get());
   all_completed_ = std::max(all_completed_, lowest);
   return all_completed_ >= sequence_left;
 }
@@ -47,6 +47,11 @@ std::uint64_t Channel::complete_prefix(std::uint64_t sequence) {
     ++completed_;
   }
   return completed_;
+}
+
+void Channel::begin_after(std::uint64_t sequence) {
+  sequence_ = all_completed_ = completed_ = sequence;
+  own_standing().completed.set(sequence);
 }
 
 bool Channel::exchange(const void* mine, std::size_t bytes, void* all) {
@@ -64,7 +69,7 @@ bool Channel::exchange(const void* mine, std::size_t bytes, void* all) {
       // Nobody leaves what has begun: a rank that has not begun says that it never will, one that has can be taken at its
       // word. So all find the same, whenever they look.
       const auto has_come = [&] { return theirs.flag.has(operation.stamp(1)); };
-      const auto is_known = [&] { return has_come() || left(rank, Left::communicator).get() != 0; };
+      const auto is_known = [&] { return has_come() || standing(rank).gone.get() != 0; };
       const sync::WaitReason reason{call.collective, nullptr, operation.sequence(), communicator_.node_rank(rank)};
       sync::wait(*communicator_.node().waiter, reason, is_known);
       if (has_come())
@@ -81,8 +86,7 @@ bool Channel::exchange(const void* mine, std::size_t bytes, void* all) {
 
 Traces Channel::traces() const {
   if (closed() || has_tried_) return Traces::anywhere();
-  // Before an operation a rank may say something in its slot already.
-  const bool nothing = sequence_ == 0 && left(rank_, Left::given).get() == 0;
+  const bool nothing = sequence_ == 0 && standing(rank_).given.get() == 0;
   return nothing ? Traces::none() : Traces::of(std::min(sequence_ + 1, ring_slots));
 }
 

@@ -84,20 +84,24 @@ class Channel {
   void given_to_host();
   void refused_by_host();
   /// This rank will come to no operation any more, whatever the others are in; their calls end with Disagreement.
-  void revoke() { close(Left::revoked); }
+  void revoke() { close(Standing::revoked); }
   /// Some rank has revoked it, as far as this one knows.
   bool revoked() const;
   /// The same because of a message to another node. kind: network::Failure.
-  void fail(int kind) { close(Left::failed + static_cast<std::uint64_t>(kind)); }
+  void fail(int kind) { close(Standing::failed + static_cast<std::uint64_t>(kind)); }
   /// Of what kind the failure was because of which it is closed; nothing if that was not why.
   std::optional<int> failure() const;
-  bool closed() const { return left(rank_, Left::closed).get() != 0; }
+  bool closed() const { return standing(rank_).closed.get() != 0; }
   /// Part of Operation::remark().
   std::string remark(std::uint64_t sequence, int peer) const;
 
   /// Tells the other ranks something of this rank's own: `bytes` at `mine`, at most Post::inline_bytes, and takes theirs
   /// into `all`, in the order of the ranks. False, on all ranks, if some come to no operation any more.
   bool exchange(const void* mine, std::size_t bytes, void* all);
+
+  /// For tests, before the first operation, on all ranks alike: what comes next has the number after this one. A multiple
+  /// of twice ring_slots, so that signatures come as in the beginning.
+  void begin_after(std::uint64_t sequence);
 
   /// What this rank may have written, in its own part or in those of others.
   Traces traces() const;
@@ -107,10 +111,11 @@ class Channel {
   friend class Operation;
   friend class OperationView;
 
-  const sync::Flag& left(int rank, int index) const {
-    return shared_[static_cast<std::size_t>(rank)]->completed.flag[index];
+  const Standing& standing(int rank) const { return shared_[static_cast<std::size_t>(rank)]->standing; }
+  Standing& own_standing() { return shared_[static_cast<std::size_t>(rank_)]->standing; }
+  GivenBefore& given_before_in(int rank, std::uint64_t sequence) const {
+    return shared_[static_cast<std::size_t>(rank)]->given_before[place_in_ring(sequence, ring_slots)];
   }
-  sync::Flag& own_left(int index) { return shared_[static_cast<std::size_t>(rank_)]->completed.flag[index]; }
   /// What `rank` has set in its slot, as long as that is not used again.
   bool has_begun(int rank, std::uint64_t sequence) const {
     return (slot(rank, sequence).post.signature.get() & Signature::lap) == (sequence & Signature::lap);
@@ -119,7 +124,7 @@ class Channel {
   void complete(std::uint64_t sequence) {
     if (kind_ == Kind::pending) [[unlikely]]
       sequence = complete_prefix(sequence);
-    own_left(0).set(sync::stamp(sequence));
+    own_standing().completed.set(sequence);
   }
   /// Of operations that end in any order: the last one up to which all have ended.
   std::uint64_t complete_prefix(std::uint64_t sequence);

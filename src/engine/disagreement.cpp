@@ -13,36 +13,33 @@ namespace {
 /// How each message ends that tells of a communicator that is closed.
 constexpr const char* no_more = "all collectives of this communicator end with an error from now on";
 
-constexpr std::uint64_t sequence_of(sync::Stamp stamp) {
-  return stamp >> sync::progress_bits;
-}
-constexpr std::uint64_t progress_of(sync::Stamp stamp) {
-  return stamp & sync::progress_max;
-}
-
 }  // namespace
 
 void Channel::given_to_host() {
   const std::uint64_t next = sequence_ + 1;
-  // Before the first of them: what those find that have yet to ask about an operation before.
-  if (sequence_of(own_left(Left::given).get()) != next)
-    slot(rank_, next).done.flag[FlagUse::given].set(sync::stamp(next, given_));
-  given_ = progress_of(given_ + 1);
-  own_left(Left::given).set(sync::stamp(next, given_));
+  Standing& own = own_standing();
+  // Before the first of them: what those find that have yet to ask about an operation before. They read in the other
+  // order: who finds this call counted finds the operation, and who finds that finds what had been before.
+  if (own.before.get() != next) {
+    GivenBefore& first = given_before_in(rank_, next);
+    first.given.set(given_);
+    first.operation.set(next);
+    own.before.set(next);
+  }
+  own.given.set(++given_);
 }
 
 void Channel::refused_by_host() {
-  own_left(Left::refused).set(own_left(Left::refused).get() + 1);
+  own_standing().refused.set(own_standing().refused.get() + 1);
 }
 
 std::uint64_t Channel::given_before(int rank, std::uint64_t sequence) const {
-  const sync::Stamp last = left(rank, Left::given).get();
-  if (sequence_of(last) <= sequence) return progress_of(last);
-  for (std::uint64_t later = sequence + 1; later <= sequence + ring_slots; ++later) {
-    const sync::Stamp before = slot(rank, later).done.flag[FlagUse::given].get();
-    if (sequence_of(before) == later) return progress_of(before);
-  }
-  return progress_of(last);
+  const std::uint64_t given = standing(rank).given.get();
+  if (standing(rank).before.get() <= sequence) return given;
+  for (std::uint64_t later = sequence + 1; later <= sequence + ring_slots; ++later)
+    if (const GivenBefore& first = given_before_in(rank, later); first.operation.get() == later)
+      return first.given.get();
+  return given;
 }
 
 int Channel::out_of_order(std::uint64_t sequence) const {
@@ -65,11 +62,11 @@ void Channel::judge_order(const Operation& operation) {
   const int rank = closed() ? -1 : out_of_order(operation.sequence());
   if (rank < 0) return;
   // Some hosts return no error when the program's handler has had it.
-  const bool refused = left(rank, Left::refused).get() != 0;
+  const bool refused = standing(rank).refused.get() != 0;
   communicator_.node().log.warn(
       "%s: the MPI has %s a call of rank %d of the communicator that is none of the others': %s",
       operation.call().collective, refused ? "refused" : "had", rank, no_more);
-  close(Left::out_of_step);
+  close(Standing::out_of_step);
 }
 
 void Channel::judge_counts(const Operation& operation, bool all_gone) {
@@ -85,7 +82,7 @@ void Channel::judge_counts(const Operation& operation, bool all_gone) {
   if (!differ) return;
   communicator_.node().log.warn("%s: some ranks of the communicator have left a long message in the middle: %s",
                                 operation.call().collective, no_more);
-  close(Left::out_of_step);
+  close(Standing::out_of_step);
 }
 
 std::string Channel::remark(std::uint64_t sequence, int peer) const {
@@ -93,20 +90,20 @@ std::string Channel::remark(std::uint64_t sequence, int peer) const {
   if (rank < 0) return {};
   // Of a rank that is late it is not certain yet that it has had fewer.
   if (given_before(rank, sequence) > given_before(rank_, sequence))
-    return left(rank, Left::refused).get() != 0 ? "; the MPI has refused a call of the latter"
-                                                : "; the MPI has had a call of the latter that is none of the former's";
-  return left(rank_, Left::refused).get() != 0 ? "; the MPI has refused a call of the former" : "";
+    return standing(rank).refused.get() != 0 ? "; the MPI has refused a call of the latter"
+                                             : "; the MPI has had a call of the latter that is none of the former's";
+  return standing(rank_).refused.get() != 0 ? "; the MPI has refused a call of the former" : "";
 }
 
 void Operation::look(std::uint64_t) {
   if (channel().closed()) leave();
   for (int rank = 0; rank < communicator().size(); ++rank) {
     // A call may be several operations; who left it in the first is not in the second.
-    const std::uint64_t left_operation = sequence_of(channel().left(rank, Left::operation).get());
+    const std::uint64_t left_operation = channel().standing(rank).left.get();
     if (left_operation < call().first || left_operation >= sequence()) continue;
     communicator().node().log.warn("%s: rank %d of the communicator has left a long message in the middle: %s",
                                    call().collective, rank, no_more);
-    channel().close(Left::out_of_step);
+    channel().close(Standing::out_of_step);
     leave();
   }
   // Not yet begun: this rank waits for the others to leave an earlier operation.
@@ -136,9 +133,9 @@ void Operation::leave() {
   channel().judge_order(*this);
   own().post.signature.set(signature() | Signature::left);
   // Of pending operations others may be under way, in which nobody could tell any more who is in which.
-  if (channel().kind() == Channel::Kind::pending && !channel().closed()) channel().close(Left::out_of_step);
+  if (channel().kind() == Channel::Kind::pending && !channel().closed()) channel().close(Standing::out_of_step);
   if (channel().kind() == Channel::Kind::pending) channel().stay_out();
-  channel().own_left(Left::operation).set(stamp());
+  channel().own_standing().left.set(sequence());
   complete();
   const bool all_gone = channel().wait_for_leavers(*this);
   channel().judge_order(*this);
@@ -160,9 +157,8 @@ bool Channel::wait_for_leavers(const Operation& operation) {
   int gone = 0;
   sync::wait(*communicator_.node().waiter, reason, [&] {
     const auto is_gone = [&](int rank) {
-      return left(rank, 0).has(operation.stamp()) ||
-             left(rank, Left::operation).has(sync::stamp(operation.call().first)) ||
-             left(rank, Left::communicator).get() != 0;
+      return standing(rank).completed.has(operation.sequence()) || standing(rank).left.has(operation.call().first) ||
+             standing(rank).gone.get() != 0;
     };
     while (gone < size_ && is_gone(gone)) ++gone;
     return gone == size_ || std::chrono::steady_clock::now() > deadline;
@@ -171,29 +167,29 @@ bool Channel::wait_for_leavers(const Operation& operation) {
 }
 
 void Channel::close(std::uint64_t why) {
-  own_left(Left::communicator).set(why);
-  for (Shared* const shared : shared_) shared->completed.flag[Left::closed].set(1);
+  own_standing().gone.set(why);
+  for (Shared* const shared : shared_) shared->standing.closed.set(1);
   published();
 }
 
 void Channel::stay_out() {
   const std::optional<int> kind = failure();
-  const std::uint64_t why = kind ? Left::failed + static_cast<std::uint64_t>(*kind) : Left::out_of_step;
-  own_left(Left::communicator).set(revoked() ? Left::revoked : why);
+  const std::uint64_t why = kind ? Standing::failed + static_cast<std::uint64_t>(*kind) : Standing::out_of_step;
+  own_standing().gone.set(revoked() ? Standing::revoked : why);
   throw Disagreement();
 }
 
 std::optional<int> Channel::failure() const {
   if (!closed() || revoked()) return std::nullopt;
   for (int rank = 0; rank < size_; ++rank)
-    if (const std::uint64_t why = left(rank, Left::communicator).get(); why >= Left::failed)
-      return static_cast<int>(why - Left::failed);
+    if (const std::uint64_t why = standing(rank).gone.get(); why >= Standing::failed)
+      return static_cast<int>(why - Standing::failed);
   return std::nullopt;
 }
 
 bool Channel::revoked() const {
   for (int rank = 0; rank < size_; ++rank)
-    if (left(rank, Left::communicator).get() == Left::revoked) return true;
+    if (standing(rank).gone.get() == Standing::revoked) return true;
   return false;
 }
 

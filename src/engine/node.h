@@ -53,6 +53,7 @@ struct Node {
   /// itself), and which operations run. Null without.
   std::unique_ptr<memory::Exposures> exposures;
   std::unique_ptr<memory::OperationClock> operations;
+  bool poisons_flags = false;  ///< for tests, see Operation::poison()
   std::vector<std::unique_ptr<memory::Attachments>> attachments;
   /// Last-level caches of the node together; what does not fit there is copied past them.
   std::size_t cache_bytes = SIZE_MAX;

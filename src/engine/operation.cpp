@@ -6,9 +6,8 @@ void Operation::wait_for_room(std::uint64_t in_flight) {
   const std::uint64_t left = sequence() - in_flight;
   for (int rank = 0; rank < communicator().size(); ++rank) {
     if (rank == communicator().rank()) continue;
-    const sync::Flag& completed = channel().left(rank, 0);
-    const sync::Stamp target = sync::stamp(left);
-    if (!completed.has(target)) wait(rank, [&] { return completed.has(target); });
+    const sync::Flag& completed = channel().standing(rank).completed;
+    if (!completed.has(left)) wait(rank, [&] { return completed.has(left); });
   }
   channel().find_room(left);
 }

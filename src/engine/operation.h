@@ -111,6 +111,10 @@ class Operation : public OperationView, public sync::Party {
   auto has(const sync::Flag& flag, std::uint64_t progress, int peer) {
     return until(peer, [&flag, target = stamp(progress)] { return flag.has(target); });
   }
+  /// co_await operation.has(peer, flag, progress): the same of a flag that algorithms have (engine/flags.h).
+  auto has(int peer, FlagName flag, std::uint64_t progress = 0) { return has(slot(peer).flags[flag], progress, peer); }
+  /// co_await operation.done(peer): it has said publish_done().
+  auto done(int peer, std::uint64_t progress = 0) { return has(peer, done_flag, progress); }
   /// co_await operation.posted(peer): the flag of its post is set.
   auto posted(int peer, std::uint64_t progress = 0) { return has(slot(peer).post.flag, progress, peer); }
   /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
@@ -150,9 +154,9 @@ class Operation : public OperationView, public sync::Party {
   OthersHave others_posted() {
     return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }};
   }
-  /// co_await operation.others_done(): every other rank has set done.flag[0].
+  /// co_await operation.others_done(): every other rank has said publish_done().
   OthersHave others_done() {
-    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.done.flag[0]; }};
+    return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.flags[done_flag]; }};
   }
 
   /// co_await operation.both(first, second): runs two roles of this rank side by side until both are finished.
@@ -179,8 +183,9 @@ class Operation : public OperationView, public sync::Party {
   };
   Both both(Task first, Task second) { return {*this, std::move(first), std::move(second)}; }
 
-  /// A blocking operation: runs the body to its end.
-  void run(Task body) {
+  /// A blocking operation: runs the body, which has these flags, to its end.
+  void run(const FlagSet& flags, Task body) {
+    poison(flags);
     struct Clearing {
       Workspace& workspace;
       ~Clearing() { workspace.clear(); }
@@ -200,6 +205,11 @@ class Operation : public OperationView, public sync::Party {
   bool resume_parked();
   /// Whom a parked role waits for; -1 if none is parked.
   int peer_of_parked() const { return parked_ ? parked_->peer : -1; }
+  /// Where tests want that, makes all other flags of this rank say that everything has been reached.
+  void poison(const FlagSet& flags) {
+    if (communicator().node().poisons_flags) [[unlikely]]
+      own().flags.set_undeclared(flags, stamp(progress_max));
+  }
   /// Nobody resumes what is parked any more.
   void forget_parked() { parked_ = nullptr; }
   /// Ends it before it has begun.
@@ -246,7 +256,8 @@ class PendingOperation final : private OwnWorkspace, public Operation {
   /// Throws Disagreement if the channel is closed.
   bool try_to_begin();
   /// After it has begun.
-  void start(Task body) {
+  void start(const FlagSet& flags, Task body) {
+    poison(flags);
     body_.emplace(std::move(body));
     body_->resume();
   }

@@ -29,7 +29,7 @@ class OperationView {
   Channel& channel() const { return *channel_; }
   Call& call() const { return *call_; }
   std::uint64_t sequence() const { return sequence_; }
-  sync::Stamp stamp(std::uint64_t progress = 0) const { return sync::stamp(sequence_, progress); }
+  sync::Stamp stamp(std::uint64_t progress = 0) const { return stamp_of(sequence_, progress); }
   Slot& slot(int rank) const {
     return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(shared_[rank]) + slot_at_);
   }
@@ -51,6 +51,10 @@ class OperationView {
     flag.set(stamp(progress));
     communicator_->published();
   }
+  void publish(FlagName flag, std::uint64_t progress = 0) const { publish(own().flags[flag], progress); }
+  void publish_done(std::uint64_t progress = 0) const { publish(done_flag, progress); }
+  /// How far a flag has come that has come to this operation.
+  std::uint64_t progress_of(const sync::Flag& flag) const { return flag.get() - stamp(); }
   /// All members were seen in this operation.
   void seen_all() const { channel_->seen_all(sequence_); }
   /// Whether `rank`, of which a flag has been seen, is in the same call.

@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "engine/arrangement.h"
+#include "engine/flags.h"
 #include "engine/tried_line.h"
 #include "sync/flag.h"
 
@@ -66,30 +67,31 @@ struct alignas(sync::line_bytes) Offer {
 };
 static_assert(sizeof(Offer) == 2 * sync::line_bytes);
 
-/// One operation's flags of one rank. In `ready` and `reduced`, one flag a level of the hierarchy.
+/// What one rank says in one operation.
 ///
 /// What a rank has published here it does not read again: a peer that has looked may hold the line alone (processors
 /// hand over lines that were written, expecting the reader to write them too), and fetching it back would take a hop.
 struct Slot {
   Post post;
-  sync::FlagLine ready;    ///< how much of this rank's data may be read, in grains, where its post does not say
-  sync::FlagLine reduced;  ///< how much of its share this rank has reduced, in grains
-  sync::FlagLine done;     ///< [0]: this rank has finished reading and writing what belongs to others
+  SlotFlags flags;
   Offer offer;
 };
 
-/// Indices in Slot::ready besides the levels of the hierarchy (0 .. levels_max - 1), and in Slot::done.
-struct FlagUse {
-  static constexpr int result = 14;       ///< grains of the final result that this rank's destination holds
-  static constexpr int first_level = 15;  ///< which level is the first in which this rank takes part
-  /// In `done`: if this rank has had calls done by the host just before this operation, how many had there been before
-  /// those. Set ahead of the operation.
-  static constexpr int given = 15;
-};
-inline constexpr int levels_max = 14;
-static_assert(topology::most_levels <= levels_max, "each level of a hierarchy has a flag");
+/// The stamps of a slot's flags. Those of one slot are of operations that are ring_slots apart, so that there is room for
+/// a progress between them, in low bits of the sequence number, too. The rest of the 64 bits is enough for any program:
+/// at ten million operations a second the numbers of a channel last for three and a half years.
+inline constexpr int progress_bits = 19;
+inline constexpr std::uint64_t progress_max = (std::uint64_t{1} << progress_bits) - 1;
+inline constexpr std::uint64_t stamps_each = (progress_max + 1) / ring_slots;
+inline constexpr std::uint64_t sequence_max = UINT64_MAX / stamps_each - ring_slots;
+static_assert(stamps_each * ring_slots == progress_max + 1, "stamps of one slot do not meet");
+static_assert(sequence_max / 10'000'000 > std::uint64_t{3} * 365 * 24 * 3600, "they last for years");
 
-inline constexpr std::size_t operation_bytes_max = grain_bytes * sync::progress_max / 2;
+constexpr sync::Stamp stamp_of(std::uint64_t sequence, std::uint64_t progress = 0) {
+  return sequence * stamps_each + progress;
+}
+
+inline constexpr std::size_t operation_bytes_max = grain_bytes * progress_max / 2;
 
 /// TUTTI_SEGMENT, or the nearest to it that an operation can carry.
 inline std::size_t segment_bytes(const Settings& settings) {
@@ -105,23 +107,35 @@ constexpr std::uint64_t grains_needed(std::size_t end) {
   return (end + grain_bytes - 1) / grain_bytes;
 }
 
-/// Indices in Shared::completed, for ranks that were in another call than this one.
-struct Left {
-  static constexpr int operation = 1;     ///< the last operation that this rank left because of that
-  static constexpr int communicator = 2;  ///< one of the values below: it will not come to any operation any more
-  static constexpr std::uint64_t out_of_step = 1;  ///< the order of its calls is not that of the others
-  static constexpr std::uint64_t revoked = 2;      ///< the program has revoked the communicator
-  static constexpr std::uint64_t failed = 3;       ///< the network has failed (network::Failure): this and the kind
-  /// A bell, which any rank rings, off the path of what succeeds: 1 if some rank has left the communicator.
-  static constexpr int closed = 3;
-  static constexpr int given = 4;    ///< before which operation the host did a call last, and how many it has done
-  static constexpr int refused = 5;  ///< how many of these ended with an error
+/// How far a rank has come in a channel, and whether it goes on. Sequence numbers here are whole words.
+struct alignas(sync::line_bytes) Standing {
+  enum Gone : std::uint64_t {
+    out_of_step = 1,  ///< the order of its calls is not that of the others
+    revoked = 2,      ///< the program has revoked the communicator
+    failed = 3,       ///< the network has failed (network::Failure): this and the kind
+  };
+  sync::Flag completed;  ///< every operation up to this one is finished here
+  // Of a rank that was in another call than others, or has had calls done by the host.
+  sync::Flag left;     ///< the last operation that this rank left because of that
+  sync::Flag gone;     ///< one of the values above: it will not come to any operation any more
+  sync::Flag closed;   ///< 1 if some rank is gone. A bell, which any rank rings, off the path of what succeeds
+  sync::Flag given;    ///< how many calls the host has done
+  sync::Flag before;   ///< and before which operation it did the last one; set ahead of `given`
+  sync::Flag refused;  ///< how many of these ended with an error
+};
+static_assert(sizeof(Standing) == sync::line_bytes);
+
+/// If a rank has had calls done by the host just before an operation, how many there had been before those.
+struct GivenBefore {
+  sync::Flag operation, given;
 };
 
 /// What one rank shares of a channel: at an offset in its arena, zero before the first use. In a data area there may be
 /// anything, since nobody looks there before a flag.
 struct Shared {
-  sync::FlagLine completed;  ///< [0]: every operation up to this stamp is finished here; for others see Left
+  Standing standing;
+  /// In the places of the operations' slots. Not touched before the first call that the host has done.
+  alignas(sync::line_bytes) std::array<GivenBefore, ring_slots> given_before;
   std::array<Slot, ring_slots> slots;
   std::array<TriedLine, tried_lines> tried;  ///< not touched before the first choice by trying
   // Then data_areas areas of Communicator::slot_bytes() each.

@@ -89,7 +89,7 @@ void Announcements::listen(int peer) {
 
 void Announcements::introduce(int peer, Announcement& mine) {
   const std::lock_guard lock(mutex_);
-  std::uint32_t& next = numbers_[{mine.envelope, mine.role}];
+  std::uint64_t& next = numbers_[{mine.envelope, mine.role}];
   mine.number = next;
   say(peer, mine);
   ++next;

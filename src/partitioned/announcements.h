@@ -38,7 +38,7 @@ struct Envelope {
 /// What a side says of itself.
 struct Announcement {
   Envelope envelope;
-  std::uint32_t number = 0;  ///< among those of its role with this envelope
+  std::uint64_t number = 0;  ///< among those of its role with this envelope
   Role role = Role::sender;
   std::uint64_t block = 0;  ///< its flags, as an offset in its arena; 0: it is gone, and looks at no flag any more
   std::uint64_t partitions = 0;
@@ -77,7 +77,7 @@ class Announcements {
     std::uint64_t heard_count = 0;  ///< how many were
   };
   /// By whose side of this rank it is: envelope, number, role.
-  using Key = std::tuple<Envelope, std::uint32_t, Role>;
+  using Key = std::tuple<Envelope, std::uint64_t, Role>;
   struct Pair {
     std::optional<Announcement> theirs;
     bool they_are_gone = false;
@@ -94,7 +94,7 @@ class Announcements {
   std::mutex mutex_;
   memory::Rows rows_;
   std::vector<Talk> talks_;                                     ///< by node rank
-  std::map<std::pair<Envelope, Role>, std::uint32_t> numbers_;  ///< how many there were; of a communicator together
+  std::map<std::pair<Envelope, Role>, std::uint64_t> numbers_;  ///< how many there were; of a communicator together
   std::map<Key, Pair> pairs_;
 };
 

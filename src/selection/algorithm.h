@@ -34,18 +34,19 @@ struct Summary {
   const char* source;  ///< paper and section; what of it is ours
 };
 
-/// How an algorithm is run.
+/// How an algorithm is run, and the flags that it has (engine/flags.h).
 template <class Arguments>
 struct Forms {
   using Body = Task (*)(Operation&, const Arguments&);
   using Straight = void (*)(Channel&, Call&, const Arguments&);
   using InFlight = std::uint64_t (*)(const Communicator&, const Arguments&);
 
-  constexpr Forms(Body of, Straight same = nullptr, InFlight limit = nullptr)  // NOLINT: most have a body only
-      : body(of), straight(same), in_flight(limit) {}
+  constexpr Forms(Body of, const FlagSet& named, InFlight limit = nullptr, Straight same = nullptr)
+      : body(of), flags(named), straight(same), in_flight(limit) {}
 
   /// One operation, which has begun.
   Body body;
+  FlagSet flags;
   /// The same as a whole blocking operation that is no coroutine, where that would cost too much (common/eager.h); may be
   /// null.
   Straight straight;

@@ -11,6 +11,7 @@ namespace {
 // From the low end: phase, candidate, others, run, from.
 constexpr int candidate_at = 2, others_at = 5, run_at = 13, from_at = 17;
 static_assert(OnlineChoice::most <= 8);
+static_assert(sequence_max / Decision::from_step < std::uint64_t{1} << (64 - from_at), "every sequence has room");
 
 /// One of so many runs looks at another candidate.
 constexpr std::uint64_t look_every = 8, look_every_at_first = 4;
@@ -32,7 +33,8 @@ std::uint64_t scrambled(std::uint64_t number) {
 
 std::uint64_t Decision::word() const {
   return static_cast<std::uint64_t>(phase) | static_cast<std::uint64_t>(candidate) << candidate_at |
-         static_cast<std::uint64_t>(others) << others_at | static_cast<std::uint64_t>(run) << run_at | from << from_at;
+         static_cast<std::uint64_t>(others) << others_at | static_cast<std::uint64_t>(run) << run_at |
+         from / from_step << from_at;
 }
 
 Decision Decision::of(std::uint64_t word) {
@@ -41,7 +43,7 @@ Decision Decision::of(std::uint64_t word) {
   decision.candidate = static_cast<int>(word >> candidate_at & 7);
   decision.others = static_cast<unsigned>(word >> others_at & 255);
   decision.run = static_cast<int>(word >> run_at & 15);
-  decision.from = word >> from_at;
+  decision.from = (word >> from_at) * from_step;
   return decision;
 }
 
@@ -115,7 +117,7 @@ unsigned OnlineChoice::others_than(int candidate) {
 }
 
 Decision OnlineChoice::decide(Decision::Phase phase, int candidate, unsigned others, std::uint64_t sequence) {
-  decision_ = {sequence + published_after, phase, candidate, others, others ? run_of(sequence - first_) : 0};
+  decision_ = {Decision::from_after(sequence), phase, candidate, others, others ? run_of(sequence - first_) : 0};
   calls_ = 0;
   return decision_;
 }

@@ -27,11 +27,17 @@ struct Decision {
     look,     ///< now and then one of `others`, else `candidate`
     first,    ///< the same, more often: nothing is known yet
   };
-  std::uint64_t from = 0;  ///< sequence of the first operation that it holds for
+  std::uint64_t from = 0;  ///< sequence of the first operation that it holds for; of every from_step-th
   Phase phase = Phase::settled;
   int candidate = 0;
   unsigned others = 0;  ///< bits of candidates
   int run = 0;          ///< what is looked at is taken for 2^run operations
+
+  /// Such a one, which is published_after `sequence` or somewhat later.
+  static std::uint64_t from_after(std::uint64_t sequence) {
+    return (sequence + published_after + from_step - 1) / from_step * from_step;
+  }
+  static constexpr std::uint64_t from_step = 16;
 
   /// In the form that is published; never 0 if `from` is not.
   std::uint64_t word() const;

@@ -52,7 +52,7 @@ Task helper(Operation& operation, Meeting meeting, std::vector<Counts>& counts, 
     });
   }
   for (int rank = 1; rank < operation.communicator().size(); ++rank) {
-    co_await operation.has(operation.slot(rank).done.flag[0], meeting.awaited(operation, rank), rank);
+    co_await operation.done(rank, meeting.awaited(operation, rank));
     for (const int copies : counts[static_cast<std::size_t>(rank)].of_grain) EXPECT_EQ(copies, 1);
   }
 }
@@ -68,9 +68,9 @@ void meet_often(int ranks, std::size_t bytes, Meeting::Shares shares) {
     for (auto& of_operation : counts) {
       Call call("Meeting", 1, bytes);
       Operation operation(collectives.communicator().blocking(), call);
-      operation.run(rank == 0
-                        ? helper(operation, meeting, of_operation, pauses)
-                        : first_rank(operation, meeting, of_operation[static_cast<std::size_t>(rank)], pauses, rank));
+      operation.run(Meeting::flags, rank == 0 ? helper(operation, meeting, of_operation, pauses)
+                                              : first_rank(operation, meeting,
+                                                           of_operation[static_cast<std::size_t>(rank)], pauses, rank));
       if (rank == 0) continue;
       for (const int copies : of_operation[static_cast<std::size_t>(rank)].of_grain) EXPECT_EQ(copies, 1);
     }
@@ -87,6 +87,23 @@ TEST(Meeting, EveryByteIsCopiedOnceWithAnOddEnd) {
 
 TEST(Meeting, EveryRankIsHelpedOnce) {
   meet_often(4, 64 * grain_bytes, {.front = 8, .back = 12});
+}
+
+TEST(Meeting, CallsOfTheHostAreNobodysLastWord) {
+  test::World world;
+  world.ranks = 16;
+  world.algorithm = "bcast:meeting";
+  test::run_ranks(world, [](int rank, Collectives& collectives) {
+    for (int i = 0; i < 200; ++i) collectives.communicator().given_to_host();
+    std::vector<std::byte> buffer(std::size_t{256} << 10);
+    for (int call = 1; call <= 50; ++call) {
+      collectives.communicator().given_to_host();
+      const auto sent = static_cast<std::byte>(call);
+      std::fill(buffer.begin(), buffer.end(), rank == 0 ? sent : std::byte{0});
+      ASSERT_TRUE(collectives.bcast({buffer.data(), buffer.size(), 0}));
+      ASSERT_EQ(std::count(buffer.begin(), buffer.end(), sent), std::ssize(buffer)) << "rank " << rank;
+    }
+  });
 }
 
 TEST(Meeting, MoreRanksThanALineHasFlags) {

@@ -22,7 +22,7 @@ TEST(PackedForm, IsTheSameAfterItHasTravelledInTheFlag) {
     for (const Sizes sizes : {Sizes::told, Sizes::even, Sizes::same})
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{112}, Form::bytes_max}) {
         const Form form = Form::of(Form{place, sizes, bytes}.progress());
-        EXPECT_LE(form.progress(), sync::progress_max);
+        EXPECT_LE(form.progress(), progress_max);
         EXPECT_EQ(form.place, place);
         EXPECT_EQ(form.sizes, sizes);
         EXPECT_EQ(form.bytes, bytes);

@@ -78,7 +78,8 @@ struct World {
   bool and_cma = false;    ///< what is out of the window is reached by the kernel
   bool may_stage = false;  ///< ranks try to lend copies of what the kernel reaches
   bool dealt_out = false;  ///< neighbouring ranks sit on different NUMA nodes, as a launcher may deal them out
-  std::optional<std::uint32_t> shuffled = std::nullopt;          ///< ranks are numbered in any order: the seed of that
+  std::optional<std::uint32_t> shuffled = std::nullopt;  ///< ranks are numbered in any order: the seed of that
+  std::uint64_t after = 0;                               ///< operations that have been, see Channel::begin_after()
   std::vector<std::vector<memory::Traffic>>* traffic = nullptr;  ///< by who copies and with whom; null: nobody counts
 };
 
@@ -176,6 +177,7 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     node->cache_bytes = world.cache_bytes;
     node->oversubscribed = world.oversubscribed;
     node->may_stage = world.may_stage;
+    node->poisons_flags = true;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
     peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr};
@@ -200,6 +202,8 @@ inline void run_ranks(const World& world, const std::function<void(int, Collecti
     CommunicatorLayout mine = layout;
     mine.rank = static_cast<int>(i);
     communicators.push_back(std::make_unique<Communicator>(*nodes[i], mine));
+    if (world.after) communicators.back()->blocking().begin_after(world.after);
+    if (world.after) communicators.back()->pending().begin_after(world.after);
     collectives.push_back(std::make_unique<Collectives>(*communicators.back(), knowledge));
   }
   std::vector<std::thread> threads;

@@ -179,9 +179,10 @@ TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
 }
 
 TEST(OnlineChoice, AWordIsWhatWasDecided) {
-  const Decision decision{(std::uint64_t{1} << 43) + 12345, Decision::Phase::look, 2, 0b1011, 9};
+  const Decision decision{Decision::from_after(sequence_max), Decision::Phase::look, 2, 0b1011, 9};
   const Decision read = Decision::of(decision.word());
   EXPECT_EQ(read.from, decision.from);
+  EXPECT_GE(read.from, sequence_max + published_after);
   EXPECT_EQ(read.phase, decision.phase);
   EXPECT_EQ(read.candidate, decision.candidate);
   EXPECT_EQ(read.others, decision.others);

@@ -61,6 +61,6 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    body};
+    {body, gathered_flags}};
 
 }  // namespace tutti

@@ -85,6 +85,6 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    body};
+    {body, gathered_flags}};
 
 }  // namespace tutti

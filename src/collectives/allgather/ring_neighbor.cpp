@@ -69,7 +69,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              // Neighbours are near each other.
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
-    body,
+    {body, gathered_flags},
     {"j", candidate}};
 
 }  // namespace tutti

@@ -37,17 +37,17 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       all_seen = false;
       continue;
     }
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    co_await operation.posted(rank);
     const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
     communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
                                       operation.fitting(theirs.bytes, receive.size(index)), arguments.store);
   }
   if (all_seen) operation.seen_all();
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    co_await operation.done(rank);
   }
 }
 
@@ -73,6 +73,6 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body};
+    {body, only_done}};
 
 }  // namespace tutti

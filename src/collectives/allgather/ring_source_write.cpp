@@ -43,7 +43,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     std::size_t mapped = 0;
     for (int i = 1; i < ranks; ++i) {
       const int rank = order.rank_after(place, i);
-      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      co_await operation.posted(rank);
       Target target{rank, posted_block(operation, rank, own_index, Side::destination)};
       say_if_too_long(operation, rank, own_index, target.block, arguments.bytes);
       target.block.bytes = std::min(target.block.bytes, arguments.bytes);
@@ -67,12 +67,12 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
         copy_own_block(receive.at(own_index) + at, source + at, std::min(piece, own_bytes - at), arguments.store);
     }
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) continue;
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    co_await operation.done(rank);
     note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
@@ -105,7 +105,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
           .by_kernel = reach == selection::Reach::kernel,
           .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

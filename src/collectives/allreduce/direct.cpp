@@ -53,7 +53,7 @@ Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, 
     if (copied < range.end) copy_next();
     reduce_range(operation, *arguments.combiner, range, sources, 2, &own, 1, arguments.store);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   co_await operation.others_done();
 }
 
@@ -85,7 +85,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
         topology::share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
     reduce_range(operation, combiner, range, sources, ranks, &own, 1, arguments.store);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   // What lies in the ring stays there for the readers.
   if (!source.in_the_ring) co_await operation.others_done();
 }
@@ -114,7 +114,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

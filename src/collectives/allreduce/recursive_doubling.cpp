@@ -25,6 +25,10 @@ namespace tutti {
 
 namespace {
 
+/// Partial results that a rank has left in its slot.
+constexpr FlagName left_there{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(left_there);
+
 /// What a rank leaves in its slot at most: what it has before each step, and the result.
 std::size_t partials_of(const Folded& folded) {
   return static_cast<std::size_t>(folded.steps) + 1;
@@ -42,12 +46,10 @@ class Partials {
 
   void leave(int index, const std::byte* data) {
     copy_bytes(of(operation_.communicator().rank(), index), data, bytes_);
-    operation_.publish(operation_.own().ready.flag[0], static_cast<std::uint64_t>(index) + 1);
+    operation_.publish(left_there, static_cast<std::uint64_t>(index) + 1);
   }
   /// co_await: the rank has left it.
-  auto left(int rank, int index) {
-    return operation_.has(operation_.slot(rank).ready.flag[0], static_cast<std::uint64_t>(index) + 1, rank);
-  }
+  auto left(int rank, int index) { return operation_.has(rank, left_there, static_cast<std::uint64_t>(index) + 1); }
   /// What it has left, which this rank is about to take.
   const std::byte* taken(int rank, int index) const {
     operation_.communicator().peer(rank).loaded(bytes_);
@@ -126,6 +128,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
           // Neighbours are partners in the first steps, those far away in the last.
           .across = across_neighbors(shape)};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

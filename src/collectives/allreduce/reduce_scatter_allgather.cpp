@@ -17,6 +17,10 @@ namespace tutti {
 
 namespace {
 
+/// How many halves of the result a rank has, beginning with the shortest.
+constexpr FlagName halves_there{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(halving_flags, halves_there);
+
 /// Copies the elements of `range` out of the result of `rank` to their place at `to`.
 void fetch(Operation& operation, int rank, const Combiner& combiner, topology::Range range, std::byte* to,
            memory::Store store) {
@@ -34,13 +38,12 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, !folded.hands_over(self),
                                               arguments.count, combiner, false);
   post_filling(operation, buffers, arguments.send);
-  // What `ready` counts: how many halves of the result a rank has, beginning with the shortest.
   const auto all = static_cast<std::uint64_t>(folded.steps) + 1;
   if (folded.hands_over(self)) {
     const int neighbor = sequence.rank(self - 1);
-    co_await operation.has(operation.slot(neighbor).ready.flag[0], all, neighbor);
+    co_await operation.has(neighbor, halves_there, all);
     fetch(operation, neighbor, combiner, {0, arguments.count}, arguments.receive, arguments.store);
-    operation.publish(operation.own().done.flag[0]);
+    operation.publish_done();
     co_return;
   }
 
@@ -49,11 +52,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   for (int step = folded.steps; step > 0; --step) {
     const int other = halving.partner(step - 1);
     const auto halves = all - static_cast<std::uint64_t>(step);
-    operation.publish(operation.own().ready.flag[0], halves);
-    co_await operation.has(operation.slot(other).ready.flag[0], halves, other);
+    operation.publish(halves_there, halves);
+    co_await operation.has(other, halves_there, halves);
     fetch(operation, other, combiner, halving.partners(step - 1), buffers.destination.local, memory::Store::cached);
   }
-  operation.publish(operation.own().ready.flag[0], all);
+  operation.publish(halves_there, all);
   co_await finish_halving(operation, halving);
   collect_result(buffers);
 }
@@ -85,6 +88,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
                              // Neighbours exchange most.
                              .across = across_neighbors(shape)};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

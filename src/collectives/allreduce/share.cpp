@@ -36,7 +36,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
 
   reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   co_await operation.others_done();
   collect_result(buffers);
 }
@@ -63,7 +63,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

@@ -38,7 +38,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
           .streams = 1,
           .across = selection::Across::all};
     },
-    body,
+    {body, smhc::flags},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -43,6 +43,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .crowd = std::max(1.0, shape.several_sockets() ? shape.ranks / 2.0 : shape.ranks - 1.0),
                              .streams = 2};
     },
-    body};
+    {body, smhc::flags}};
 
 }  // namespace tutti

@@ -16,6 +16,10 @@ namespace {
 
 constexpr int internal_root = 0;
 
+/// Grains of the final result that a rank's destination holds.
+constexpr FlagName result{Line::ready, 14};
+constexpr FlagSet flags = FlagSet::of(xhc_flags, result, done_flag);
+
 /// Phase 3 on a rank that is not the root.
 Task hand_down(Operation& operation, const XhcReduction& reduction) {
   Communicator& communicator = operation.communicator();
@@ -24,11 +28,10 @@ Task hand_down(Operation& operation, const XhcReduction& reduction) {
   const std::size_t chunk = communicator.chunk_bytes(plan.parent_level);
   for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
     const std::size_t end = std::min(at + chunk, reduction.bytes);
-    co_await operation.has(operation.slot(parent).ready.flag[FlagUse::result], grains_needed(end), parent);
+    co_await operation.has(parent, result, grains_needed(end));
     communicator.peer(parent).copy_from(posted_destination(operation, parent), at,
                                         reduction.buffers.destination.local + at, end - at);
-    if (plan.child_count > 0)
-      operation.publish(operation.own().ready.flag[FlagUse::result], grains_complete(end, reduction.bytes));
+    if (plan.child_count > 0) operation.publish(result, grains_complete(end, reduction.bytes));
   }
 }
 
@@ -37,15 +40,15 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, true, arguments.count,
                                             *arguments.combiner, internal_root);
   if (communicator.rank() == internal_root)
-    co_await xhc_reduce(operation, reduction, &operation.own().ready.flag[FlagUse::result]);
+    co_await xhc_reduce(operation, reduction, &result);
   else
     co_await operation.both(xhc_reduce(operation, reduction, nullptr), hand_down(operation, reduction));
   collect_result(reduction.buffers);
   // Final data everywhere above means that nobody reads contributions any more; children may still read our result.
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (reduction.buffers.destination.in_the_ring) co_return;
   for (const auto& children : communicator.plan(internal_root).children)
-    for (const int child : children) co_await operation.has(operation.slot(child).done.flag[0], 0, child);
+    for (const int child : children) co_await operation.done(child);
 }
 
 }  // namespace
@@ -56,6 +59,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
     selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::all); },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

@@ -20,6 +20,10 @@ namespace tutti {
 
 namespace {
 
+/// Areas that are complete, k + 1 after that of step k.
+constexpr FlagName complete{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(complete);
+
 /// Where the areas of the steps lie, counted in blocks. Every area has room for a full one, 2^(steps - 1) blocks.
 struct Areas {
   unsigned steps;
@@ -34,7 +38,6 @@ struct Areas {
   }
 };
 
-/// ready: areas that are complete, k + 1 after that of step k.
 Task body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
@@ -45,7 +48,6 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   const std::size_t bytes = arguments.send.bytes;
   const Areas areas(ranks);
   const Exposure mine = lend(operation, areas.blocks() * bytes);
-  sync::Flag& complete = operation.own().ready.flag[0];
 
   for (unsigned distance = 1; distance < distances; ++distance) {
     const auto first = static_cast<unsigned>(std::countr_zero(distance));
@@ -59,7 +61,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
 
   for (unsigned k = 0; k < areas.steps; ++k) {
     const int rank = order.rank_after(place, -(1 << k));
-    co_await operation.has(operation.slot(rank).ready.flag[0], k + 1, rank);
+    co_await operation.has(rank, complete, k + 1);
     const std::byte* theirs =
         communicator.peer(rank).pointer(posted_source(operation, rank), 0, areas.blocks() * bytes);
     for (unsigned distance = 1u << k; distance < distances; ++distance) {
@@ -78,7 +80,7 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   if (mine.in_the_ring) co_return;
   for (unsigned k = 0; k < areas.steps; ++k) {
     const int reader = order.rank_after(place, 1 << k);
-    co_await operation.has(operation.slot(reader).ready.flag[0], k + 2, reader);
+    co_await operation.has(reader, complete, k + 2);
   }
 }
 
@@ -100,6 +102,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
                              .exposures = 1,
                              .across = selection::Across::all};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

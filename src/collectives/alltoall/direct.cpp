@@ -102,11 +102,11 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
   }
   if (all_seen) operation.seen_all();
-  if (answer || !all_seen) operation.publish(operation.own().done.flag[0]);
+  if (answer || !all_seen) operation.publish_done();
   for (int i = 1; wait_for_readers && i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
     if (send.size(static_cast<std::size_t>(rank)) == 0) continue;
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    co_await operation.done(rank);
   }
 }
 
@@ -133,6 +133,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    {body, nullptr, in_flight}};
+    {body, only_done, in_flight}};
 
 }  // namespace tutti

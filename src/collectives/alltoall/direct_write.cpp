@@ -32,14 +32,13 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                  arguments.store);
 
-  // done: ranks after this one whose blocks are there.
-  sync::Flag& done = operation.own().done.flag[0];
+  // done: so many ranks after this one have their blocks.
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, i);
     const auto index = static_cast<std::size_t>(rank);
     if (send.size(index) > 0) {
-      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      co_await operation.posted(rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
       if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
         communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
@@ -47,14 +46,14 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     } else {
       all_seen = false;
     }
-    operation.publish(done, static_cast<std::uint64_t>(i));
+    operation.publish_done(static_cast<std::uint64_t>(i));
   }
   if (all_seen) operation.seen_all();
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) continue;
-    co_await operation.has(operation.slot(rank).done.flag[0], static_cast<std::uint64_t>(i), rank);
+    co_await operation.done(rank, static_cast<std::uint64_t>(i));
     note_if_too_long(operation, receive, index);
   }
   collect_blocks(mine, receive, count, self);
@@ -81,7 +80,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
           .startups = others,
           .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

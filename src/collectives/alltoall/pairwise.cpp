@@ -19,6 +19,10 @@ namespace tutti {
 
 namespace {
 
+/// Steps in which a rank has read.
+constexpr FlagName steps_read{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(steps_read);
+
 /// Who reads from whom in a step.
 class Pairs {
  public:
@@ -49,27 +53,26 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
   copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                  arguments.store);
 
-  // ready: steps in which this rank has read.
   for (int step = 1; step < ranks; ++step) {
     const int rank = pairs.source(self, step);
     const auto index = static_cast<std::size_t>(rank);
     if (step > 1) {
       const int previous = pairs.reader(rank, step - 1);
-      co_await operation.has(operation.slot(previous).ready.flag[0], static_cast<std::uint64_t>(step - 1), previous);
+      co_await operation.has(previous, steps_read, static_cast<std::uint64_t>(step - 1));
     }
     if (receive.size(index) > 0) {
-      co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+      co_await operation.posted(rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
       if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
         communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
     }
-    operation.publish(operation.own().ready.flag[0], static_cast<std::uint64_t>(step));
+    operation.publish(steps_read, static_cast<std::uint64_t>(step));
   }
   if (mine.exposure.in_the_ring) co_return;
   for (int step = 1; step < ranks; ++step) {
     const int rank = pairs.reader(self, step);
     if (send.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(operation.slot(rank).ready.flag[0], static_cast<std::uint64_t>(step), rank);
+      co_await operation.has(rank, steps_read, static_cast<std::uint64_t>(step));
   }
 }
 
@@ -92,6 +95,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .startups = steps,
                              .across = selection::Across::all};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

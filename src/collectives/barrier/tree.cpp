@@ -18,10 +18,10 @@ namespace {
 Task body(Operation& operation, const BarrierArguments&) {
   const topology::RankPlan& plan = operation.communicator().plan(0);
   for (const auto& children : plan.children)
-    for (const int child : children) co_await operation.has(operation.slot(child).post.flag, 0, child);
+    for (const int child : children) co_await operation.posted(child);
   operation.publish(operation.own().post.flag);
-  if (plan.parent >= 0) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
-  operation.publish(operation.own().done.flag[0]);
+  if (plan.parent >= 0) co_await operation.done(plan.parent);
+  operation.publish_done();
 }
 
 }  // namespace
@@ -37,6 +37,6 @@ const selection::Algorithm<BarrierArguments> barrier_tree{
           .rounds = 2.0 * shape.levels,
           .across = selection::Across::levels};
     },
-    body};
+    {body, only_done}};
 
 }  // namespace tutti

@@ -38,6 +38,6 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    body};
+    {body, pull_flags}};
 
 }  // namespace tutti

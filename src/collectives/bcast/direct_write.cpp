@@ -19,8 +19,10 @@ namespace {
 
 /// How the root's flag counts: so many steps a reader, of which one that copies out sees each.
 struct Steps {
-  std::size_t bytes = 0;
-  std::size_t chunk = 0;
+  Steps(std::size_t of, std::size_t usual_chunk, int readers)
+      : bytes(of), chunk(std::max(usual_chunk, of / (progress_max / static_cast<unsigned>(readers)) + 1)) {}
+  std::size_t bytes;
+  std::size_t chunk;
 
   std::uint64_t each() const { return (bytes + chunk - 1) / chunk; }
   /// The flag's value when the bytes up to `end` of reader `index` (0, 1, ...) are written.
@@ -35,14 +37,14 @@ Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
   Communicator& communicator = operation.communicator();
   for (int i = 0; i + 1 < communicator.size(); ++i) {
     const int reader = (arguments.root + i + 1) % communicator.size();
-    co_await operation.has(operation.slot(reader).post.flag, 0, reader);
+    co_await operation.posted(reader);
     const memory::Region region = posted_destination(operation, reader);
     const std::size_t piece = steps.piece(region);
     for (std::size_t at = 0; at < arguments.bytes; at += piece) {
       const std::size_t end = std::min(at + piece, arguments.bytes);
       communicator.peer(reader).copy_to(region, at, arguments.buffer + at, end - at,
                                         piece < arguments.bytes ? memory::Store::cached : arguments.store);
-      operation.publish(operation.own().done.flag[0], steps.until(i, end));
+      operation.publish_done(steps.until(i, end));
     }
   }
   operation.seen_all();
@@ -57,14 +59,15 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   const std::size_t piece = steps.piece(mine.region);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     const std::size_t end = std::min(at + piece, arguments.bytes);
-    co_await operation.has(operation.slot(root).done.flag[0], steps.until(index, end), root);
+    co_await operation.done(root, steps.until(index, end));
     if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
   }
 }
 
 Task body(Operation& operation, const BcastArguments& arguments) {
-  const Steps steps{arguments.bytes, operation.communicator().chunk_bytes(0)};
-  const bool is_root = operation.communicator().rank() == arguments.root;
+  const Communicator& communicator = operation.communicator();
+  const Steps steps(arguments.bytes, communicator.chunk_bytes(0), communicator.size() - 1);
+  const bool is_root = communicator.rank() == arguments.root;
   return is_root ? root(operation, arguments, steps) : reader(operation, arguments, steps);
 }
 
@@ -90,7 +93,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
           .workers = 1,
           .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -67,7 +67,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
                              .common = true};
     },
-    body,
+    {body, pull_flags},
     {"k", candidate}};
 
 }  // namespace tutti

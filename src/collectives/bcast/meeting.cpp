@@ -37,7 +37,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   post_filling(operation, mine, {}, arguments.buffer, arguments.bytes);
   for (int i = 1; !mine.copied && i < communicator.size(); ++i) {
     const int reader = (arguments.root + i) % communicator.size();
-    co_await operation.has(operation.slot(reader).post.flag, 0, reader);
+    co_await operation.posted(reader);
     const memory::Region region = posted_destination(operation, reader);
     const Meeting meeting = meeting_of(arguments, communicator.size(), mine.region, region);
     if (!meeting.is_helped()) continue;
@@ -52,7 +52,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     if (!mine.copied)
       copied = meeting_of(arguments, communicator.size(), mine.region, posted_destination(operation, reader))
                    .awaited(operation, i);
-    co_await operation.has(operation.slot(reader).done.flag[0], copied, reader);
+    co_await operation.done(reader, copied);
   }
   operation.seen_all();
 }
@@ -66,7 +66,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   if (!own.loads_and_stores()) own = {};
   post(operation, {}, {own, arguments.buffer, false, false});
 
-  co_await operation.has(operation.slot(root).post.flag, 0, root);
+  co_await operation.posted(root);
   const memory::Region source = posted_source(operation, root);
   const Meeting meeting = meeting_of(arguments, communicator.size(), source, own);
   const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
@@ -112,7 +112,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .common = true,
           .beside = {.remote_bytes = stored, .written_bytes = stored, .slot_bytes = staged ? bytes : 0.0}};
     },
-    body,
+    {body, Meeting::flags},
     {},
     nullptr,
     {.stores_to_peers = true, .only_where_mapped = true}};

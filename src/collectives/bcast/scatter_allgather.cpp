@@ -21,6 +21,10 @@ namespace tutti {
 
 namespace {
 
+/// Grains of what a rank answers for that it has; the root, of all.
+constexpr FlagName ready{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(ready, done_flag);
+
 /// One call on one rank. Positions are distances from the root.
 struct Parts {
   int root = 0, ranks = 0;
@@ -41,11 +45,10 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
   for (std::size_t at = 0; at < parts.bytes; at += step) {
     const std::size_t end = std::min(at + step, parts.bytes);
     if (mine.copied) copy_to_lend(operation, mine.local + at, arguments.buffer + at, end - at);
-    operation.publish(operation.own().ready.flag[0], grains_complete(end, parts.bytes));
+    operation.publish(ready, grains_complete(end, parts.bytes));
   }
   if (mine.in_the_ring) co_return;
-  for (int i = 1; i < parts.ranks; ++i)
-    co_await operation.has(operation.slot(parts.rank(i)).done.flag[0], 0, parts.rank(i));
+  for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));
 }
 
 Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) {
@@ -58,10 +61,10 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
   const memory::Peer& from_root = communicator.peer(parts.root);
   for (std::size_t at = own.begin; at < own.end; at += parts.chunk) {
     const std::size_t end = std::min(at + parts.chunk, own.end);
-    co_await operation.has(operation.slot(parts.root).ready.flag[0], grains_needed(end), parts.root);
+    co_await operation.has(parts.root, ready, grains_needed(end));
     std::byte* here = mine.local + (at - own.begin);
     from_root.copy_from(posted_source(operation, parts.root), at, here, end - at);
-    operation.publish(operation.own().ready.flag[0], grains_complete(end - own.begin, own.length()));
+    operation.publish(ready, grains_complete(end - own.begin, own.length()));
     if (mine.copied) copy_bytes(arguments.buffer + at, here, end - at);
   }
   for (int i = 1; i < parts.ranks; ++i) {
@@ -70,15 +73,14 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
     const topology::Range block = parts.block(position);  // block 0 begins where the root's region does
     for (std::size_t at = block.begin; at < block.end; at += parts.chunk) {
       const std::size_t end = std::min(at + parts.chunk, block.end);
-      co_await operation.has(operation.slot(owner).ready.flag[0], grains_needed(end - block.begin), owner);
+      co_await operation.has(owner, ready, grains_needed(end - block.begin));
       communicator.peer(owner).copy_from(posted_source(operation, owner), at - block.begin, arguments.buffer + at,
                                          end - at, arguments.store);
     }
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (mine.in_the_ring) co_return;
-  for (int i = 1; i < parts.ranks; ++i)
-    co_await operation.has(operation.slot(parts.rank(i)).done.flag[0], 0, parts.rank(i));
+  for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));
 }
 
 Task body(Operation& operation, const BcastArguments& arguments) {
@@ -114,6 +116,6 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

@@ -53,6 +53,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                              .common = true,
                              .beside = {.remote_bytes = last, .slot_bytes = bytes, .exposures = 1}};
     },
-    body};
+    {body, smhc::flags}};
 
 }  // namespace tutti

@@ -65,6 +65,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                              .streams = static_cast<double>(shape.ranks),
                              .common = true};
     },
-    body};
+    {body, smhc::flags}};
 
 }  // namespace tutti

@@ -25,7 +25,7 @@ Task body_inline(Operation& operation, const BcastArguments& arguments) {
   Post& mine = operation.own().post;
   if (plan.parent >= 0) {
     const Post& theirs = operation.slot(plan.parent).post;
-    co_await operation.has(theirs.flag, 1, plan.parent);
+    co_await operation.posted(plan.parent, 1);
     copy_bytes(arguments.buffer, theirs.payload, arguments.bytes);
     operation.communicator().peer(plan.parent).loaded(arguments.bytes);
   }
@@ -74,6 +74,6 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .common = true,
           .across = selection::Across::levels};
     },
-    body};
+    {body, pull_flags}};
 
 }  // namespace tutti

@@ -97,6 +97,7 @@ struct Carrier {
     return parts.of(arguments, cut, index);
   }
 
+  FlagSet flags() const { return algorithm.flags; }
   Task body(Operation& operation, const Arguments& arguments) const {
     return algorithm.body(operation, spanning, arguments);
   }
@@ -126,7 +127,7 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
     const Arguments part = parts.of(arguments, cut, index);
     Operation operation(spanning.inside.blocking(), call, data_areas);
     try {
-      operation.run(algorithm.body(operation, spanning, part));
+      operation.run(algorithm.flags, algorithm.body(operation, spanning, part));
     } catch (const network::Failure& failure) {
       operation.complete();
       spanning.inside.fail(failure.kind);

@@ -82,12 +82,12 @@ bool Crossing::all_over(std::vector<network::Ticket>& tickets) {
 }
 
 void Crossing::arrive() {
-  operation_.publish(operation_.own().ready.flag[phase_flag], ++phase_);
+  operation_.publish(phases, ++phase_);
 }
 
 bool Crossing::all_at(int& at) const {
   for (; at != place; at = at + 1 == places ? 0 : at + 1) {
-    if (!operation_.slot(at).ready.flag[phase_flag].has(operation_.stamp(phase_))) return false;
+    if (!operation_.slot(at).flags[phases].has(operation_.stamp(phase_))) return false;
     operation_.check(at);
   }
   return true;
@@ -95,7 +95,7 @@ bool Crossing::all_at(int& at) const {
 
 bool Crossing::all_announced(int& at, int steps) const {
   for (; at < places; ++at) {
-    if (!operation_.slot(at).ready.flag[steps_flag].has(operation_.stamp(count(steps)))) return false;
+    if (!operation_.slot(at).flags[steps_received].has(operation_.stamp(count(steps)))) return false;
     operation_.check(at);
   }
   return true;
@@ -106,12 +106,12 @@ Task leave(Operation& operation, Crossing& crossing) {
   if (crossing.place == crossing.owner)
     co_await operation.others_done();
   else
-    operation.publish(operation.own().done.flag[0]);
+    operation.publish_done();
 }
 
 Task leave_together(Operation& operation, Crossing& crossing) {
   co_await crossing.over();
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   co_await operation.others_done();
 }
 

@@ -11,6 +11,12 @@
 
 namespace tutti {
 
+/// How often a rank has come to where those of its node await each other, ...
+inline constexpr FlagName phases{Line::ready, 0};
+/// ... and how many steps it has received.
+inline constexpr FlagName steps_received{Line::ready, 1};
+inline constexpr FlagSet crossing_flags = FlagSet::of(phases, steps_received, done_flag);
+
 class Crossing {
  public:
   /// owner: the place on this node whose rank lends the shared memory.
@@ -66,17 +72,14 @@ class Crossing {
   }
 
   /// How many steps this rank has received, for ranks of its node that await it.
-  void announce(int steps) { operation_.publish(operation_.own().ready.flag[steps_flag], count(steps)); }
-  auto announced(int by_place, int steps) {
-    return operation_.has(operation_.slot(by_place).ready.flag[steps_flag], count(steps), by_place);
-  }
+  void announce(int steps) { operation_.publish(steps_received, count(steps)); }
+  auto announced(int by_place, int steps) { return operation_.has(by_place, steps_received, count(steps)); }
   /// co_await crossing.all_announced(steps): every rank of the node, this one included, has announced so many.
   auto all_announced(int steps) {
     return operation_.until(place, [this, steps, at = 0]() mutable { return all_announced(at, steps); });
   }
 
  private:
-  static constexpr int phase_flag = 0, steps_flag = 1;
   static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
 
   network::Address address(int rank, int step, int lane) const;

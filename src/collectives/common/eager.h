@@ -156,10 +156,12 @@ Task body(Operation& operation, const Arguments& arguments) {
 /// The forms of an algorithm.
 template <class Exchange, class Arguments>
 constexpr selection::Forms<Arguments> forms() {
-  return {body<Exchange, Arguments>, straight<Exchange, Arguments>,
+  return {body<Exchange, Arguments>,
+          {},
           [](const Communicator& communicator, const Arguments& arguments) {
             return in_flight(Exchange::payload(communicator, arguments));
-          }};
+          },
+          straight<Exchange, Arguments>};
 }
 
 /// The same of two descriptions: is_first(arguments) says which one a call takes.
@@ -169,13 +171,14 @@ constexpr selection::Forms<Arguments> forms_of_two() {
             return is_first(arguments) ? body<First, Arguments>(operation, arguments)
                                        : body<Second, Arguments>(operation, arguments);
           },
-          [](Channel& channel, Call& call, const Arguments& arguments) {
-            is_first(arguments) ? straight<First, Arguments>(channel, call, arguments)
-                                : straight<Second, Arguments>(channel, call, arguments);
-          },
+          {},
           [](const Communicator& communicator, const Arguments& arguments) {
             return in_flight(is_first(arguments) ? First::payload(communicator, arguments)
                                                  : Second::payload(communicator, arguments));
+          },
+          [](Channel& channel, Call& call, const Arguments& arguments) {
+            is_first(arguments) ? straight<First, Arguments>(channel, call, arguments)
+                                : straight<Second, Arguments>(channel, call, arguments);
           }};
 }
 

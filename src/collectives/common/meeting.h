@@ -9,9 +9,9 @@
 // rank, which cannot tell whether the helper has seen it too, waits for the helper's last word: how many pieces that
 // has copied.
 //
-// The helper's flags are of its own slot, one for each rank that it helps: `reduced` for its claims, `done` for its
-// last word. Those of the first rank are ready.flag[1] for its claims and done.flag[0]: how many pieces it has copied,
-// which it says without waiting for the last word, so that often both leave at the same time.
+// The helper has a flag for its claims and one for its last word for each rank that it helps. The first rank says in
+// its done_flag how many pieces it has copied, without waiting for the last word, so that often both leave at the same
+// time.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,9 @@ class Meeting {
   Meeting(std::size_t bytes, int ranks, Shares shares) : bytes_(bytes) {
     front_ = begins(shares.front, ranks);
     back_ = begins(shares.back, ranks);
-    // Too little to be worth two looks at the other's flag; or more ranks than a line has flags, so that the helper's
+    // Too little to be worth two looks at the other's flag; or more to help than there are flags, so that the helper's
     // last word may be gone before it is read.
-    if (back_ - front_ < 2 * grain_bytes || ranks > sync::FlagLine::count)
+    if (back_ - front_ < 2 * grain_bytes || ranks - 1 > static_cast<int>(last_words.count()))
       front_ = back_ = begins((shares.front + shares.back) / 2, ranks);
     const std::size_t contested = back_ - front_;
     piece_ = std::max(grain_bytes, (contested / pieces_max + grain_bytes - 1) & ~(grain_bytes - 1));
@@ -56,18 +56,18 @@ class Meeting {
   template <class Copy>
   void help(Operation& operation, int first, int distance, const Copy& copy) const {
     copy(back_, bytes_);
-    sync::Flag& claimed = flag_for(operation.own().reduced, distance);
+    sync::Flag& claimed = operation.own().flags[of(claims_for, distance)];
     std::uint64_t kept = 0;
     for (; kept < pieces_; ++kept) {
       claimed.set_ordered(said(operation, distance, kept + 1));
-      if (beyond(operation.slot(first).ready.flag[claims], operation.stamp()) + kept + 1 > pieces_) break;
+      if (beyond(operation.slot(first).flags[claims], operation.stamp()) + kept + 1 > pieces_) break;
       const std::size_t begin = front_ + (pieces_ - kept - 1) * piece_;
       copy(begin, std::min(begin + piece_, back_));
     }
-    operation.publish(flag_for(operation.own().done, distance), progress(distance) + kept);
+    operation.publish(of(last_words, distance), progress(distance) + kept);
   }
 
-  /// For the helper after `help`: how far done.flag[0] of the first rank must come until that has copied the rest.
+  /// For the helper after `help`: how far the first rank must be done until that has copied the rest.
   std::uint64_t awaited(Operation& operation, int distance) const {
     return left_by_helper(operation, operation.own(), distance);
   }
@@ -77,10 +77,9 @@ class Meeting {
   template <class Copy>
   static Task meet(Operation& operation, Meeting meeting, int helper, int distance, Copy copy) {
     const Slot& theirs = operation.slot(helper);
-    Slot& own = operation.own();
     if (!meeting.helped_) {
       // As many as anybody may wait for.
-      operation.publish(own.done.flag[0], pieces_max);
+      operation.publish_done(pieces_max);
       co_return;
     }
     const auto copy_pieces = [&](std::uint64_t from, std::uint64_t to) {
@@ -88,30 +87,29 @@ class Meeting {
     };
     std::uint64_t copied = 0;
     for (; copied < meeting.pieces_; ++copied) {
-      own.ready.flag[claims].set_ordered(operation.stamp(copied + 1));
-      const std::uint64_t claimed = beyond(flag_for(theirs.reduced, distance), said(operation, distance, 0));
+      operation.own().flags[claims].set_ordered(operation.stamp(copied + 1));
+      const std::uint64_t claimed = beyond(theirs.flags[of(claims_for, distance)], said(operation, distance, 0));
       if (claimed + copied + 1 > meeting.pieces_) break;
       copy_pieces(copied, copied + 1);
     }
-    operation.publish(own.done.flag[0], copied);
-    const sync::Flag& last_word = flag_for(theirs.done, distance);
-    co_await operation.has(last_word, progress(distance), helper);
+    operation.publish_done(copied);
+    co_await operation.has(helper, of(last_words, distance), progress(distance));
     const std::uint64_t left = meeting.left_by_helper(operation, theirs, distance);
     if (copied < left) {
       copy_pieces(copied, left);
-      operation.publish(own.done.flag[0], left);
+      operation.publish_done(left);
     }
   }
 
  private:
   static constexpr std::uint64_t pieces_max = 4;
-  static constexpr int claims = 1;  ///< index in Slot::ready of the first rank
+  static constexpr FlagName claims{Line::ready, 1};  ///< of the first rank
+  // Of the helper, for the first ranks from distance 1 on.
+  static constexpr FlagRow claims_for{Line::reduced, 0, flags_in_line - 1};
+  static constexpr FlagRow last_words{Line::done, 1, flags_in_line - 1};
 
-  static sync::Flag& flag_for(sync::FlagLine& line, int distance) {
-    return line.flag[distance % sync::FlagLine::count];
-  }
-  static const sync::Flag& flag_for(const sync::FlagLine& line, int distance) {
-    return line.flag[distance % sync::FlagLine::count];
+  static constexpr FlagName of(const FlagRow& row, int distance) {
+    return row[(distance - 1) % static_cast<int>(row.count())];
   }
   /// Where the helper's flags begin to count for the rank at this distance.
   static constexpr std::uint64_t progress(int distance) {
@@ -123,12 +121,12 @@ class Meeting {
   /// What of a flag is beyond `from`; none if the flag has not come so far.
   static std::uint64_t beyond(const sync::Flag& flag, sync::Stamp from) {
     const sync::Stamp value = flag.get_ordered();
-    return sync::reached(value, from) ? value - from : 0;
+    return value >= from ? value - from : 0;
   }
 
   /// The pieces that the helper, whose slot this is, has left to the first rank.
   std::uint64_t left_by_helper(const Operation& operation, const Slot& helpers, int distance) const {
-    return pieces_ - std::min(pieces_, beyond(flag_for(helpers.done, distance), said(operation, distance, 0)));
+    return pieces_ - std::min(pieces_, beyond(helpers.flags[of(last_words, distance)], said(operation, distance, 0)));
   }
 
   /// Where a share begins, counted from the front, on a page.
@@ -143,6 +141,9 @@ class Meeting {
   std::size_t piece_ = grain_bytes;
   std::uint64_t pieces_ = 0;
   bool helped_ = true;
+
+ public:
+  static constexpr FlagSet flags = FlagSet::of(claims, claims_for, last_words, done_flag);
 };
 
 }  // namespace tutti

@@ -16,8 +16,12 @@ namespace {
 constexpr std::uint64_t stores_if_wanted =
     PackedBlocks::Form{.place = PackedBlocks::Place::none, .sizes = PackedBlocks::Sizes::told, .bytes = 1}.progress();
 
-/// The progress of done.flag[1] of who has stored for all who want that, after one more than the index of each block.
-constexpr std::uint64_t stored_all = sync::progress_max;
+/// The progress of `stored` of who has stored for all who want that, ...
+constexpr std::uint64_t stored_all = progress_max;
+/// ... and of who has stored the block of this index; of more blocks than can be counted, those behind count as one.
+std::uint64_t stored_until(std::size_t index) {
+  return std::min<std::uint64_t>(index + 1, stored_all);
+}
 
 /// use(i) for each block that has to travel: not to null processes, nor to this rank itself; once if all get the same.
 template <class Use>
@@ -111,7 +115,7 @@ class Exchange {
   /// Whether source `i`, which has posted, stores for this rank. If it asks, it is told.
   bool is_stored_by(std::size_t i) {
     const int source = arguments_.sources[i];
-    if ((operation_.slot(source).post.flag.get() & sync::progress_max) != stores_if_wanted) return false;
+    if (operation_.progress_of(operation_.slot(source).post.flag) != stores_if_wanted) return false;
     if (!said_) {
       operation_.publish(operation_.own().offer.flag, Offer::to_read);
       said_ = true;
@@ -133,7 +137,7 @@ class Exchange {
   /// Everything was taken.
   void finish_taking() {
     // Sources that wait do so for this flag; those that sent a copy, or have stored, do not.
-    if (answers_) operation_.publish(operation_.own().done.flag[0]);
+    if (answers_) operation_.publish_done();
   }
   /// Whether destination `i` reads what it gets.
   bool is_read_by(int i) const {
@@ -203,12 +207,12 @@ class Exchange {
 
 /// This rank's part for those destinations that want to be stored to.
 Task store_for_others(Operation& operation, Exchange& exchange, const NeighborArguments& arguments) {
-  sync::Flag& stored = operation.own().done.flag[1];
   for (int i = 0; i < arguments.destination_count; ++i) {
     if (!exchange.sends_to(i)) continue;
     const int to = arguments.destinations[i];
     co_await operation.has(operation.slot(to).offer.flag, Offer::to_read, to);
-    if (exchange.store(i)) operation.publish(stored, static_cast<std::uint64_t>(i) + 1);
+    if (const std::uint64_t until = stored_until(static_cast<std::size_t>(i)); exchange.store(i) && until < stored_all)
+      operation.publish(stored, until);
   }
   operation.publish(stored, stored_all);
 }
@@ -225,15 +229,13 @@ Task exchange_with_neighbors(Operation& operation, const NeighborArguments& argu
     const int source = arguments.sources[i];
     co_await operation.posted(source);
     if (exchange.is_stored_by(i))
-      co_await operation.has(operation.slot(source).done.flag[1],
-                             static_cast<std::uint64_t>(arguments.source_blocks[i]) + 1, source);
+      co_await operation.has(source, stored, stored_until(static_cast<std::size_t>(arguments.source_blocks[i])));
     else
       exchange.take(i);
   }
   exchange.finish_taking();
   for (int i = 0; exchange.is_read() && i < arguments.destination_count; ++i)
-    if (exchange.is_read_by(i))
-      co_await operation.has(operation.slot(arguments.destinations[i]).done.flag[0], 0, arguments.destinations[i]);
+    if (exchange.is_read_by(i)) co_await operation.done(arguments.destinations[i]);
   exchange.end();
 }
 

@@ -18,6 +18,10 @@
 
 namespace tutti {
 
+/// How many blocks a rank has stored for those that want that.
+inline constexpr FlagName stored{Line::done, 1};
+inline constexpr FlagSet neighbor_flags = FlagSet::of(stored, done_flag);
+
 /// How ranks get long blocks. stored: where peers can reach the receiver's memory and it has at most Offer::blocks_max
 /// sources; it reads otherwise.
 enum class Taken { read, stored };

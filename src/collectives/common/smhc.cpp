@@ -9,9 +9,6 @@ namespace tutti::smhc {
 
 namespace {
 
-constexpr int collected = 0;
-constexpr int released = 1;
-
 /// The two pieces of a rank do not share a line.
 constexpr std::size_t round_to_line(std::size_t bytes) {
   return (bytes + sync::line_bytes - 1) / sync::line_bytes * sync::line_bytes;
@@ -45,34 +42,30 @@ Pieces post_pieces(Operation& operation, std::size_t bytes, std::size_t unit) {
 }
 
 Task release(Operation& operation, TreePlace place, Pieces mine, std::byte* buffer) {
-  Slot& own = operation.own();
   for (std::size_t i = 0; i < mine.count; ++i) {
     std::byte* user = buffer + mine.begin(i);
     std::byte* shared = mine.local + mine.offset(i);
     const std::byte* source = user;
     if (place.parent >= 0) {
-      co_await operation.has(operation.slot(place.parent).ready.flag[released], i + 1, place.parent);
+      co_await operation.has(place.parent, released, i + 1);
       source = piece_of(operation, place.parent, mine, i);
     }
     if (place.child_count > 0) {
-      for (int c = 0; c < place.child_count && i >= 2; ++c)
-        co_await operation.has(operation.slot(place.children[c]).done.flag[0], i - 1, place.children[c]);
+      for (int c = 0; c < place.child_count && i >= 2; ++c) co_await operation.done(place.children[c], i - 1);
       copy_bytes(shared, source, mine.length(i));
-      operation.publish(own.ready.flag[released], i + 1);
+      operation.publish(released, i + 1);
     }
     if (place.parent < 0) continue;
     copy_bytes(user, place.child_count > 0 ? shared : source, mine.length(i));
-    if (!mine.in_the_ring()) operation.publish(own.done.flag[0], i + 1);
+    if (!mine.in_the_ring()) operation.publish_done(i + 1);
   }
   if (mine.in_the_ring()) co_return;
-  for (int c = 0; c < place.child_count; ++c)
-    co_await operation.has(operation.slot(place.children[c]).done.flag[0], mine.count, place.children[c]);
+  for (int c = 0; c < place.child_count; ++c) co_await operation.done(place.children[c], mine.count);
 }
 
 Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte* send, std::byte* result,
              const Combiner& combiner) {
   Communicator& communicator = operation.communicator();
-  Slot& own = operation.own();
   // The members of the group in rank order, this rank among them.
   const auto members = static_cast<std::size_t>(place.child_count) + 1;
   int* member = operation.array<int>(members);
@@ -84,25 +77,23 @@ Task collect(Operation& operation, TreePlace place, Pieces mine, const std::byte
   for (std::size_t i = 0; i < mine.count; ++i) {
     const std::byte* contribution = send + mine.begin(i);
     std::byte* shared = mine.local + mine.offset(i);
-    if (place.parent >= 0 && i >= 2)
-      co_await operation.has(operation.slot(place.parent).reduced.flag[0], i - 1, place.parent);
+    if (place.parent >= 0 && i >= 2) co_await operation.has(place.parent, combined, i - 1);
     if (place.child_count == 0) {
       copy_bytes(shared, contribution, mine.length(i));
     } else {
       for (std::size_t m = 0; m < members; ++m) {
         sources[m] = contribution;
         if (member[m] == communicator.rank()) continue;
-        co_await operation.has(operation.slot(member[m]).ready.flag[collected], i + 1, member[m]);
+        co_await operation.has(member[m], collected, i + 1);
         sources[m] = piece_of(operation, member[m], mine, i);
       }
       combiner(place.parent < 0 ? result + mine.begin(i) : shared, sources, members,
                mine.length(i) / combiner.element_bytes);
-      if (!mine.in_the_ring()) operation.publish(own.reduced.flag[0], i + 1);
+      if (!mine.in_the_ring()) operation.publish(combined, i + 1);
     }
-    if (place.parent >= 0) operation.publish(own.ready.flag[collected], i + 1);
+    if (place.parent >= 0) operation.publish(collected, i + 1);
   }
-  if (place.parent >= 0 && !mine.in_the_ring())
-    co_await operation.has(operation.slot(place.parent).reduced.flag[0], mine.count, place.parent);
+  if (place.parent >= 0 && !mine.in_the_ring()) co_await operation.has(place.parent, combined, mine.count);
 }
 
 Task bcast(Operation& operation, const TreePlace& place, const BcastArguments& arguments) {

@@ -1,10 +1,6 @@
 // The reference design of two copies through shared memory (SMHC, as described in XHC, section V.C): a rank with
 // something to hand on copies it, piece by piece, into shared memory of its own, from where the others copy or combine
 // it. Two pieces take turns, so that one is filled while the other is read. The tree is flat, or has a leader a socket.
-//
-// Flags, all in pieces: ready[collected] - this rank's contributions that its parent may combine; reduced[0] - those of
-// its children that a parent has combined; ready[released] - results that children may copy; done[0] - those that a
-// child has copied.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +12,12 @@ namespace tutti::smhc {
 
 /// Size of a piece where TUTTI_CHUNK says nothing else: for costs.
 inline constexpr double usual_piece_bytes = 128 * 1024;
+
+// All in pieces. That a child has copied them is what its done_flag says.
+inline constexpr FlagName collected{Line::ready, 0};   ///< a rank's contributions that its parent may combine
+inline constexpr FlagName combined{Line::reduced, 0};  ///< contributions of its children that a parent has combined
+inline constexpr FlagName released{Line::ready, 1};    ///< results that children may copy
+inline constexpr FlagSet flags = FlagSet::of(collected, combined, released, done_flag);
 
 /// The shared memory of one rank. Sizes are equal on all ranks of a call.
 struct Pieces {

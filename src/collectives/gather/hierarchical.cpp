@@ -47,10 +47,10 @@ void take(Operation& operation, const topology::Branch& branch, const Blocks& de
 Task collect(Operation& operation, const topology::RankPlan& plan, const Blocks& destination) {
   for (const topology::Branch& branch : plan.branches) {
     const bool in_line = eager::fits_inline(bytes_of(branch, destination.bytes));
-    co_await operation.has(operation.slot(branch.rank).post.flag, in_line ? 1 : 0, branch.rank);
+    co_await operation.posted(branch.rank, in_line ? 1 : 0);
     take(operation, branch, destination);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
 }
 
 Task root(Operation& operation, const GatherArguments& arguments) {
@@ -81,7 +81,7 @@ Task member(Operation& operation, const GatherArguments& arguments) {
       post(operation, area, {});
     in_the_ring = area.in_the_ring;
   }
-  if (!in_the_ring) co_await operation.has(operation.slot(plan.parent).done.flag[0], 0, plan.parent);
+  if (!in_the_ring) co_await operation.done(plan.parent);
 }
 
 Task body(Operation& operation, const GatherArguments& arguments) {
@@ -119,6 +119,6 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};
     },
-    body};
+    {body, only_done}};
 
 }  // namespace tutti

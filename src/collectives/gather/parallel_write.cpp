@@ -89,7 +89,7 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {body, nullptr, in_flight},
+    {body, {}, in_flight},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -34,7 +34,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
     } else {
       saw_all = false;
     }
-    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+    operation.publish_done(static_cast<std::uint64_t>(i));
   }
   if (saw_all) operation.seen_all();
 }
@@ -46,8 +46,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, block, 1, Side::source);
   if (arguments.bytes == 0 || mine.exposure.in_the_ring) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
-  co_await operation.has(operation.slot(arguments.root).done.flag[0], static_cast<std::uint64_t>(distance),
-                         arguments.root);
+  co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
 }
 
 Task body(Operation& operation, const GatherArguments& arguments) {
@@ -83,6 +82,6 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    {body, nullptr, in_flight}};
+    {body, only_done, in_flight}};
 
 }  // namespace tutti

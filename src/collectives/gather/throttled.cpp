@@ -49,7 +49,7 @@ const selection::Algorithm<GatherArguments> gather_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
     selection::requires_nothing,
     throttled_cost<true>,
-    body,
+    {body, only_done},
     {"k", throttle_candidate},
     nullptr,
     {.stores_to_peers = true}};

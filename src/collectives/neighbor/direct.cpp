@@ -17,6 +17,6 @@ const selection::Algorithm<NeighborArguments> neighbor_direct{
     {[](Operation& operation, const NeighborArguments& arguments) {
        return exchange_with_neighbors(operation, arguments, Taken::read);
      },
-     nullptr, neighbors_in_flight}};
+     neighbor_flags, neighbors_in_flight}};
 
 }  // namespace tutti

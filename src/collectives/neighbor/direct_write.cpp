@@ -23,7 +23,7 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
     {[](Operation& operation, const NeighborArguments& arguments) {
        return exchange_with_neighbors(operation, arguments, Taken::stored);
      },
-     nullptr, neighbors_in_flight},
+     neighbor_flags, neighbors_in_flight},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -20,6 +20,10 @@ namespace tutti {
 
 namespace {
 
+/// A rank's partial result is there.
+constexpr FlagName reduced_there{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(reduced_there);
+
 /// Who stands for block `block` of 2^step ranks.
 int representative(int block, int step, int root) {
   return root >> step == block ? root : block << step;
@@ -39,7 +43,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     if (neighbor << step >= ranks) continue;
     if (representative(block / 2, step + 1, root) != self) break;
     const int other = sequence.rank(representative(neighbor, step, root));
-    co_await operation.has(operation.slot(other).ready.flag[0], 1, other);
+    co_await operation.has(other, reduced_there, 1);
     const std::byte* const theirs = operation.data(other);
     const void* const operands[] = {neighbor < block ? theirs : have, neighbor < block ? have : theirs};
     (*arguments.combiner)(result, operands, 2, arguments.count);
@@ -48,7 +52,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   }
   if (have != result) copy_bytes(result, have, arguments.bytes());
   if (self == root) co_return;
-  operation.publish(operation.own().ready.flag[0], 1);
+  operation.publish(reduced_there, 1);
 }
 
 }  // namespace
@@ -70,6 +74,6 @@ const selection::Algorithm<ReduceArguments> reduce_binomial{
                              // Neighbours are joined in the first steps, those far away in the last.
                              .across = across_neighbors(shape)};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

@@ -23,7 +23,7 @@ Task root(Operation& operation, const ReduceArguments& arguments) {
   sources[self].region = own_memory(arguments.send);
   const RemoteBuffer result{self, own_memory(arguments.receive)};
   reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources, ranks, &result, 1, arguments.store);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
 }
 
 Task contributor(Operation& operation, const ReduceArguments& arguments) {
@@ -32,7 +32,7 @@ Task contributor(Operation& operation, const ReduceArguments& arguments) {
   post_filling(operation, source, {}, send, arguments.bytes());
   // What lies in the ring stays there for the root.
   if (source.in_the_ring) co_return;
-  co_await operation.has(operation.slot(arguments.root).done.flag[0], 0, arguments.root);
+  co_await operation.done(arguments.root);
   // The root has seen all posts.
   operation.seen_all();
 }
@@ -64,7 +64,7 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -37,7 +37,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     const Halving halving(operation, buffers);
     co_await reduce_by_halving(operation, halving);
     if (!is_root) {
-      co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+      co_await operation.posted(arguments.root);
       const std::size_t element = buffers.combiner->element_bytes;
       const topology::Range mine = halving.range(folded.steps);
       if (!mine.empty())
@@ -47,10 +47,10 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
     }
     co_await finish_halving(operation, halving);
   } else {
-    operation.publish(operation.own().done.flag[0]);
+    operation.publish_done();
     // It has read what this rank had when it has combined it.
     const int neighbor = sequence.rank(place - 1);
-    co_await operation.has(operation.slot(neighbor).reduced.flag[0], 1, neighbor);
+    co_await operation.has(neighbor, combined_so_often, 1);
   }
   if (!is_root) co_return;
   co_await operation.others_done();
@@ -89,7 +89,7 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           // Neighbours exchange most.
           .across = across_neighbors(shape)};
     },
-    body,
+    {body, halving_flags},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -32,7 +32,7 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
   reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
                static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring) co_await operation.others_done();
   collect_result(buffers);
@@ -62,7 +62,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .crowd = shape.ranks - 1.0,
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     "xbrc",
     {.stores_to_peers = true, .in_rank_order = true}};

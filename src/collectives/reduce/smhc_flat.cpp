@@ -37,7 +37,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    body,
+    {body, smhc::flags},
     {},
     nullptr,
     {.in_rank_order = true}};

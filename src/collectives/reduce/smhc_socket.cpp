@@ -42,6 +42,6 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .exposures = 2,
                              .streams = 2};
     },
-    body};
+    {body, smhc::flags}};
 
 }  // namespace tutti

@@ -31,6 +31,6 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
     selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::root); },
-    body};
+    {body, xhc_flags}};
 
 }  // namespace tutti

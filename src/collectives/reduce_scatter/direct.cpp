@@ -111,10 +111,9 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
     reduce_range(operation, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
                  arguments.store);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   for (int rank = 0; rank < ranks && !exposed.in_the_ring; ++rank)
-    if (rank != self && arguments.counts[rank] > round.at)
-      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    if (rank != self && arguments.counts[rank] > round.at) co_await operation.done(rank);
   if (result != place) copy_bytes(place, result, own_bytes);
 }
 
@@ -150,7 +149,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.in_rank_order = true},

@@ -20,6 +20,10 @@ namespace tutti {
 
 namespace {
 
+/// A rank has reduced its share for its block of ranks.
+constexpr FlagName reduced{Line::reduced, 0};
+constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+
 /// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of
 /// this one end before the end of this one, so they overwrite nothing that a later one reads.
 Task body(Operation& operation, const ReduceScatterArguments& arguments) {
@@ -43,14 +47,14 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
   // Phase 1. Here elements are counted from the segment's first.
   RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);
   for (int rank = leader; rank <= blocks.last(block); ++rank) {
-    if (rank != self) co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    if (rank != self) co_await operation.posted(rank);
     contributions[rank - leader] = {rank, posted_source(operation, rank, source)};
   }
   const RemoteBuffer collected{leader, posted_destination(operation, leader, partial)};
   const topology::Range share = topology::share_of({0, segment.length()}, static_cast<std::size_t>(self - leader),
                                                    members, topology::elements_in_line(combiner.element_bytes));
   reduce_range(operation, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
-  operation.publish(operation.own().reduced.flag[0]);
+  operation.publish(reduced);
 
   // Phase 2.
   const topology::Range owned = topology::owned_range(arguments.counts, self);
@@ -58,7 +62,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
   if (!mine.empty()) {
     for (int i = 1; i < ranks; ++i) {
       const int rank = (self + i) % ranks;
-      co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+      co_await operation.has(rank, reduced);
     }
     operation.seen_all();
     RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
@@ -74,9 +78,9 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
                  arguments.store);
   } else if (!source.in_the_ring) {
     for (int rank = leader; rank <= blocks.last(block); ++rank)
-      if (rank != self) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+      if (rank != self) co_await operation.has(rank, reduced);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   // Phase 3. Who has partial results must keep them; contributions have been read by now.
   if (self == leader) co_await operation.others_done();
 }
@@ -110,7 +114,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .concurrency = readers_of_one(shape, shape.ranks / blocks - 1),
                              .across = selection::Across::levels};
     },
-    body,
+    {body, flags},
     {},
     nullptr,
     {},

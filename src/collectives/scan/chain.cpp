@@ -18,6 +18,10 @@ namespace tutti {
 
 namespace {
 
+/// How many blocks a rank has handed on.
+constexpr FlagName handed_on_blocks{Line::ready, 0};
+constexpr FlagSet flags = FlagSet::of(handed_on_blocks, done_flag);
+
 /// From one flag to the next. As many blocks as ranks: then filling the chain takes as long as what comes after it.
 constexpr std::size_t block_bytes(std::size_t bytes, int ranks, std::size_t most) {
   return std::clamp(bytes / static_cast<std::size_t>(ranks), grain_bytes, std::max(most, grain_bytes));
@@ -72,18 +76,17 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   for (std::size_t at = 0; at < arguments.bytes(); at += block) {
     const std::size_t end = std::min(at + block, arguments.bytes());
     if (self > 0) {
-      // How many blocks the one before has handed on.
-      co_await operation.has(operation.slot(self - 1).ready.flag[0], at / block + 1, self - 1);
+      co_await operation.has(self - 1, handed_on_blocks, at / block + 1);
       combine(operation, arguments, topology::elements_in_bytes(at, end, arguments.combiner->element_bytes),
               result.local);
     } else if (result.local != arguments.send) {
       copy_bytes(result.local + at, arguments.send + at, end - at);
     }
-    if (hands_on) operation.publish(operation.own().ready.flag[0], at / block + 1);
+    if (hands_on) operation.publish(handed_on_blocks, at / block + 1);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (result.copied && !arguments.exclusive) copy_bytes(arguments.receive, result.local, arguments.bytes());
-  if (!result.in_the_ring) co_await operation.has(operation.slot(self + 1).done.flag[0], 0, self + 1);
+  if (!result.in_the_ring) co_await operation.done(self + 1);
 }
 
 }  // namespace
@@ -113,7 +116,7 @@ const selection::Algorithm<ScanArguments> scan_chain{
                              .crossing = std::max(1.0, apart * others / 2),
                              .across = selection::Across::ranks};
     },
-    body,
+    {body, flags},
     {},
     nullptr,
     {.in_rank_order = true}};

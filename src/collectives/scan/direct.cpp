@@ -28,7 +28,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(self) + 1);
   for (int rank = 0; rank < self; ++rank) {
-    co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    co_await operation.posted(rank);
     sources[rank] = {rank, posted_source(operation, rank)};
   }
   sources[self] = {self, own_memory(arguments.send)};
@@ -40,10 +40,9 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources, static_cast<std::size_t>(count),
                  &destination, 1, arguments.store);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (!exposed.in_the_ring)
-    for (int rank = self + 1; rank < communicator.size(); ++rank)
-      co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    for (int rank = self + 1; rank < communicator.size(); ++rank) co_await operation.done(rank);
   if (result != arguments.receive && count > 0) copy_bytes(arguments.receive, result, arguments.bytes());
 }
 
@@ -70,7 +69,7 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

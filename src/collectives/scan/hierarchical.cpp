@@ -17,6 +17,10 @@ namespace tutti {
 
 namespace {
 
+/// A rank has made the prefixes of its share for its block of ranks.
+constexpr FlagName reduced{Line::reduced, 0};
+constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+
 Task body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
@@ -48,7 +52,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   RemoteBuffer* sources = operation.array<RemoteBuffer>(members);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(members);
   for (int rank = first; rank <= last; ++rank) {
-    if (rank != self) co_await operation.has(operation.slot(rank).post.flag, 0, rank);
+    if (rank != self) co_await operation.posted(rank);
     sources[rank - first] = {rank, posted_source(operation, rank, buffers.source)};
     destinations[rank - first] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
@@ -56,22 +60,22 @@ Task body(Operation& operation, const ScanArguments& arguments) {
                                                    members, topology::elements_in_line(combiner.element_bytes));
   prefix_range(operation, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
                memory::Store::cached);
-  operation.publish(operation.own().reduced.flag[0]);
+  operation.publish(reduced);
 
   // Phase 2.
   if (block > 0) {
-    for (int rank = 0; rank < first; ++rank) co_await operation.has(operation.slot(rank).reduced.flag[0], 0, rank);
+    for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, reduced);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
     carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
                 arguments.exclusive);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
 
   // Phase 3.
   const int end = keeps_total ? communicator.size() : last + 1;
   for (int rank = first; rank < end; ++rank)
-    if (rank != self) co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    if (rank != self) co_await operation.done(rank);
   collect_result(buffers);
 }
 
@@ -99,6 +103,6 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           // Its blocks follow the machine where the ranks do.
           .across = shape.distances.scattered ? selection::Across::all : selection::Across::levels};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

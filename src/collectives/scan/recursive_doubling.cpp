@@ -6,7 +6,7 @@
 // later chunk than those it reads from need to be in. In an Exscan rank r does what rank r-1 does in a Scan, and so
 // begins with the contribution of rank r-1. Phase 3: a rank waits for those that read its buffers.
 // Cost: log2 p flag hops and one back; n log2 p bytes read and 2 n log2 p reduced by each rank.
-// Requires: at most 2^13 ranks. The scheme is Hillis' and Steele's (Data parallel algorithms, CACM 1986).
+// Requires: at most 2^15 ranks. The scheme is Hillis' and Steele's (Data parallel algorithms, CACM 1986).
 
 #include <bit>
 
@@ -17,6 +17,11 @@
 namespace tutti {
 
 namespace {
+
+/// Chunks of the partial result that a rank has made in each step.
+constexpr FlagRow chunks_of_step{Line::ready, 0, flags_in_line};
+constexpr FlagSet flags = FlagSet::of(chunks_of_step, done_flag);
+constexpr int most_ranks = 1 << (chunks_of_step.count() - 1);
 
 /// Steps in which the rank in this place of the scan takes part: those with 2^i <= place.
 int steps_of(int place) {
@@ -46,7 +51,7 @@ struct Places {
   Signal ready(int place, int step, std::size_t chunk) const {
     step = std::min(step, steps_of(place));
     if (step == 0) return {place, operation.slot(place).post.flag, 0};
-    return {maker(place), operation.slot(maker(place)).ready.flag[step - 1], chunk + 1};
+    return {maker(place), operation.slot(maker(place)).flags[chunks_of_step[step - 1]], chunk + 1};
   }
 };
 
@@ -62,7 +67,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
     RemoteBuffer operands[2];
     operands[1] = {self, own_memory(arguments.send)};
     if (place != self) {
-      co_await operation.has(operation.slot(place).post.flag, 0, place);
+      co_await operation.posted(place);
       operands[1] = places.partial(place, 0);
     }
     for (int step = 0; step < steps; ++step) {
@@ -72,7 +77,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
       operands[0] = places.partial(other, step);
       const RemoteBuffer result{self, own_memory(partials + static_cast<std::size_t>(step) * arguments.bytes())};
       reduce_range(operation, *arguments.combiner, chunk, operands, 2, &result, 1, memory::Store::cached);
-      operation.publish(operation.own().ready.flag[step], at / length + 1);
+      operation.publish(chunks_of_step[step], at / length + 1);
       operands[1] = result;
     }
     // In place, the contribution may still be read: the result waits in `partials`, if it is not there already.
@@ -101,13 +106,12 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   post_filling(operation, source, partials, send, arguments.bytes());
 
   if (place >= 0) co_await make_prefix(operation, arguments, places, partials.local);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (!(source.in_the_ring && steps == 0)) {
-    for (int distance = 1; self + distance < ranks; distance *= 2)
-      co_await operation.has(operation.slot(self + distance).done.flag[0], 0, self + distance);
+    for (int distance = 1; self + distance < ranks; distance *= 2) co_await operation.done(self + distance);
     // The first contribution of an Exscan stands for place 0, which the places 2^i read.
     for (int distance = 1; places.shift > 0 && self == 0 && distance + 1 < ranks; distance *= 2)
-      co_await operation.has(operation.slot(distance + 1).done.flag[0], 0, distance + 1);
+      co_await operation.done(distance + 1);
   }
   if (self > 0 && arguments.receive == arguments.send)
     copy_bytes(arguments.receive, partials.local + static_cast<std::size_t>(std::max(steps, 1) - 1) * arguments.bytes(),
@@ -120,7 +124,7 @@ extern const selection::Algorithm<ScanArguments> scan_recursive_doubling;
 const selection::Algorithm<ScanArguments> scan_recursive_doubling{
     "recursive-doubling",
     {"1 + log2 p", "n log2 p read", "Hillis and Steele, CACM 1986"},
-    {"at most 8192 ranks", [](const selection::Shape& shape) { return shape.ranks <= 1 << (levels_max - 1); }},
+    {"at most 32768 ranks", [](const selection::Shape& shape) { return shape.ranks <= most_ranks; }},
     [](const selection::Shape& shape) {
       const auto bytes = static_cast<double>(shape.bytes);
       const double steps = std::bit_width(static_cast<unsigned>(shape.ranks - 1));
@@ -135,6 +139,6 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              // Of partial results, which are staged.
                              .lent_bytes = std::max(0.0, steps - 1) * bytes};
     },
-    body};
+    {body, flags}};
 
 }  // namespace tutti

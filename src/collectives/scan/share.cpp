@@ -34,7 +34,7 @@ Task body(Operation& operation, const ScanArguments& arguments) {
                                                    topology::elements_in_line(arguments.combiner->element_bytes));
   prefix_range(operation, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
                arguments.store);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   co_await operation.others_done();
   collect_result(buffers);
 }
@@ -62,7 +62,7 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

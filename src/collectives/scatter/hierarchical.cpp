@@ -81,7 +81,7 @@ Exposure take(Operation& operation, const topology::RankPlan& plan, const Scatte
     post(operation, area, {});
   }
   read(operation, plan, at, at + 1, bytes, arguments.receive);
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   return area;
 }
 
@@ -95,12 +95,11 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
                .exposure;
     keep_own_block(communicator, arguments);
   } else {
-    co_await operation.has(operation.slot(plan.parent).post.flag, 0, plan.parent);
+    co_await operation.posted(plan.parent);
     mine = take(operation, plan, arguments);
   }
   if (mine.in_the_ring) co_return;
-  for (const topology::Branch& branch : plan.branches)
-    co_await operation.has(operation.slot(branch.rank).done.flag[0], 0, branch.rank);
+  for (const topology::Branch& branch : plan.branches) co_await operation.done(branch.rank);
 }
 
 Task body(Operation& operation, const ScatterArguments& arguments) {
@@ -143,6 +142,6 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .beside = {.copied_bytes = bytes},
                              .across = selection::Across::levels};
     },
-    body};
+    {body, only_done}};
 
 }  // namespace tutti

@@ -54,7 +54,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
     if (arguments.send.size(static_cast<std::size_t>(reader)) == 0) continue;
-    co_await operation.has(operation.slot(reader).done.flag[0], 0, reader);
+    co_await operation.done(reader);
   }
   if (arguments.regular) operation.seen_all();
 }
@@ -72,7 +72,7 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
       communicator.peer(arguments.root)
           .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
 }
 
 Task body(Operation& operation, const ScatterArguments& arguments) {
@@ -107,6 +107,6 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {body, nullptr, in_flight}};
+    {body, only_done, in_flight}};
 
 }  // namespace tutti

@@ -26,14 +26,14 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
     const int receiver = rank_at(arguments.root, i, communicator.size());
     const auto index = static_cast<std::size_t>(receiver);
     if (const std::size_t size = arguments.send.size(index)) {
-      co_await operation.has(operation.slot(receiver).post.flag, 0, receiver);
+      co_await operation.posted(receiver);
       const RemoteBlock block = posted_block(operation, receiver, 0, Side::destination);
       if (const std::size_t bytes = std::min(size, block.bytes))
         communicator.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes,
                                             arguments.store);
     }
     if (!arguments.regular) sizes_said(operation, arguments.root)[index] = arguments.send.size(index);
-    operation.publish(operation.own().done.flag[0], static_cast<std::uint64_t>(i));
+    operation.publish_done(static_cast<std::uint64_t>(i));
   }
   if (arguments.regular) operation.seen_all();
 }
@@ -44,8 +44,7 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, block, 1, Side::destination);
   if (arguments.bytes == 0) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
-  co_await operation.has(operation.slot(arguments.root).done.flag[0], static_cast<std::uint64_t>(distance),
-                         arguments.root);
+  co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
   if (!arguments.regular)
     operation.fitting(sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
   collect_blocks(mine, block, 1);
@@ -81,7 +80,7 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
           .held_bytes = bytes * (shape.ranks + 1),
           .across = selection::Across::all};
     },
-    body,
+    {body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -40,7 +40,7 @@ const selection::Algorithm<ScatterArguments> scatter_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
     selection::requires_nothing,
     throttled_cost<false>,
-    body,
+    {body, only_done},
     {"k", throttle_candidate}};
 
 }  // namespace tutti

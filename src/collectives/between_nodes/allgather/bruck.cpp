@@ -53,6 +53,7 @@ const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_bruck{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = (1 + shape.ranks()) * shape.bytes};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

@@ -72,6 +72,7 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_exchange{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

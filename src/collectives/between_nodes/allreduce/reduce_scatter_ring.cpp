@@ -92,6 +92,7 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatt
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places,
                            .overlapped_bytes = shape.bytes};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

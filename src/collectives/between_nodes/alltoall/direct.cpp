@@ -88,6 +88,7 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_direct{
                            .inside_bytes = (shape.ranks() + others * shape.places) * shape.bytes,
                            .overlapped_bytes = shape.places * shape.bytes};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

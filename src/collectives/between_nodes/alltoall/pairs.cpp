@@ -104,6 +104,7 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs{
                            .inside_starts = 5,
                            .overlapped_bytes = 2 * shape.places * shape.bytes};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

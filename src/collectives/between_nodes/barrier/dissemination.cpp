@@ -45,6 +45,7 @@ const SpanningAlgorithm<BarrierArguments> between_nodes_barrier_dissemination{
                            .messages = network::bruck_messages(shape.nodes, shape.places),
                            .inside_starts = 1 + rounds};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

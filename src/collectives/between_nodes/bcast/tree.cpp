@@ -86,6 +86,7 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = shape.places > 1 ? shape.bytes : 0};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

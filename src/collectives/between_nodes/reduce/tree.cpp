@@ -91,6 +91,7 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree{
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

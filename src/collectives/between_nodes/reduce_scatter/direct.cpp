@@ -87,6 +87,7 @@ const SpanningAlgorithm<ReduceScatterArguments> between_nodes_reduce_scatter_dir
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places};
     },
-    body};
+    body,
+    crossing_flags};
 
 }  // namespace tutti

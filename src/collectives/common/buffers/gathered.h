@@ -1,5 +1,5 @@
-// The receive buffer of an Allgather while it fills: peers read from it the blocks that have already arrived. Its flag
-// is Slot::ready[0], in steps of the algorithm; every rank may fill in another order.
+// The receive buffer of an Allgather while it fills: peers read from it the blocks that have already arrived. What it has
+// is counted in steps of the algorithm; every rank may fill in another order.
 // Ranks are spoken of by their places in the order of the machine (topology/machine_order.h). So who exchanges what with
 // whom, and which boundaries that crosses, does not depend on how they are numbered; where the blocks of places belong
 // follows from the order, which each rank knows.
@@ -10,19 +10,23 @@
 
 namespace tutti {
 
+/// Steps that a rank has done.
+inline constexpr FlagName steps_done{Line::ready, 0};
+inline constexpr FlagSet gathered_flags = FlagSet::of(steps_done);
+
 class Gathered {
  public:
   /// Exposes the receive buffer, posts it, puts this rank's own block into it and announces step 1.
   Gathered(Operation& operation, const AllgatherArguments& arguments);
 
   /// This rank has done `step`.
-  void announce(std::uint64_t step) { operation_.publish(operation_.own().ready.flag[0], step); }
+  void announce(std::uint64_t step) { operation_.publish(steps_done, step); }
   /// Of this rank.
   int place() const { return order_.place(operation_.communicator().rank()); }
   /// co_await: the rank at `place` has done `step`.
   auto reached(int place, std::uint64_t step) {
     const int rank = order_.rank(place);
-    return operation_.has(operation_.slot(rank).ready.flag[0], step, rank);
+    return operation_.has(rank, steps_done, step);
   }
   /// Copies the blocks of the places [first, last) from the rank at `place`, which has announced them. Those that are
   /// neighbours by rank as well are one piece.

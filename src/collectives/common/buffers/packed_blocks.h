@@ -33,7 +33,7 @@ class PackedBlocks {
     std::size_t bytes = 0;  ///< of each block, its size included if told; then that of the longest
 
     static constexpr int bytes_shift = 4;
-    static constexpr std::size_t bytes_max = sync::progress_max >> bytes_shift;
+    static constexpr std::size_t bytes_max = progress_max >> bytes_shift;
 
     constexpr std::uint64_t progress() const {
       return static_cast<std::uint64_t>(place) | static_cast<std::uint64_t>(sizes) << 2 | bytes << bytes_shift;
@@ -128,7 +128,7 @@ class PackedBlocks {
 
   /// Copies block `i` of `rank`, at most `room` bytes, after its post was seen. False if the post has no packed blocks.
   bool open(int rank, std::size_t i, std::byte* destination, std::size_t room) {
-    const Form form = Form::of(operation_.slot(rank).post.flag.get() & sync::progress_max);
+    const Form form = Form::of(operation_.progress_of(operation_.slot(rank).post.flag));
     if (form.place == Place::none || form.place == Place::delivered) return false;
     const std::byte* packed = place(rank, form.place) + i * form.distance();
     std::size_t size = form.bytes;

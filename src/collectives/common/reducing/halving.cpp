@@ -29,28 +29,27 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
     have = result;
   };
-  // What `reduced` counts: how often a rank has combined something.
   const Sequence& sequence = halving.sequence();
   const int own_place = sequence.place(self);
   if (folded.takes_over(own_place)) {
     const int other = sequence.rank(own_place + 1);
-    co_await operation.has(operation.slot(other).post.flag, 0, other);
+    co_await operation.posted(other);
     combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
   }
-  operation.publish(operation.own().reduced.flag[0], 1);
+  operation.publish(combined_so_often, 1);
   for (int step = 0; step < folded.steps; ++step) {
     const int other = halving.partner(step);
     const bool untouched = step == 0 && !folded.takes_over(sequence.place(other));
     const auto combined = static_cast<std::uint64_t>(step) + 1;
-    Slot& slot = operation.slot(other);
-    co_await operation.has(untouched ? slot.post.flag : slot.reduced.flag[0], untouched ? 0 : combined, other);
+    const Slot& slot = operation.slot(other);
+    co_await operation.has(untouched ? slot.post.flag : slot.flags[combined_so_often], untouched ? 0 : combined, other);
     const RemoteBuffer theirs{other,
                               untouched ? posted_source(operation, other) : posted_destination(operation, other)};
     if (halving.partner_is_before(step))
       combine(theirs, have, halving.range(step + 1));
     else
       combine(have, theirs, halving.range(step + 1));
-    operation.publish(operation.own().reduced.flag[0], combined + 1);
+    operation.publish(combined_so_often, combined + 1);
   }
 }
 
@@ -58,13 +57,12 @@ Task finish_halving(Operation& operation, const Halving& halving) {
   const Folded& folded = halving.folded();
   const Sequence& sequence = halving.sequence();
   const int own_place = sequence.place(operation.communicator().rank());
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
   if (folded.takes_over(own_place)) {
     const int other = sequence.rank(own_place + 1);
-    co_await operation.has(operation.slot(other).done.flag[0], 0, other);
+    co_await operation.done(other);
   }
-  for (int step = 0; step < folded.steps; ++step)
-    co_await operation.has(operation.slot(halving.partner(step)).done.flag[0], 0, halving.partner(step));
+  for (int step = 0; step < folded.steps; ++step) co_await operation.done(halving.partner(step));
 }
 
 }  // namespace tutti

@@ -14,6 +14,10 @@
 
 namespace tutti {
 
+/// How often a rank has combined something.
+inline constexpr FlagName combined_so_often{Line::reduced, 0};
+inline constexpr FlagSet halving_flags = FlagSet::of(combined_so_often, done_flag);
+
 /// One rank's part in it. Its contribution is what `buffers` has as source, its partial results are made at the
 /// destination; both are in its post. Ranks that hand over have no part.
 class Halving {

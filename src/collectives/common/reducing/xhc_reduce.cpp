@@ -16,8 +16,7 @@ bool leader_works(const topology::RankPlan& plan, const topology::Membership& gr
 /// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what
 /// its own group below has reduced into its destination. This: as another rank sees it.
 memory::Region brought(Operation& operation, int rank, int level) {
-  return operation.slot(rank).ready.flag[FlagUse::first_level].get() ==
-                 operation.stamp(static_cast<std::uint64_t>(level))
+  return operation.slot(rank).flags[first_level_of].get() == operation.stamp(static_cast<std::uint64_t>(level))
              ? posted_source(operation, rank)
              : posted_destination(operation, rank);
 }
@@ -59,14 +58,14 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
         buffers.source.copied ? buffers.source : staging_buffer(operation, Side::destination, reduction.bytes);
   }
   const int first_level = reduction.plan->memberships.front().level;
-  Slot& own = operation.own();
-  own.ready.flag[FlagUse::first_level].set(operation.stamp(static_cast<std::uint64_t>(first_level)));
-  own.ready.flag[first_level].set(operation.stamp(grains_complete(reduction.bytes, reduction.bytes)));
+  SlotFlags& own = operation.own().flags;
+  own[first_level_of].set(operation.stamp(static_cast<std::uint64_t>(first_level)));
+  own[ready_for_level[first_level]].set(operation.stamp(grains_complete(reduction.bytes, reduction.bytes)));
   post(operation, reduction.buffers.source, reduction.buffers.destination);
   return reduction;
 }
 
-Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag* progress) {
+Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagName* progress) {
   Communicator& communicator = operation.communicator();
   const topology::RankPlan& plan = *reduction.plan;
   const Combiner& combiner = *reduction.buffers.combiner;
@@ -85,10 +84,9 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
       const topology::Membership& group = plan.memberships[i];
       for (const int member : group.members) {
         if (member == plan.rank) continue;
-        co_await operation.has(operation.slot(member).reduced.flag[group.level], needed, member);
+        co_await operation.has(member, reduced_for_level[group.level], needed);
       }
-      operation.publish(operation.own().ready.flag[plan.memberships[i + 1].level],
-                        grains_complete(end, reduction.bytes));
+      operation.publish(ready_for_level[plan.memberships[i + 1].level], grains_complete(end, reduction.bytes));
     }
     // The group in which we work.
     if (workers.self) {
@@ -98,8 +96,8 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
           sources[count++] = {member, own_brought};
           continue;
         }
-        co_await operation.has(operation.slot(member).post.flag, 0, member);
-        co_await operation.has(operation.slot(member).ready.flag[last.level], needed, member);
+        co_await operation.posted(member);
+        co_await operation.has(member, ready_for_level[last.level], needed);
         sources[count++] = {member, brought(operation, member, last.level)};
       }
       const RemoteBuffer destination{last.leader,
@@ -108,11 +106,11 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag*
       const topology::Range share =
           topology::share_of(whole, workers.index, workers.count, topology::elements_in_line(combiner.element_bytes));
       reduce_range(operation, combiner, share, sources, count, &destination, 1, memory::Store::cached);
-      operation.publish(operation.own().reduced.flag[last.level], grains_complete(end, reduction.bytes));
+      operation.publish(reduced_for_level[last.level], grains_complete(end, reduction.bytes));
     }
     if (plan.parent >= 0) continue;
     for (const int member : last.members)
-      if (member != plan.rank) co_await operation.has(operation.slot(member).reduced.flag[last.level], needed, member);
+      if (member != plan.rank) co_await operation.has(member, reduced_for_level[last.level], needed);
     if (progress) operation.publish(*progress, grains_complete(end, reduction.bytes));
   }
 }
@@ -123,7 +121,7 @@ Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction) {
   const std::uint64_t all = grains_needed(reduction.bytes);
   for (const int member : last.members) {
     if (member == plan.rank || (member == last.leader && !leader_works(plan, last))) continue;
-    co_await operation.has(operation.slot(member).reduced.flag[last.level], all, member);
+    co_await operation.has(member, reduced_for_level[last.level], all);
   }
 }
 

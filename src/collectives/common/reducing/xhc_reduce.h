@@ -6,9 +6,6 @@
 // does not commute, groups are of consecutive ranks (Grouping::in_rank_order), so that this is the order of all ranks:
 // what follows one another within a domain of the machine is combined there, and only that goes on. In the topmost group
 // the leader works too. A leader passes a chunk on to the next level as soon as its group has finished it.
-//
-// Flags of a rank, by level of the hierarchy: `ready` - grains of its data that the group of that level may read;
-// `reduced` - grains in which it has finished its part for the group of that level.
 #pragma once
 
 #include "collectives/arguments.h"
@@ -16,6 +13,15 @@
 #include "selection/model.h"
 
 namespace tutti {
+
+/// By level of the hierarchy: grains of a rank's data that the group of that level may read, ...
+inline constexpr FlagRow ready_for_level{Line::ready, 0, 14};
+/// ... and grains in which it has finished its part for the group of that level.
+inline constexpr FlagRow reduced_for_level{Line::reduced, 0, 14};
+static_assert(topology::most_levels <= ready_for_level.count() && topology::most_levels <= reduced_for_level.count());
+/// Which level is the first in which a rank takes part.
+inline constexpr FlagName first_level_of{Line::ready, 15};
+inline constexpr FlagSet xhc_flags = FlagSet::of(ready_for_level, reduced_for_level, first_level_of);
 
 struct XhcReduction {
   ReductionBuffers buffers;
@@ -28,7 +34,7 @@ XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* 
                         std::size_t count, const Combiner& combiner, int root);
 
 /// This rank's part. On the root, `progress`, if given, says how many grains of the result are final.
-Task xhc_reduce(Operation& operation, const XhcReduction& reduction, sync::Flag* progress);
+Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagName* progress);
 
 /// Waits until the group in which this rank is a mere member has read all of its data.
 Task xhc_wait_until_read(Operation& operation, const XhcReduction& reduction);

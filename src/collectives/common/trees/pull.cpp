@@ -18,20 +18,18 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
     // What need not be copied is ready with the post: children then look at one line, not at two.
     post(operation, mine, {}, is_root && !mine.copied ? all : 0);
   }
-  sync::Flag& progress = operation.own().ready.flag[0];
   if (is_root) {
     for (std::size_t at = 0; mine.copied && at < bytes; at += place.chunk_bytes) {
       const std::size_t end = std::min(at + place.chunk_bytes, bytes);
       copy_to_lend(operation, mine.local + at, arguments.buffer + at, end - at);
-      operation.publish(progress, grains_complete(end, bytes));
+      operation.publish(grains_there, grains_complete(end, bytes));
     }
   } else {
-    if (place.predecessor >= 0)
-      co_await operation.has(operation.slot(place.predecessor).done.flag[0], 0, place.predecessor);
+    if (place.predecessor >= 0) co_await operation.done(place.predecessor);
     const sync::Flag& posted = operation.slot(place.parent).post.flag;
     co_await operation.has(posted, 0, place.parent);
     const sync::Flag& available =
-        posted.has(operation.stamp(all)) ? posted : operation.slot(place.parent).ready.flag[0];
+        posted.has(operation.stamp(all)) ? posted : operation.slot(place.parent).flags[grains_there];
     const memory::Peer& parent = communicator.peer(place.parent);
     std::size_t end = 0;
     for (std::size_t at = 0; at < bytes; at = end) {
@@ -41,15 +39,15 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
       if (place.child_count == 0 && available.has(operation.stamp(all))) end = bytes;
       parent.copy_from(posted_source(operation, place.parent), at, mine.local + at, end - at,
                        place.child_count ? memory::Store::cached : arguments.store);
-      if (place.child_count > 0) operation.publish(progress, grains_complete(end, bytes));
+      if (place.child_count > 0) operation.publish(grains_there, grains_complete(end, bytes));
       if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
     }
-    operation.publish(operation.own().done.flag[0]);
+    operation.publish_done();
   }
   if (mine.in_the_ring) co_return;
   for (int i = 0; i < place.child_count; ++i) {
     const int child = place.children[i];
-    co_await operation.has(operation.slot(child).done.flag[0], 0, child);
+    co_await operation.done(child);
   }
 }
 

@@ -29,7 +29,7 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
   const topology::MachineOrder& order = communicator.order(arguments.root);
   for (int i = last_of_chains(communicator.size(), arguments.parameter); i < communicator.size(); ++i) {
     const int rank = order.rank(i);
-    co_await operation.has(operation.slot(rank).done.flag[0], 0, rank);
+    co_await operation.done(rank);
   }
   operation.seen_all();
   finish(mine);
@@ -45,13 +45,13 @@ Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, C
   // One without a block waits too: it stands for all before it in its chain.
   if (distance > arguments.parameter) {
     const int before = order.rank(distance - arguments.parameter);
-    co_await operation.has(operation.slot(before).done.flag[0], 0, before);
+    co_await operation.done(before);
   }
   if (arguments.bytes > 0) {
-    co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
+    co_await operation.posted(arguments.root);
     copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
   }
-  operation.publish(operation.own().done.flag[0]);
+  operation.publish_done();
 }
 
 /// Powers of two below the number of ranks that copy.
