@@ -86,21 +86,21 @@ int main() {
     Operation operation(channel, call);
     operation.publish(operation.own().post.flag);
     operation.seen_all();
-    operation.run(nothing(operation));
+    operation.run({}, nothing(operation));
   });
   measure("two tasks", [&] {
     Call call("nothing", 1, 4);
     Operation operation(channel, call);
     operation.publish(operation.own().post.flag);
     operation.seen_all();
-    operation.run(two_roles(operation));
+    operation.run({}, two_roles(operation));
   });
   measure("pending", [&] {
     Call call("nothing", 1, 4);
     Channel& pending = communicator.pending();
     PendingOperation operation(pending, call, pending.reserve(1), data_areas);
     operation.try_to_begin();
-    operation.start(waits_for_itself(operation));
+    operation.start({}, waits_for_itself(operation));
     operation.progress();
     operation.publish(operation.own().post.flag);
     operation.progress();

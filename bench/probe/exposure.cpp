@@ -52,7 +52,7 @@ std::vector<double> exposure(const Probing& probing, int processor) {
         const Exposure mine = expose(operation, buffer.data(), buffer.size(), Side::source);
         post(operation, mine, {});
         operation.seen_all();
-        operation.run(nothing(operation));
+        operation.run({}, nothing(operation));
       }
       member.keep(1e-9 * probing.clock.nanoseconds_between(start, Clock::ticks()) / calls);
     } while (static_cast<double>(shared_now_ns() - begin) < 1e9 * probing.seconds);

@@ -152,6 +152,7 @@ class SpanningRanks {
     for (int place = 0; place < places; ++place) {
       std::string error;
       auto made = std::make_unique<Node>();
+      made->poisons_flags = true;
       made->rank = place;
       made->size = places;
       made->settings = settings;

@@ -18,14 +18,14 @@ Cost cost_of(const Shape&) {
   return Cost{.hops = hops};
 }
 
-const Algorithm<Nothing> quick{"quick", {}, requires_nothing, cost_of<100>,
-                               nullptr, {}, nullptr,          {.in_rank_order = true}};
-const Algorithm<Nothing> writes{"writes", {}, requires_nothing, cost_of<120>,
-                                nullptr,  {}, nullptr,          {.stores_to_peers = true, .in_rank_order = true}};
-const Algorithm<Nothing> near{"near", {}, requires_nothing, cost_of<140>, nullptr};
-const Algorithm<Nothing> far{"far", {}, requires_nothing, cost_of<160>, nullptr};
-const Algorithm<Nothing> rare{"rare",  {}, {"never", [](const Shape&) { return false; }}, cost_of<100>, nullptr, {},
-                              nullptr, {}};
+const Algorithm<Nothing> quick{"quick",       {}, requires_nothing, cost_of<100>,
+                               {nullptr, {}}, {}, nullptr,          {.in_rank_order = true}};
+const Algorithm<Nothing> writes{"writes",      {}, requires_nothing, cost_of<120>,
+                                {nullptr, {}}, {}, nullptr,          {.stores_to_peers = true, .in_rank_order = true}};
+const Algorithm<Nothing> near{"near", {}, requires_nothing, cost_of<140>, {nullptr, {}}};
+const Algorithm<Nothing> far{"far", {}, requires_nothing, cost_of<160>, {nullptr, {}}};
+const Algorithm<Nothing> rare{
+    "rare", {}, {"never", [](const Shape&) { return false; }}, cost_of<100>, {nullptr, {}}, {}, nullptr, {}};
 const std::array<const Algorithm<Nothing>*, 5> all{&near, &far, &writes, &rare, &quick};
 
 using Algorithms = std::span<const Algorithm<Nothing>* const>;
@@ -96,7 +96,7 @@ TEST(Candidates, AWayOfLendingIsPartOfACandidate) {
       [](const Shape& shape) {
         return Cost{.hops = shape.reach == Reach::kernel ? 150.0 : shape.past_caches ? 80 : 60};
       },
-      nullptr};
+      {nullptr, {}}};
   const std::array<const Algorithm<Nothing>*, 2> both{&quick, &copies};
   EXPECT_EQ(tried_unmapped("", {}, 2, true, both), "copies+ copies* quick quick* copies");
 }

@@ -16,8 +16,9 @@ const Algorithm<Nothing> quick_but_small{"quick",
                                          {},
                                          {"at most 100 bytes", [](const Shape& shape) { return shape.bytes <= 100; }},
                                          [](const Shape&) { return Cost{.hops = 1}; },
-                                         nullptr};
-const Algorithm<Nothing> slow{"slow", {}, requires_nothing, [](const Shape&) { return Cost{.hops = 10}; }, nullptr};
+                                         {nullptr, {}}};
+const Algorithm<Nothing> slow{
+    "slow", {}, requires_nothing, [](const Shape&) { return Cost{.hops = 10}; }, {nullptr, {}}};
 const std::array<const Algorithm<Nothing>*, 2> both{&quick_but_small, &slow};
 
 UserChoice user(const char* text, std::string* printed = nullptr) {

@@ -22,13 +22,14 @@ const Algorithm<Nothing> quick_but_small{"quick",
                                          {},
                                          {"at most 100 bytes", [](const Shape& shape) { return shape.bytes <= 100; }},
                                          [](const Shape&) { return Cost{.hops = 1}; },
-                                         nullptr};
-const Algorithm<Nothing> slow{"slow", {}, requires_nothing, [](const Shape&) { return Cost{.hops = 10}; }, nullptr};
+                                         {nullptr, {}}};
+const Algorithm<Nothing> slow{
+    "slow", {}, requires_nothing, [](const Shape&) { return Cost{.hops = 10}; }, {nullptr, {}}};
 const Algorithm<Nothing> counted{"counted",
                                  {},
                                  {"an even k", [](const Shape& shape) { return shape.parameter % 2 == 0; }},
                                  [](const Shape& shape) { return Cost{.hops = 20.0 + shape.parameter}; },
-                                 nullptr,
+                                 {nullptr, {}},
                                  Parameter{"k", [](const Shape&, int index) { return index == 0 ? 2 : 0; }}};
 const std::array<const Algorithm<Nothing>*, 3> all{&quick_but_small, &slow, &counted};
 const std::vector<Known> known{{"bcast", {"quick", "slow", "counted"}, {"", "", "k"}, {"", "lent", ""}},

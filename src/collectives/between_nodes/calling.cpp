@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes/crossing.h"
 #include "collectives/between_nodes/packed.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
@@ -97,7 +98,7 @@ struct Carrier {
     return parts.of(arguments, cut, index);
   }
 
-  FlagSet flags() const { return algorithm.flags; }
+  static FlagSet flags() { return crossing_flags; }
   Task body(Operation& operation, const Arguments& arguments) const {
     return algorithm.body(operation, spanning, arguments);
   }
@@ -127,7 +128,7 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
     const Arguments part = parts.of(arguments, cut, index);
     Operation operation(spanning.inside.blocking(), call, data_areas);
     try {
-      operation.run(algorithm.flags, algorithm.body(operation, spanning, part));
+      operation.run(crossing_flags, algorithm.body(operation, spanning, part));
     } catch (const network::Failure& failure) {
       operation.complete();
       spanning.inside.fail(failure.kind);

@@ -32,7 +32,6 @@ struct SpanningAlgorithm {
   bool (*can)(const network::Nodes&, const Arguments&);
   network::Cost (*cost)(const network::Shape&);
   Task (*body)(Operation&, const Spanning&, const Arguments&);
-  FlagSet flags;              ///< that the body has
   bool gathers_runs = false;  ///< a node has a result of each run of ranks at a time
 };
 

@@ -53,7 +53,6 @@ const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_bruck{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = (1 + shape.ranks()) * shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

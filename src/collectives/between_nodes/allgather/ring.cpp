@@ -202,7 +202,6 @@ const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_ring{
                            .inside_bytes = shape.bytes,
                            .overlapped_bytes = shape.nodes * (shape.places - 1.0) * shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -72,7 +72,6 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_exchange{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

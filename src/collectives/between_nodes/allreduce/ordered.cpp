@@ -64,7 +64,6 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_ordered{
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
     body,
-    crossing_flags,
     true};
 
 }  // namespace tutti

@@ -92,7 +92,6 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatt
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places,
                            .overlapped_bytes = shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

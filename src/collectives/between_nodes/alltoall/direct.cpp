@@ -88,7 +88,6 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_direct{
                            .inside_bytes = (shape.ranks() + others * shape.places) * shape.bytes,
                            .overlapped_bytes = shape.places * shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -104,7 +104,6 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs{
                            .inside_starts = 5,
                            .overlapped_bytes = 2 * shape.places * shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -45,7 +45,6 @@ const SpanningAlgorithm<BarrierArguments> between_nodes_barrier_dissemination{
                            .messages = network::bruck_messages(shape.nodes, shape.places),
                            .inside_starts = 1 + rounds};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -158,7 +158,6 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_scatter_ring{
                            .inside_bytes = shape.bytes / shape.nodes,
                            .overlapped_bytes = shape.bytes * steps / shape.nodes * (1 - 1.0 / shape.places)};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -86,7 +86,6 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = shape.places > 1 ? shape.bytes : 0};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -107,7 +107,6 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_irregular{
                            .inside_starts = 6,
                            .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -76,7 +76,6 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_tree{
                            .inside_starts = 3,
                            .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -44,7 +44,6 @@ const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs{
       // How many neighbors there are is not known: one for each rank of a node.
       return network::Cost{.rounds = 1, .messages = 1.0 * shape.places, .bytes = shape.places * shape.bytes};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

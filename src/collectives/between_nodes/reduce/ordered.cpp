@@ -70,7 +70,6 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_ordered{
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
     body,
-    crossing_flags,
     true};
 
 }  // namespace tutti

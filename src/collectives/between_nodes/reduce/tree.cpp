@@ -91,7 +91,6 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree{
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -87,7 +87,6 @@ const SpanningAlgorithm<ReduceScatterArguments> between_nodes_reduce_scatter_dir
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti

@@ -71,7 +71,6 @@ const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered{
                            .reduced_bytes = (1 + runs + shape.places) * shape.bytes};
     },
     body,
-    crossing_flags,
     true};
 
 }  // namespace tutti

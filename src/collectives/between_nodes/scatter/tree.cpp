@@ -72,7 +72,6 @@ const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_tree{
                            .inside_starts = 2 + rounds,
                            .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body,
-    crossing_flags};
+    body};
 
 }  // namespace tutti
