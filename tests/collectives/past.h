@@ -19,13 +19,14 @@ namespace tutti::test {
 
 /// Equal on all ranks.
 struct Past {
-  unsigned seed = 0;        ///< 0: none
-  int host_calls = 0;       ///< before the first operation of the sweep
-  bool more_of_it = false;  ///< host calls, also refused ones, and progress of what is pending between those of the sweep
-  int refusing_rank = 0;    ///< whose calls the host refuses, which are none of the others'
-  int operations = 0;       ///< that have ended: the sweep begins anywhere in the ring
-  int ended = 0;            ///< pending calls that have ended
-  int open = 0;             ///< pending calls that end at some time during the sweep
+  unsigned seed = 0;   ///< 0: none
+  int host_calls = 0;  ///< before the first operation of the sweep
+  bool more_of_it =
+      false;              ///< host calls, also refused ones, and progress of what is pending between those of the sweep
+  int refusing_rank = 0;  ///< whose calls the host refuses, which are none of the others'
+  int operations = 0;     ///< that have ended: the sweep begins anywhere in the ring
+  int ended = 0;          ///< pending calls that have ended
+  int open = 0;           ///< pending calls that end at some time during the sweep
   bool second_hand = false;  ///< its memory is that of a communicator that was freed
 
   static Past none() { return {}; }
@@ -54,6 +55,12 @@ struct Past {
            (second_hand ? ", in memory of a freed communicator" : "");
   }
 };
+
+/// Lets others go on, which may have asked for this rank's memory.
+inline void take_turn(Node& node) {
+  if (node.requests) node.requests->serve();
+  std::this_thread::yield();
+}
 
 /// A pending call with its buffers: a sum, or a message of the rank after the last one that was the root.
 class PastCall {
@@ -118,15 +125,14 @@ class LivedIn : public Collectives {
     for (int i = 0; i < past_.open; ++i) open_.push_back(make(past_.ended + i));
     for (int i = 0; i < past_.host_calls; ++i) communicator().given_to_host();
   }
-  /// All that is pending ends; peers that wait are served.
+  /// What a rank does between its looks at what is pending: only as many calls as a ring has slots go on at a time.
+  void turn() {
+    go_on();
+    take_turn(communicator().node());
+  }
+  /// All that is pending ends.
   void finish() {
-    bool over = false;
-    while (!over) {
-      over = true;
-      for (const auto& each : open_) over = each->progress() && over;
-      if (communicator().node().requests) communicator().node().requests->serve();
-      if (!over) std::this_thread::yield();
-    }
+    while (!go_on()) take_turn(communicator().node());
     open_.clear();
   }
 
@@ -154,8 +160,13 @@ class LivedIn : public Collectives {
       communicator().given_to_host();
       communicator().refused_by_host();
     }
-    if ((now + static_cast<unsigned>(rank())) % 5 == 0)
-      for (const auto& each : open_) each->progress();
+    if ((now + static_cast<unsigned>(rank())) % 5 == 0) go_on();
+  }
+  /// Whether nothing is pending any more.
+  bool go_on() {
+    bool over = true;
+    for (const auto& each : open_) over = each->progress() && over;
+    return over;
   }
 
   const Past past_;

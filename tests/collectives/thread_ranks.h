@@ -39,6 +39,31 @@ class YieldingWaiter : public sync::Waiter {
   std::unique_ptr<sync::Waiter> policy_;
 };
 
+/// What a pending call may never do.
+class NoWaiter : public sync::Waiter {
+ public:
+  NoWaiter() { spin = 0; }
+  void idle(sync::WaitState& state) override {
+    throw std::logic_error(std::string("a pending call waits in ") + state.reason.collective);
+  }
+  void wake(const int*, int) override {}
+};
+/// As long as it is there, this rank waits in nothing that it calls; it has to serve its peers itself.
+class NeverWaiting {
+ public:
+  explicit NeverWaiting(Node& node) : node_(node), before_(std::make_unique<NoWaiter>()) { swap(); }
+  NeverWaiting(const NeverWaiting&) = delete;
+  NeverWaiting& operator=(const NeverWaiting&) = delete;
+  ~NeverWaiting() { swap(); }
+
+ private:
+  void swap() {
+    node_.waiter.swap(before_);
+    if (node_.requests) node_.requests->waiter = node_.waiter.get();
+  }
+  Node& node_;
+  std::unique_ptr<sync::Waiter> before_;
+};
 /// How ranks reach each other's buffers in a test. window: all memory of a rank is its window, but that of every third
 /// rank is out of it and has to be staged, as happens to programs. refused: as cma, but the kernel refuses whatever it is
 /// asked, so that each copy is made by the owner. noted: as cma, but of every second rank it is known that the kernel

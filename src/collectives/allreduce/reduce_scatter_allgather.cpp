@@ -17,13 +17,13 @@ namespace tutti {
 
 namespace {
 
-/// Copies the elements of `range` out of the result of `rank` to their place at `to`.
+/// Copies the elements of `range` out of the result of `rank` to their place at `to`: co_await operation.copied().
 void fetch(Operation& operation, int rank, const Combiner& combiner, topology::Range range, std::byte* to,
            memory::Store store) {
   const std::size_t offset = range.begin * combiner.element_bytes;
   if (!range.empty())
-    operation.communicator().peer(rank).copy_from(posted_destination(operation, rank), offset, to + offset,
-                                                  range.length() * combiner.element_bytes, store);
+    operation.peer(rank).copy_from(posted_destination(operation, rank), offset, to + offset,
+                                   range.length() * combiner.element_bytes, store);
 }
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
@@ -40,6 +40,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     const int neighbor = sequence.rank(self - 1);
     co_await operation.has(operation.slot(neighbor).ready.flag[0], all, neighbor);
     fetch(operation, neighbor, combiner, {0, arguments.count}, arguments.receive, arguments.store);
+    co_await operation.copied();
     operation.publish(operation.own().done.flag[0]);
     co_return;
   }
@@ -52,6 +53,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     operation.publish(operation.own().ready.flag[0], halves);
     co_await operation.has(operation.slot(other).ready.flag[0], halves, other);
     fetch(operation, other, combiner, halving.partners(step - 1), buffers.destination.local, memory::Store::cached);
+    co_await operation.copied();
   }
   operation.publish(operation.own().ready.flag[0], all);
   co_await finish_halving(operation, halving);

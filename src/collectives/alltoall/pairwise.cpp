@@ -61,7 +61,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       co_await operation.has(operation.slot(rank).post.flag, 0, rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
       if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
-        communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+        operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+      co_await operation.copied();
     }
     operation.publish(operation.own().ready.flag[0], static_cast<std::uint64_t>(step));
   }

@@ -82,7 +82,8 @@ class Exchange {
 
   /// Whether destination `i` gets something from this rank, and may be asked how.
   bool sends_to(int i) const { return is_other(arguments_.destinations[i]); }
-  /// Stores the block of destination `i`, if it wants that; it has said. Then its progress is to be published.
+  /// Stores the block of destination `i`, if it wants that; it has said. Then, when it is copied, its progress is to be
+  /// published.
   bool store(int i) {
     const int to = arguments_.destinations[i];
     const auto index = static_cast<std::size_t>(i);
@@ -91,7 +92,7 @@ class Exchange {
     const RemoteBlock block = offered_block(operation_, to, static_cast<std::size_t>(arguments_.destination_blocks[i]));
     const std::size_t sent = arguments_.send.size(index);
     if (const std::size_t bytes = std::min(block.bytes, sent))
-      communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
+      operation_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
     // Only the writer knows that, and only the receiver may raise the error.
     if (sent > block.bytes) offer.cut.set(operation_.stamp());
     return true;
@@ -118,7 +119,7 @@ class Exchange {
     }
     return stored_;
   }
-  /// Takes the block of source `i`, which has posted.
+  /// Takes the block of source `i`, which has posted: co_await operation.copied().
   void take(std::size_t i) {
     const int source = arguments_.sources[i];
     const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
@@ -128,7 +129,7 @@ class Exchange {
     answers_ = true;
     const RemoteBlock block = posted_block(operation_, source, index, Side::source);
     if (const std::size_t bytes = operation_.fitting(block.bytes, room))
-      communicator_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
+      operation_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
   }
   /// Everything was taken.
   void finish_taking() {
@@ -208,7 +209,9 @@ Task store_for_others(Operation& operation, Exchange& exchange, const NeighborAr
     if (!exchange.sends_to(i)) continue;
     const int to = arguments.destinations[i];
     co_await operation.has(operation.slot(to).offer.flag, Offer::to_read, to);
-    if (exchange.store(i)) operation.publish(stored, static_cast<std::uint64_t>(i) + 1);
+    if (!exchange.store(i)) continue;
+    co_await operation.copied();
+    operation.publish(stored, static_cast<std::uint64_t>(i) + 1);
   }
   operation.publish(stored, stored_all);
 }
@@ -230,6 +233,7 @@ Task exchange_with_neighbors(Operation& operation, const NeighborArguments& argu
     else
       exchange.take(i);
   }
+  co_await operation.copied();
   exchange.finish_taking();
   for (int i = 0; exchange.is_read() && i < arguments.destination_count; ++i)
     if (exchange.is_read_by(i))

@@ -24,10 +24,12 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   const int self = communicator.rank();
   const RemoteBuffer result{self, own_memory(buffers.destination.local)};
   RemoteBuffer have{self, own_memory(buffers.source.local)};
+  RemoteBuffer operands[2];
   const auto combine = [&](const RemoteBuffer& left, const RemoteBuffer& right, topology::Range range) {
-    const RemoteBuffer operands[] = {left, right};
-    reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
+    operands[0] = left;
+    operands[1] = right;
     have = result;
+    return reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
   };
   // What `reduced` counts: how often a rank has combined something.
   const Sequence& sequence = halving.sequence();
@@ -35,7 +37,7 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   if (folded.takes_over(own_place)) {
     const int other = sequence.rank(own_place + 1);
     co_await operation.has(operation.slot(other).post.flag, 0, other);
-    combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
+    co_await combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
   }
   operation.publish(operation.own().reduced.flag[0], 1);
   for (int step = 0; step < folded.steps; ++step) {
@@ -47,9 +49,9 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     const RemoteBuffer theirs{other,
                               untouched ? posted_source(operation, other) : posted_destination(operation, other)};
     if (halving.partner_is_before(step))
-      combine(theirs, have, halving.range(step + 1));
+      co_await combine(theirs, have, halving.range(step + 1));
     else
-      combine(have, theirs, halving.range(step + 1));
+      co_await combine(have, theirs, halving.range(step + 1));
     operation.publish(operation.own().reduced.flag[0], combined + 1);
   }
 }

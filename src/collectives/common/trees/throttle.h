@@ -50,6 +50,7 @@ Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, C
   if (arguments.bytes > 0) {
     co_await operation.has(operation.slot(arguments.root).post.flag, 0, arguments.root);
     copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
+    co_await operation.copied();
   }
   operation.publish(operation.own().done.flag[0]);
 }
