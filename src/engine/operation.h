@@ -154,6 +154,43 @@ class Operation : public OperationView, public sync::Party {
   OthersHave others_posted() {
     return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.post.flag; }};
   }
+  /// What needs the owners of memory to go on: `go_on` does what it can by now, again and again, until it is true.
+  template <class GoOn>
+  class [[nodiscard]] Carried : Parked {
+   public:
+    Carried(Operation& operation, GoOn go_on)
+        : Parked{operation.communicator().rank()}, operation_(operation), go_on_(go_on) {}
+    bool await_ready() {
+      if (go_on_()) return true;
+      if (operation_.parks()) return false;
+      operation_.wait_for_owner(go_on_);
+      return true;
+    }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      this->role = waiting;
+      this->came = [](Parked& parked) { return static_cast<Carried&>(parked).go_on_(); };
+      operation_.park(*this);
+    }
+    void await_resume() const {}
+
+   private:
+    Operation& operation_;
+    GoOn go_on_;
+  };
+  template <class GoOn>
+  Carried<GoOn> carried(GoOn go_on) {
+    return {*this, go_on};
+  }
+  /// co_await operation.copied(): all that was copied by operation.peer(rank) is there. Before it what was to be read is
+  /// not, nor may be said that something was written, nor change what is being written.
+  auto copied() {
+    return carried([this] { return peers_copied(); });
+  }
+  /// co_await operation.filled(peer, region, end): memory of a peer that may be of Kind::filling is there up to `end`.
+  auto filled(int peer, memory::Region region, std::size_t end) {
+    return carried([&of = communicator().peer(peer), region, end] { return of.is_filled(region, end); });
+  }
+
   /// co_await operation.others_done(): every other rank has said publish_done().
   OthersHave others_done() {
     return {*this, [](const Slot& slot) -> const sync::Flag& { return slot.flags[done_flag]; }};
@@ -223,6 +260,13 @@ class Operation : public OperationView, public sync::Party {
   void wait(int peer, Poll&& poll) {
     const sync::WaitReason reason{call().collective, this, sequence(), communicator().node_rank(peer)};
     sync::wait(*communicator().node().waiter, reason, poll);
+  }
+  template <class GoOn>
+  void wait_for_owner(GoOn& go_on) {
+    const memory::Transfers& transfers = workspace().transfers();
+    const int peer = transfers.over() ? communicator().node_rank(communicator().rank()) : transfers.peer().rank;
+    const sync::WaitReason reason{call().collective, this, sequence(), peer};
+    sync::wait(*communicator().node().waiter, reason, go_on);
   }
   bool parks() const { return roles_ > 1 || channel().kind() == Channel::Kind::pending; }
   void park(Parked& role) {

@@ -81,6 +81,11 @@ class OperationView {
                                                        : communicator_->node().reachable(address, bytes);
   }
 
+  /// A peer's memory. What this rank copies from or to it is there after co_await operation.copied().
+  memory::PeerTransfers peer(int rank) const { return {communicator_->peer(rank), workspace_->transfers()}; }
+  /// Goes on with that; whether all of it is there.
+  bool peers_copied() const { return workspace_->transfers().go_on(); }
+
   // What it works with; see Workspace.
   std::byte* scratch(std::size_t bytes) const { return workspace_->scratch(bytes); }
   const void** sources() const { return workspace_->sources(); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/node.h"
+#include "memory/transfers.h"
 
 namespace tutti {
 
@@ -32,7 +33,11 @@ class Workspace {
     used_ = 0;
     if (!more_.empty()) [[unlikely]]
       more_.clear();
+    if (!transfers_.over()) [[unlikely]]
+      transfers_.give_up();
   }
+  /// What is open of the operation's copies.
+  memory::Transfers& transfers() { return transfers_; }
 
   /// Private memory for blocks that are copied before they are reduced.
   std::byte* scratch(std::size_t bytes) {
@@ -62,6 +67,7 @@ class Workspace {
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_;
   std::array<Staging, 2> staging_{};
+  memory::Transfers transfers_;
   std::vector<std::byte> scratch_;
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;

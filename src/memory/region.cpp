@@ -1,6 +1,5 @@
 #include "memory/region.h"
 
-#include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -37,38 +36,6 @@ void touch_to_store(std::byte* begin, std::size_t bytes) {
   const auto over = reinterpret_cast<std::uintptr_t>(begin) % page;
   for (std::size_t at = 0; at < bytes; at += at ? page : page - over)
     static_cast<volatile std::byte*>(begin)[at] = static_cast<volatile std::byte*>(begin)[at];
-}
-
-/// Moves all bytes with one of the two system calls; they may move fewer at a time. If it is the own memory that the
-/// kernel does not reach, it does after `touch`. What it does not move then the owner is asked for by `ask(address,
-/// local, bytes, error)`: it has a handler for such pages, or has closed itself to others.
-template <class Transfer, class Touch, class Ask>
-void transfer(Transfer call, const char* name, const Peer& peer, std::uint64_t remote, std::byte* local,
-              std::size_t bytes, Touch touch, Ask ask) {
-  bool touched = false;
-  while (bytes > 0) {
-    iovec here{local, bytes};
-    iovec there{reinterpret_cast<void*>(remote), bytes};
-    const bool refused = peer.requests && peer.requests->kernel_refuses;
-    ssize_t moved = refused ? 0 : call(peer.process, &here, 1, &there, 1, 0);
-    if (moved <= 0) {
-      const int error = moved < 0 ? errno : 0;
-      if (error == EINTR) continue;
-      if (error == EFAULT && peer.requests && !touched) {
-        touch(local, bytes);
-        touched = true;
-        continue;
-      }
-      // A process that is gone answers nothing.
-      if (!peer.requests || error == ESRCH) throw std::runtime_error(failure(name, peer.process, bytes, error));
-      const std::size_t part = std::min(bytes, Requests::chunk_bytes);
-      ask(remote, local, part, error);
-      moved = static_cast<ssize_t>(part);
-    }
-    local += moved;
-    remote += static_cast<std::uint64_t>(moved);
-    bytes -= static_cast<std::size_t>(moved);
-  }
 }
 
 /// Where ranks are threads, the far side of what the kernel has copied is memory that a sanitizer watches.
@@ -135,93 +102,90 @@ std::uint64_t Peer::address_of(Region region) const {
   }
 }
 
-std::size_t Peer::wait_until_filled(Region region, std::size_t bytes) const {
-  const std::size_t at = region.offset() - sizeof(Filled);
-  std::uint64_t there = 0;
-  const auto look = [&] {
-    if (auto* const filled = reinterpret_cast<Filled*>(pointer_or_copied({Kind::arena, at}, 0, sizeof(Filled))))
-      there = filled->bytes.load(std::memory_order_acquire);
-    else
-      copy_from({Kind::arena, at}, 0, &there, sizeof there);
-    return there >= bytes;
-  };
-  if (requests)
-    sync::wait(*requests->waiter, {"a copy that its owner makes", nullptr, 0, rank}, look);
+/// Of a part that the kernel does not reach in the own memory: it does after that was touched.
+Lack Peer::advance_by_kernel(Copy& copy) const {
+  const bool reads = copy.direction == Copy::Direction::read;
+  const bool refused = requests && requests->kernel_refuses;
+  bool touched = false;
+  while (copy.bytes > 0) {
+    const std::uint64_t remote = address_of(copy.region) + copy.offset;
+    iovec here{copy.local, copy.bytes};
+    iovec there{reinterpret_cast<void*>(remote), copy.bytes};
+    const auto call = reads ? process_vm_readv : process_vm_writev;
+    const ssize_t moved = refused ? 0 : call(process, &here, 1, &there, 1, 0);
+    if (moved <= 0) {
+      const int error = moved < 0 ? errno : 0;
+      if (error == EINTR) continue;
+      if (error == EFAULT && requests && !touched) {
+        (reads ? touch_to_store : touch_to_load)(copy.local, copy.bytes);
+        touched = true;
+        continue;
+      }
+      // A process that is gone answers nothing.
+      if (requests && error != ESRCH) return {Lack::Of::owner, error, copy.bytes};
+      throw std::runtime_error(failure(reads ? "process_vm_readv" : "process_vm_writev", process, copy.bytes, error));
+    }
+    const auto done = static_cast<std::size_t>(moved);
+    if (is_watched(process)) {
+      if (reads)
+        tell_sanitizer_of_read(there.iov_base, done);
+      else
+        tell_sanitizer_of_write(there.iov_base, done);
+    }
+    copy.advance(done);
+  }
+  return {};
+}
+
+Lack Peer::advance_filling(Copy& copy, std::uint64_t filled) const {
+  const Region count{Kind::arena, copy.region.offset() - sizeof(Filled)};
+  const bool reads = copy.direction == Copy::Direction::read;
+  const std::size_t least = reads ? std::min(copy.bytes, filled_at_once) : copy.bytes;
+  if (const auto* const mapped = reinterpret_cast<const Filled*>(pointer_or_copied(count, 0, sizeof(Filled)))) {
+    filled = mapped->bytes.load(std::memory_order_acquire);
+  } else if (filled < copy.offset + least) {
+    Copy look{Copy::Direction::read, Store::cached, count, 0, reinterpret_cast<std::byte*>(&filled), sizeof filled};
+    if (const Lack lack = advance_by_kernel(look); lack.of != Lack::Of::nothing) return {Lack::Of::count, lack.error};
+  }
+  if (filled < copy.offset + least) return {Lack::Of::filling};
+  Copy part = copy;
+  part.region = {Kind::arena, copy.region.offset()};
+  part.bytes = std::min(copy.bytes, static_cast<std::size_t>(filled) - copy.offset);
+  const std::size_t tried = part.bytes;
+  const Lack lack = advance(part);
+  copy.advance(tried - part.bytes);
+  if (lack.of != Lack::Of::nothing) return lack;
+  return {copy.bytes > 0 ? Lack::Of::filling : Lack::Of::nothing};
+}
+
+Lack Peer::advance(Copy& copy, std::uint64_t filled) const {
+  if (copy.region.kind() == Kind::filling) return advance_filling(copy, filled);
+  std::byte* const there = pointer_or_copied(copy.region, copy.offset, copy.bytes);
+  if (!there) return advance_by_kernel(copy);
+  if (copy.direction == Copy::Direction::read)
+    copy.store == Store::streaming ? stream_copy(copy.local, there, copy.bytes)
+                                   : static_cast<void>(copy_from_peer(copy.local, there, copy.bytes));
   else
-    while (!look()) sched_yield();
-  return there;
+    copy.store == Store::cached ? copy_bytes(there, copy.local, copy.bytes)
+                                : stream_copy(there, copy.local, copy.bytes);
+  copy.advance(copy.bytes);
+  return {};
 }
 
-void Peer::copy_while_filling(Region region, std::size_t offset, std::byte* destination, std::size_t bytes,
-                              Store store) const {
-  for (std::size_t at = 0; at < bytes;) {
-    const std::size_t there = wait_until_filled(region, offset + std::min(bytes, at + filled_at_once));
-    const std::size_t end = std::min(bytes, there - offset);
-    copy_from({Kind::arena, region.offset()}, offset + at, destination + at, end - at, store);
-    at = end;
+bool Peer::copy_runs_by_kernel(Region region, const Run* runs, std::size_t count) const {
+  if (count < 2 || region.kind() != Kind::cma || (requests && requests->kernel_refuses)) return false;
+  iovec here[runs_at_once], there[runs_at_once];
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    here[i] = {runs[i].destination, runs[i].bytes};
+    there[i] = {reinterpret_cast<void*>(address_of(region) + runs[i].offset), runs[i].bytes};
+    bytes += runs[i].bytes;
   }
-}
-
-void Peer::copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes, Store store) const {
-  if (region.kind() == Kind::filling)
-    return copy_while_filling(region, offset, static_cast<std::byte*>(destination), bytes, store);
+  if (process_vm_readv(process, here, count, there, count, 0) != static_cast<ssize_t>(bytes)) return false;
   loaded(bytes);
-  if (const std::byte* source = pointer_or_copied(region, offset, bytes)) {
-    store == Store::streaming ? stream_copy(destination, source, bytes)
-                              : static_cast<void>(copy_from_peer(destination, source, bytes));
-  } else {
-    const std::uint64_t from = address_of(region) + offset;
-    transfer(process_vm_readv, "process_vm_readv", *this, from, static_cast<std::byte*>(destination), bytes,
-             touch_to_store, [this](std::uint64_t address, std::byte* to, std::size_t part, int error) {
-               requests->read(rank, address, to, part, error);
-             });
-    if (is_watched(process)) tell_sanitizer_of_read(reinterpret_cast<const void*>(from), bytes);
-  }
-}
-
-void Peer::copy_runs_from(Region region, const Run* runs, std::size_t count, Store store) const {
-  constexpr std::size_t at_once = 64;
-  const bool by_kernel = region.kind() == Kind::cma && !(requests && requests->kernel_refuses);
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t part = std::min(count - done, at_once);
-    iovec here[at_once], there[at_once];
-    std::size_t bytes = 0;
-    for (std::size_t i = 0; by_kernel && i < part; ++i) {
-      const Run& run = runs[done + i];
-      here[i] = {run.destination, run.bytes};
-      there[i] = {reinterpret_cast<void*>(address_of(region) + run.offset), run.bytes};
-      bytes += run.bytes;
-    }
-    if (by_kernel && part > 1 && process_vm_readv(process, here, part, there, part, 0) == static_cast<ssize_t>(bytes)) {
-      loaded(bytes);
-      for (std::size_t i = 0; is_watched(process) && i < part; ++i)
-        tell_sanitizer_of_read(there[i].iov_base, there[i].iov_len);
-    } else {
-      // One by one, also what the kernel has not copied as a whole: each is looked into by itself then.
-      for (std::size_t i = done; i < done + part; ++i)
-        copy_from(region, runs[i].offset, runs[i].destination, runs[i].bytes, store);
-    }
-    done += part;
-  }
-}
-
-void Peer::copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes, Store store) const {
-  if (region.kind() == Kind::filling) {
-    wait_until_filled(region, offset + bytes);
-    region = {Kind::arena, region.offset()};
-  }
-  stored(bytes);
-  if (std::byte* destination = pointer_or_copied(region, offset, bytes)) {
-    store == Store::cached ? copy_bytes(destination, source, bytes) : stream_copy(destination, source, bytes);
-  } else {
-    const std::uint64_t to = address_of(region) + offset;
-    transfer(process_vm_writev, "process_vm_writev", *this, to,
-             const_cast<std::byte*>(static_cast<const std::byte*>(source)), bytes, touch_to_load,
-             [this](std::uint64_t address, const std::byte* from, std::size_t part, int error) {
-               requests->write(rank, address, from, part, error);
-             });
-    if (is_watched(process)) tell_sanitizer_of_write(reinterpret_cast<void*>(to), bytes);
-  }
+  for (std::size_t i = 0; is_watched(process) && i < count; ++i)
+    tell_sanitizer_of_read(there[i].iov_base, there[i].iov_len);
+  return true;
 }
 
 }  // namespace tutti::memory

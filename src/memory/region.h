@@ -83,6 +83,32 @@ struct Run {
   std::size_t bytes;
 };
 
+/// A copy between a region of a peer and memory of this process; or what is left of one that goes on from its beginning.
+struct Copy {
+  enum class Direction : std::uint32_t { read, write };
+  Direction direction = Direction::read;
+  Store store = Store::cached;
+  Region region;
+  std::size_t offset = 0;  ///< in the region
+  std::byte* local = nullptr;
+  std::size_t bytes = 0;
+
+  void advance(std::size_t done) {
+    offset += done;
+    local += done;
+    bytes -= done;
+  }
+};
+
+/// Why a copy cannot be ended yet: its owner has to fill what it is to read; or has to be asked, since the kernel has
+/// refused (`error`, errno), for so many bytes, or for how far it has filled them (requests.h).
+struct Lack {
+  enum class Of : std::uint8_t { nothing, filling, owner, count };
+  Of of = Of::nothing;
+  int error = 0;
+  std::size_t bytes = 0;
+};
+
 /// A rank of the node as seen from here.
 struct Peer {
   pid_t process = 0;
@@ -100,8 +126,8 @@ struct Peer {
   Traffic* traffic = nullptr;    ///< where this rank's copies from the peer and to it are counted; usually null
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
-  /// only be copied, which a region of the arena never is. Throws std::runtime_error if the system refuses, and nobody
-  /// can be asked.
+  /// only be copied, which a region of the arena never is. Of Kind::filling they have to be there (is_filled). Throws
+  /// std::runtime_error if the system refuses, and nobody can be asked.
   std::byte* pointer(Region region, std::size_t offset, std::size_t bytes) const {
     const std::size_t at = region.offset() + offset;
     switch (region.kind()) {
@@ -116,7 +142,6 @@ struct Peer {
       case Kind::direct:
         return reinterpret_cast<std::byte*>(at);
       case Kind::filling:
-        wait_until_filled(region, offset + bytes);
         return pointer({Kind::arena, region.offset()}, offset, bytes);
       case Kind::xpmem:
         return attached(region, offset, bytes);
@@ -126,14 +151,26 @@ struct Peer {
   }
   /// Makes this part of the arena accessible here, for good. Throws std::runtime_error if the system refuses.
   std::byte* in_arena(std::size_t offset, std::size_t bytes) const { return pointer({Kind::arena, offset}, 0, bytes); }
-  /// Copies between the region and memory of this process; the owner does what the system refuses (requests.h). Throws
-  /// std::runtime_error if it cannot be asked.
+  /// Whether memory that may be of Kind::filling is there up to byte `end`, which its owner does not say once it is.
+  bool is_filled(Region region, std::size_t end) const {
+    return region.kind() != Kind::filling || pointer_to_count(region)->bytes.load(std::memory_order_acquire) >= end;
+  }
+  /// Does what can be done of a copy without waiting for its owner, from its beginning on; `copy` is the rest then.
+  /// filled: what the owner has said, asked for that, of the bytes that are there. Throws std::runtime_error if the
+  /// system refuses, and nobody can be asked.
+  Lack advance(Copy& copy, std::uint64_t filled = 0) const;
+  /// Copies parts of one region, at most runs_at_once, by the kernel, in one call; false if it does not, or not all.
+  static constexpr std::size_t runs_at_once = 64;
+  bool copy_runs_by_kernel(Region region, const Run* runs, std::size_t count) const;
+  /// Copies between the region and memory of this process, and waits for the owner where that is needed: for who has no
+  /// operation (transfers.h).
   void copy_from(Region region, std::size_t offset, void* destination, std::size_t bytes,
                  Store store = Store::cached) const;
   void copy_to(Region region, std::size_t offset, const void* source, std::size_t bytes,
                Store store = Store::cached) const;
-  /// Several parts of one region. Where the kernel copies, it takes few calls.
-  void copy_runs_from(Region region, const Run* runs, std::size_t count, Store store = Store::cached) const;
+  /// In the peer, of a region that has an address there, and of what is said of one that is filled.
+  std::uint64_t address_of(Region region) const;
+  std::uint64_t address_of_count(Region region) const { return arena_address + region.offset() - sizeof(Filled); }
 
   /// Tells that so many bytes were loaded from memory of the peer that is mapped here, or stored there; copies tell it
   /// themselves.
@@ -147,10 +184,11 @@ struct Peer {
   }
 
  private:
-  /// Waits until so many bytes of a copy are there. Returns how many are.
-  std::size_t wait_until_filled(Region region, std::size_t bytes) const;
-  void copy_while_filling(Region region, std::size_t offset, std::byte* destination, std::size_t bytes,
-                          Store store) const;
+  const Filled* pointer_to_count(Region region) const {
+    return reinterpret_cast<const Filled*>(in_arena(region.offset() - sizeof(Filled), sizeof(Filled)));
+  }
+  Lack advance_filling(Copy& copy, std::uint64_t filled) const;
+  Lack advance_by_kernel(Copy& copy) const;
   std::byte* attached(Region region, std::size_t offset, std::size_t bytes) const;
   std::byte* mapped(Kind kind, std::size_t at, std::size_t bytes, bool or_copied) const;
   std::byte* pointer_or_copied(Region region, std::size_t offset, std::size_t bytes) const {
@@ -158,7 +196,6 @@ struct Peer {
       return mapped(Kind::arena, region.offset() + offset, bytes, copies);
     return pointer(region, offset, bytes);
   }
-  std::uint64_t address_of(Region region) const;
 };
 
 }  // namespace tutti::memory

@@ -27,7 +27,7 @@ struct alignas(sync::line_bytes) Requests::Line {
   sync::Flag asked;
   std::uint64_t address;
   std::uint64_t bytes;
-  Direction direction;
+  Copy::Direction direction;
   std::int32_t error;
 };
 
@@ -61,56 +61,56 @@ Requests::Area Requests::area(int rank) const {
 Requests::Requests(int self, std::vector<std::byte*> areas, std::size_t room)
     : self_(self), areas_(std::move(areas)), stageable_(room / 16), said_(areas_.size()), seen_(areas_.size()) {}
 
-std::size_t Requests::take_line() {
-  std::size_t line = lines;
-  const auto take = [&] {
-    const std::lock_guard lock(mutex_);
-    if (line == lines)
-      for (std::size_t i = 0; i < lines && line == lines; ++i)
-        if (!std::exchange(taken_[i], true)) line = i;
-    return line < lines;
-  };
-  const sync::WaitReason reason{"a copy that only the owner can make", nullptr, 0, self_};
-  sync::wait(*waiter, reason, take);
-  return line;
+std::optional<std::size_t> Requests::take_line() {
+  for (std::size_t line = 0; line < lines; ++line) {
+    if (given_up_[line] && is_answered(given_up_[line]->owner, given_up_[line]->asked)) {
+      given_up_[line].reset();
+      taken_[line] = false;
+    }
+    if (!std::exchange(taken_[line], true)) return line;
+  }
+  return std::nullopt;
 }
 
-void Requests::ask(int owner, std::size_t line, Direction direction, std::uint64_t address, std::size_t bytes,
-                   int error) {
-  Line& request = area(self_).line[line];
-  request.address = address;
-  request.bytes = bytes;
-  request.direction = direction;
-  request.error = error;
+std::optional<Requests::Asked> Requests::ask(int owner, const Chunk& chunk) {
+  const Area own = area(self_), owners = area(owner);
   const sync::Stamp stamp = (++number_ << owner_bits) | static_cast<sync::Stamp>(owner);
-  const Area owners = area(owner);
+  std::optional<std::size_t> line;
   {
     const std::lock_guard lock(mutex_);
+    line = take_line();
+    if (!line) return std::nullopt;
+    if (chunk.direction == Copy::Direction::write)
+      copy_bytes(own.bounce + *line * chunk_bytes, chunk.local, chunk.bytes);
+    Line& request = own.line[*line];
+    request.address = chunk.address;
+    request.bytes = chunk.bytes;
+    request.direction = chunk.direction;
+    request.error = chunk.error;
     request.asked.set(stamp);
     owners.said[self_].set(++said_[static_cast<std::size_t>(owner)]);
   }
-  if (waiter->sleepers_possible) waiter->wake(&owner, 1);
-  const sync::Flag& answer = owners.answers[static_cast<std::size_t>(self_) * lines + line];
-  const sync::WaitReason reason{"a copy that only the owner can make", nullptr, 0, owner};
-  sync::wait(*waiter, reason, [&] { return answer.get() == stamp; });
+  // It may be its own memory that a rank cannot reach by the kernel.
+  if (owner == self_)
+    serve();
+  else if (waiter->sleepers_possible)
+    waiter->wake(&owner, 1);
+  return Asked{*line, stamp};
 }
 
-void Requests::read(int owner, std::uint64_t address, std::byte* to, std::size_t bytes, int error) {
-  if (owner == self_) return copy_bytes(to, reinterpret_cast<const void*>(address), bytes);
-  const std::size_t line = take_line();
-  ask(owner, line, Direction::read, address, bytes, error);
-  copy_bytes(to, area(self_).bounce + line * chunk_bytes, bytes);
-  const std::lock_guard lock(mutex_);
-  taken_[line] = false;
+bool Requests::is_answered(int owner, const Asked& asked) const {
+  return area(owner).answers[static_cast<std::size_t>(self_) * lines + asked.line].get() == asked.stamp;
 }
 
-void Requests::write(int owner, std::uint64_t address, const std::byte* from, std::size_t bytes, int error) {
-  if (owner == self_) return copy_bytes(reinterpret_cast<void*>(address), from, bytes);
-  const std::size_t line = take_line();
-  copy_bytes(area(self_).bounce + line * chunk_bytes, from, bytes);
-  ask(owner, line, Direction::write, address, bytes, error);
+void Requests::take(const Asked& asked, std::byte* to, std::size_t bytes) {
+  if (to) copy_bytes(to, area(self_).bounce + asked.line * chunk_bytes, bytes);
   const std::lock_guard lock(mutex_);
-  taken_[line] = false;
+  taken_[asked.line] = false;
+}
+
+void Requests::give_up(int owner, const Asked& asked) {
+  const std::lock_guard lock(mutex_);
+  given_up_[asked.line] = {owner, asked};
 }
 
 void Requests::carry_out(int asker, std::size_t line) {
@@ -126,7 +126,7 @@ void Requests::carry_out(int asker, std::size_t line) {
   }
   std::byte* const bounce = theirs.bounce + line * chunk_bytes;
   // What the program does about its pages (a handler of SIGSEGV) happens here.
-  if (request.direction == Direction::read)
+  if (request.direction == Copy::Direction::read)
     copy_bytes(bounce, reinterpret_cast<const void*>(address), request.bytes);
   else
     copy_bytes(reinterpret_cast<void*>(address), bounce, request.bytes);

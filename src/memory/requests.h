@@ -15,9 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "memory/page_ranges.h"
+#include "memory/region.h"
 #include "sync/flag.h"
 #include "sync/waiter.h"
 
@@ -38,9 +40,26 @@ class Requests {
   /// For tests: as if the kernel refused everything. Nothing is noted, then: each transfer is a request.
   bool kernel_refuses = false;
 
-  /// Copies at most chunk_bytes of the memory of `owner`. error: why the kernel did not (errno).
-  void read(int owner, std::uint64_t address, std::byte* to, std::size_t bytes, int error);
-  void write(int owner, std::uint64_t address, const std::byte* from, std::size_t bytes, int error);
+  /// At most chunk_bytes of the owner's memory, from or to local memory. error: why the kernel did not (errno).
+  struct Chunk {
+    Copy::Direction direction;
+    std::uint64_t address;
+    const std::byte* local;
+    std::size_t bytes;
+    int error;
+  };
+  /// What this rank has asked.
+  struct Asked {
+    std::size_t line;
+    sync::Stamp stamp;
+  };
+  /// Asks the owner to copy. Nothing if this rank has asked for as much as it can at a time.
+  std::optional<Asked> ask(int owner, const Chunk& chunk);
+  bool is_answered(int owner, const Asked& asked) const;
+  /// Once it is: `to` gets what was read, unless it is null.
+  void take(const Asked& asked, std::byte* to, std::size_t bytes);
+  /// Nobody wants the answer any more, whether it has come or not.
+  void give_up(int owner, const Asked& asked);
 
   /// Does what others have asked of this rank. True if there was something.
   bool serve();
@@ -56,14 +75,12 @@ class Requests {
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
-  /// A rank asks for one thing at a time; more if it has threads, or waits within a wait.
+  /// What a rank asks for at a time. More has to wait for an answer, which comes whatever this rank does.
   static constexpr std::size_t lines = 4;
   struct Line;
   struct Area;
-  enum class Direction : std::uint32_t { read, write };
   Area area(int rank) const;
-  std::size_t take_line();
-  void ask(int owner, std::size_t line, Direction direction, std::uint64_t address, std::size_t bytes, int error);
+  std::optional<std::size_t> take_line();
   void carry_out(int asker, std::size_t line);
 
   int self_;
@@ -71,12 +88,17 @@ class Requests {
   std::size_t stageable_;
   PageRanges served_;
   std::atomic<std::uint64_t> count_{0};
-  std::mutex mutex_;                      ///< of the asking side: the two that follow
-  bool taken_[lines] = {};                ///< lines that are in use
-  std::vector<std::uint64_t> said_;       ///< by owner: how often this rank has said that it asked
-  std::atomic<std::uint64_t> number_{0};  ///< of requests
-  std::atomic<bool> serving_{false};      ///< by one thread at a time, which has the one that follows
-  std::vector<sync::Stamp> seen_;         ///< by asker: what it had said when this rank looked last
+  std::mutex mutex_;        ///< of the asking side: the three that follow
+  bool taken_[lines] = {};  ///< lines that are in use
+  struct GivenUp {
+    int owner;
+    Asked asked;
+  };
+  std::optional<GivenUp> given_up_[lines];  ///< of these, those whose answer nobody waits for
+  std::vector<std::uint64_t> said_;         ///< by owner: how often this rank has said that it asked
+  std::atomic<std::uint64_t> number_{0};    ///< of requests
+  std::atomic<bool> serving_{false};        ///< by one thread at a time, which has the one that follows
+  std::vector<sync::Stamp> seen_;           ///< by asker: what it had said when this rank looked last
 };
 
 }  // namespace tutti::memory

@@ -114,7 +114,10 @@ bool Sender::deliver(std::size_t partition) {
   const memory::Region region =
       has_started ? memory::Region::from_bits(theirs->region.load(std::memory_order_relaxed)) : memory::Region();
   if (has_started && at >= their_bytes_) return true;
-  if (!is_mapped(region)) {
+  const std::size_t bytes = std::min(partitions_.bytes, their_bytes_ - at);
+  // What this thread cannot store to the receiver copies: marking waits for nobody.
+  std::byte* const there = is_mapped(region) ? other().pointer(region, at, bytes) : nullptr;
+  if (!there) {
     if (staged_) copy_bytes(node_.arena->base() + *staging_ + at, buffer_ + at, partitions_.bytes);
     return false;
   }
@@ -122,7 +125,8 @@ bool Sender::deliver(std::size_t partition) {
     const auto open = static_cast<std::int64_t>(left_.load(std::memory_order_relaxed) - theirs->copied.get());
     if (open <= 0 || (static_cast<std::size_t>(open) + 1) * partitions_.bytes <= policy_.left_bytes) return false;
   }
-  other().copy_to(region, at, buffer_ + at, std::min(partitions_.bytes, their_bytes_ - at));
+  copy_bytes(there, buffer_ + at, bytes);
+  other().stored(bytes);
   return true;
 }
 
@@ -201,14 +205,24 @@ bool Receiver::meet() {
 }
 
 /// Copies the partitions from `first` on, which lie one behind the other.
-void Receiver::copy(std::size_t first, std::size_t count) {
+bool Receiver::copy(std::size_t first, std::size_t count) {
   const std::size_t at = first * sent_.bytes;
   const std::size_t room = partitions_.all();
+  first_ = first;
+  count_ = count;
   if (at < room)
-    other().copy_from(memory::Region::from_bits(line().region.load(std::memory_order_relaxed)), at, buffer_ + at,
-                      std::min(count * sent_.bytes, room - at));
-  for (std::size_t i = first; i < first + count; ++i) got_[i].store(starts(), std::memory_order_release);
-  copied_ += count;
+    memory::PeerTransfers{other(), transfers_}.copy_from(
+        memory::Region::from_bits(line().region.load(std::memory_order_relaxed)), at, buffer_ + at,
+        std::min(count * sent_.bytes, room - at));
+  if (!transfers_.over()) return false;
+  has_copied();
+  return true;
+}
+
+void Receiver::has_copied() {
+  for (std::size_t i = first_; i < first_ + count_; ++i) got_[i].store(starts(), std::memory_order_release);
+  copied_ += count_;
+  count_ = 0;
 }
 
 void Receiver::copy_what_is_left() {
@@ -234,8 +248,12 @@ void Receiver::copy_what_is_left() {
     while (at + count < open_.size() && (by_kernel || count * sent_.bytes < policy_.told_bytes) &&
            open_[at + count] == first + count && flag(first + count).get() == left)
       ++count;
-    copy(first, count);
+    const bool is_there = copy(first, count);
     at += count;
+    if (!is_there) {
+      while (at < open_.size()) open_[still_open++] = open_[at++];
+      break;
+    }
     untold += count * sent_.bytes;
     if (untold < policy_.told_bytes) continue;
     untold = 0;
@@ -255,6 +273,12 @@ bool Receiver::finish() {
 
 bool Receiver::progress() {
   if (!meet()) return false;
+  if (count_ > 0) {
+    if (!transfers_.go_on()) return false;
+    has_copied();
+    lines_->copied.set(copied_);
+    wake();
+  }
   const std::uint64_t now = starts();
   // In this order: what was left of this start is counted when all are marked, and who finds what was left of the next one
   // sees that it has begun.
@@ -264,7 +288,7 @@ bool Receiver::progress() {
   if (all_marked && left == copied_) return finish();
   if (left <= copied_ && ++looks_ % looks_between != 0) return false;
   copy_what_is_left();
-  return open_.empty() && finish();
+  return open_.empty() && count_ == 0 && finish();
 }
 
 bool Receiver::has_arrived(int partition) const {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "engine/node.h"
-#include "memory/region.h"
+#include "memory/transfers.h"
 #include "partitioned/announcements.h"
 #include "partitioned/lines.h"
 #include "sync/flag.h"
@@ -149,7 +149,9 @@ class Receiver : public Side {
   }
   /// Whether partition `i` of the sender is there.
   bool is_there(std::size_t i) const { return flag(i).get() > 2 * starts() || got_[i].load() == starts(); }
-  void copy(std::size_t first, std::size_t count);
+  /// Whether what it copies is there. If not, its owner has to help: nothing else is copied meanwhile.
+  bool copy(std::size_t first, std::size_t count);
+  void has_copied();
   void copy_what_is_left();
   bool finish();
   /// After so many looks for which there was no reason to, it looks at the flags themselves.
@@ -166,6 +168,8 @@ class Receiver : public Side {
   bool is_open_known_ = false;
   unsigned looks_ = 0;
   std::uint64_t copied_ = 0;  ///< in all starts together
+  memory::Transfers transfers_;
+  std::size_t first_ = 0, count_ = 0;  ///< partitions that are being copied
 };
 
 }  // namespace tutti::partitioned

@@ -25,8 +25,7 @@ const std::vector<std::size_t> all_sizes{
 const std::vector<std::size_t> few_sizes{13, 4097, 30001};
 
 /// One call on one rank: fills, calls, overwrites at once what others might still read, then compares.
-void check(int rank, Collectives& collectives, const std::vector<std::size_t>& of, bool regular, bool in_place,
-           int call) {
+void check(int rank, LivedIn& collectives, const std::vector<std::size_t>& of, bool regular, bool in_place, int call) {
   const int ranks = collectives.communicator().size();
   const auto own = static_cast<std::size_t>(rank);
   // Where blocks lie differs between ranks.
@@ -64,7 +63,7 @@ class Allgather : public testing::TestWithParam<Reach> {};
 
 /// Every size regular and irregular, in place and not. Counts the calls that each algorithm has carried out.
 void sweep(const World& world, const std::vector<std::size_t>& sizes, std::map<std::string, int>* used = nullptr) {
-  sweep_ranks(world, [&](int rank, Collectives& collectives) {
+  sweep_ranks(world, [&](int rank, LivedIn& collectives) {
     int call = 0;
     for (const std::size_t bytes : sizes)
       for (const bool in_place : {false, true}) {
@@ -112,7 +111,7 @@ TEST_P(Allgather, IsDoneByWhatTheModelChoosesAlsoAboveTheFlatLimit) {
 TEST_P(Allgather, WhatDoesNotFitIsCutAndNoted) {
   for (const auto* algorithm : algorithms_of<AllgatherArguments>()) {
     const World world = world_of(2, GetParam(), std::string("allgatherv:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{40}, std::size_t{200}, std::size_t{10'000}, std::size_t{30'000}}) {
         const std::size_t room = rank == 1 ? bytes / 2 : bytes;
         BlockBuffer receive({room, bytes}, 3);
@@ -133,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Reaches, Allgather, all_reaches(),
 TEST(AllgatherSizes, ARankThatSendsLessOrMoreThanIsExpectedKeepsNobodyWaiting) {
   for (const auto* algorithm : algorithms_of<AllgatherArguments>()) {
     const World world = world_of(3, Reach::direct, std::string("allgatherv:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{20}, std::size_t{200}, std::size_t{10000}})
         for (const bool more : {false, true}) {
           const auto own = static_cast<std::size_t>(rank);
@@ -151,7 +150,7 @@ TEST(AllgatherSizes, ARankThatSendsLessOrMoreThanIsExpectedKeepsNobodyWaiting) {
 TEST(AllgatherOrder, CallsFollowEachOtherWithoutASynchronisation) {
   for (const auto* algorithm : algorithms_of<AllgatherArguments>()) {
     const World world = world_of(4, Reach::direct, std::string("allgather:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (int i = 0; i < 300; ++i) {
         const int mine = 1000 * i + rank;
         int all[4] = {};

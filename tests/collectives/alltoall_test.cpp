@@ -32,7 +32,7 @@ std::size_t irregular_size(int from, int to, std::size_t bytes, int call) {
 }
 
 /// One call on one rank: fills, calls, overwrites at once what others might still read, then compares.
-void check(int rank, Collectives& collectives, std::size_t bytes, bool regular, int call) {
+void check(int rank, LivedIn& collectives, std::size_t bytes, bool regular, int call) {
   const int ranks = collectives.communicator().size();
   std::vector<std::size_t> out, in;
   for (int other = 0; other < ranks; ++other) {
@@ -63,7 +63,7 @@ void check(int rank, Collectives& collectives, std::size_t bytes, bool regular, 
 
 /// Every size, regular and, if asked for, irregular. Counts the calls that each algorithm has carried out.
 void sweep(const World& world, bool irregular, std::map<std::string, int>* used = nullptr) {
-  sweep_ranks(world, [&](int rank, Collectives& collectives) {
+  sweep_ranks(world, [&](int rank, LivedIn& collectives) {
     int call = 0;
     for (const std::size_t bytes : sizes_for(world.ranks))
       for (const bool regular : {true, false}) {
@@ -109,7 +109,7 @@ TEST_P(Alltoall, WhatDoesNotFitIsCutAndNotedOnItsReceiverAlone) {
     irregular.regular = false;
     if (!algorithm->eligible(irregular)) continue;
     const World world = world_of(ranks, GetParam(), std::string("alltoallv:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30'000}})
         for (const std::size_t less : {0, 1}) {  // for each rank after the first
           const bool last = rank == ranks - 1;
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Reaches, Alltoall, all_reaches(),
 TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobodyWaits) {
   for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
     const World world = world_of(3, Reach::direct, std::string("alltoallv:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{20}, std::size_t{10'000}, std::size_t{40'000}})
         for (const std::size_t announced : {std::size_t{0}, bytes / 2, 2 * bytes + 8}) {
           BlockBuffer send({announced, announced, announced}, 3);
@@ -161,7 +161,7 @@ TEST(AlltoallSizes, WhereSenderAndReceiverDisagreeTheSmallerSizeIsCopiedAndNobod
 TEST(AlltoallOrder, CallsFollowEachOtherWithoutASynchronisation) {
   for (const auto* algorithm : algorithms_of<AlltoallArguments>()) {
     const World world = world_of(4, Reach::direct, std::string("alltoall:") + algorithm->name);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (int i = 0; i < 300; ++i) {
         int send[4], receive[4] = {};
         for (int to = 0; to < 4; ++to) send[to] = 1000 * i + 10 * rank + to;

@@ -19,6 +19,7 @@ void broadcast(Collectives& collectives, std::size_t bytes) {
 
 TEST(CallRecord, AChoiceHasOneRecordHoweverOftenItIsMadeAndUsed) {
   World world;
+  world.is_new = true;
   world.settings.explain = std::string("1");
   run_ranks(world, [](int, Collectives& collectives) {
     for (const std::size_t bytes : {5, 8, 7, 9, 16}) {
@@ -48,6 +49,7 @@ TEST(CallRecord, AChoiceHasOneRecordHoweverOftenItIsMadeAndUsed) {
 TEST(CallRecord, ThereIsNoneUnlessItIsAskedFor) {
   for (const char* value : {"", "0", "off", "no"}) {
     World world;
+    world.is_new = true;
     world.settings.explain = std::string(value);
     run_ranks(world, [](int, Collectives& collectives) {
       broadcast(collectives, 8);
@@ -59,6 +61,7 @@ TEST(CallRecord, ThereIsNoneUnlessItIsAskedFor) {
 
 TEST(CallRecord, WhatWasChosenForTheHostIsCountedWithTheReason) {
   World world;
+  world.is_new = true;
   world.settings.explain = std::string("told.json");
   world.algorithm = std::string("barrier:host");
   run_ranks(world, [](int, Collectives& collectives) {
@@ -73,6 +76,7 @@ TEST(CallRecord, WhatWasChosenForTheHostIsCountedWithTheReason) {
 TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
   for (const Reach reach : {Reach::direct, Reach::cma, Reach::staged, Reach::xpmem}) {
     World world;
+    world.is_new = true;
     world.ranks = 5;
     world.reach = reach;
     world.settings.explain = std::string("1");

@@ -115,6 +115,7 @@ bool barrier(Collectives& collectives, std::size_t, int, int) {
 
 World world_of(int ranks, Reach reach, const std::string& algorithm) {
   World world;
+  world.is_new = true;
   world.ranks = ranks;
   world.reach = reach;
   world.algorithm = algorithm;

@@ -11,16 +11,6 @@
 namespace tutti::test {
 namespace {
 
-/// What a pending call may never do.
-class NoWaiter : public sync::Waiter {
- public:
-  NoWaiter() { spin = 0; }
-  void idle(sync::WaitState& state) override {
-    throw std::logic_error(std::string("a pending call waits in ") + state.reason.collective);
-  }
-  void wake(const int*, int) override {}
-};
-
 using Bytes = std::vector<std::byte>;
 
 /// Byte `i` of what `from` sends, to `to` if each gets something else, in round `salt`.
@@ -207,7 +197,7 @@ constexpr int rounds = 2;
 
 /// Starts some calls, drives them in an order of this rank's own until all are over, and again.
 template <class Arguments>
-void drive(int rank, int ranks, Collectives& collectives, std::size_t bytes, const std::string& what) {
+void drive(int rank, int ranks, LivedIn& collectives, std::size_t bytes, const std::string& what) {
   const Arguments* const kind = nullptr;
   std::mt19937 random(static_cast<unsigned>(rank) * 7919u + static_cast<unsigned>(bytes));
   std::vector<Example> examples;
@@ -226,7 +216,7 @@ void drive(int rank, int ranks, Collectives& collectives, std::size_t bytes, con
     while (!open.empty()) {
       const std::size_t at = random() % open.size();
       if (!pending[open[at]]->progress()) {
-        std::this_thread::yield();
+        collectives.turn();
         continue;
       }
       const Example& over = examples[open[at]];
@@ -242,7 +232,7 @@ class Forms : public testing::TestWithParam<Reach> {
   template <class Arguments>
   void sweep(const char* collective) {
     for (const auto* algorithm : algorithms_of<Arguments>())
-      for (const int ranks : short_sweep() ? std::vector{2, 5} : std::vector{2, 3, 5, 8, 17}) {
+      for (const int ranks : rank_counts()) {
         World world;
         world.ranks = ranks;
         world.reach = GetParam();
@@ -254,8 +244,8 @@ class Forms : public testing::TestWithParam<Reach> {
         world.settings.flat_max = 32;
         // Small, packed, in one operation, and in several where messages are cut.
         const std::vector<std::size_t> sizes{8, 600, 20'000, ranks > 5 ? 30'001u : 70'003u};
-        run_ranks(world, [&](int rank, Collectives& collectives) {
-          collectives.communicator().node().waiter = std::make_unique<NoWaiter>();
+        run_ranks(world, [&](int rank, LivedIn& collectives) {
+          const NeverWaiting pending_only(collectives.communicator().node());
           for (const std::size_t bytes : sizes)
             drive<Arguments>(rank, ranks, collectives, bytes,
                              world.algorithm + ", " + name_of(GetParam()) + ", " + std::to_string(ranks) + " ranks, " +
@@ -273,8 +263,7 @@ class Forms : public testing::TestWithParam<Reach> {
 #define TUTTI_NO_TEST(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_TEST_FORM, TUTTI_NO_TEST)
 
-INSTANTIATE_TEST_SUITE_P(Reaches, Forms,
-                         testing::Values(Reach::direct, Reach::xpmem, Reach::cma, Reach::staged, Reach::window),
+INSTANTIATE_TEST_SUITE_P(Reaches, Forms, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace

@@ -4,8 +4,8 @@
 namespace tutti::test {
 namespace {
 
-void check_gather(int rank, Collectives& collectives, const std::string& words, std::size_t size, bool regular,
-                  int root, bool in_place, int salt) {
+void check_gather(int rank, LivedIn& collectives, const std::string& words, std::size_t size, bool regular, int root,
+                  bool in_place, int salt) {
   const int ranks = collectives.communicator().size();
   RootedBlocks all(ranks, size, regular, salt);
   const auto own = static_cast<std::size_t>(rank);
@@ -36,7 +36,7 @@ class Gather : public testing::TestWithParam<Reach> {};
 TEST_P(Gather, GivesTheRootEveryBlock) {
   for (const int ranks : rank_counts())
     for (const Tried& tried : tried_algorithms<GatherArguments>(ranks))
-      sweep_ranks(blocks_world(ranks, GetParam(), "gather:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gather:" + tried.choice), [&](int rank, LivedIn& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -59,7 +59,7 @@ TEST_P(Gather, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
       for (const auto* algorithm : algorithms_of<GatherArguments>())
         able = able || (std::string(algorithm->name) == tried.name && algorithm->eligible(irregular));
       if (!able) continue;
-      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, LivedIn& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -75,7 +75,7 @@ TEST_P(Gather, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
 TEST_P(Gather, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
   for (const int ranks : {2, 5})
     for (const Tried& tried : tried_algorithms<GatherArguments>(ranks))
-      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "gatherv:" + tried.choice), [&](int rank, LivedIn& collectives) {
         for (const std::size_t sent : {std::size_t{0}, std::size_t{50}, std::size_t{40000}})
           for (const std::size_t wanted : {std::size_t{0}, std::size_t{60}, std::size_t{30000}, std::size_t{50000}}) {
             std::vector<std::byte> send(sent + 1, std::byte{7});
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Reaches, Gather, all_reaches(),
 
 TEST(GatherOrder, CallsOfManySizesAndRootsFollowEachOther) {
   for (const int ranks : rank_counts())
-    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, LivedIn& collectives) {
       for (int call = 0; call < 300; ++call) {
         check_gather(rank, collectives, collectives.last_algorithm(), static_cast<std::size_t>(1 + call * call % 5000),
                      call % 3 != 0, call % ranks, call % 2 == 0, call);

@@ -46,10 +46,11 @@ Task first_rank(Operation& operation, Meeting meeting, Counts& counts, Pauses& p
 Task helper(Operation& operation, Meeting meeting, std::vector<Counts>& counts, Pauses& pauses) {
   for (int rank = 1; rank < operation.communicator().size(); ++rank) {
     pauses.pause();
-    meeting.help(operation, rank, rank, [&](std::size_t begin, std::size_t end) {
+    const std::uint64_t kept = meeting.help(operation, rank, rank, [&](std::size_t begin, std::size_t end) {
       counts[static_cast<std::size_t>(rank)].copy(begin, end);
       pauses.pause();
     });
+    Meeting::say_kept(operation, rank, kept);
   }
   for (int rank = 1; rank < operation.communicator().size(); ++rank) {
     co_await operation.done(rank, meeting.awaited(operation, rank));

@@ -17,6 +17,7 @@ namespace {
 /// Ranks with a window that holds all memory, or none.
 World world_of(int ranks) {
   World world;
+  world.is_new = true;
   world.ranks = ranks;
   world.reach = Reach::window;
   world.and_cma = true;

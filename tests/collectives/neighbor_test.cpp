@@ -112,7 +112,7 @@ NeighborArguments arguments_of(const Edges& edges, std::size_t rank) {
   return arguments;
 }
 
-void exchange(const Edges& edges, Collectives& collectives, int rank, Form form, std::size_t bytes, int salt) {
+void exchange(const Edges& edges, LivedIn& collectives, int rank, Form form, std::size_t bytes, int salt) {
   const auto self = static_cast<std::size_t>(rank);
   NeighborArguments arguments = arguments_of(edges, self);
   const auto& sources = edges.sources[self];
@@ -186,7 +186,7 @@ void sweep(Reach reach, const Edges& edges) {
     world.reach = reach;
     world.settings.segment = 64 * 1024;
     world.algorithm = words;
-    sweep_ranks(world, [&](int rank, Collectives& collectives) {
+    sweep_ranks(world, [&](int rank, LivedIn& collectives) {
       int salt = 0;
       for (const std::size_t bytes : block_sizes())
         for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
@@ -217,7 +217,7 @@ TEST_P(Neighbors, MoreEdgesThanTheDataAreaHasEntriesFor) {
     World world;
     world.reach = GetParam();
     world.algorithm = words;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {0, 3, 100})
         for (const Form form : {Form::same_block, Form::blocks, Form::irregular})
           exchange(edges, collectives, rank, form, bytes, 1);
@@ -226,7 +226,7 @@ TEST_P(Neighbors, MoreEdgesThanTheDataAreaHasEntriesFor) {
 }
 
 /// Rank 1 has room for half of what comes from the right.
-void cut(Collectives& collectives, const Edges& edges, int rank, std::size_t bytes, std::size_t less) {
+void cut(LivedIn& collectives, const Edges& edges, int rank, std::size_t bytes, std::size_t less) {
   NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
   const std::vector<std::byte> send(2 * bytes, std::byte{1});
   std::vector<std::byte> receive(2 * bytes, std::byte{0x5a});
@@ -255,7 +255,7 @@ TEST_P(Neighbors, RanksThatAreNotConnectedMayHaveOtherSizes) {
     world.reach = GetParam();
     world.settings.segment = 64 * 1024;
     world.algorithm = words;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (int call = 0; call < 4; ++call) {
         const std::size_t bytes = (rank < 2) == (call % 2 == 0) ? 100'001 : 8;
         exchange(pairs, collectives, rank, Form::blocks, bytes, call);
@@ -272,7 +272,7 @@ TEST_P(Neighbors, WhatDoesNotFitIsCutAndNoted) {
     world.ranks = 3;
     world.reach = GetParam();
     world.algorithm = words;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{16}, std::size_t{56}, std::size_t{1000}, std::size_t{30000}})
         for (const std::size_t less : {0, 1}) cut(collectives, edges, rank, bytes, less);
     });
@@ -285,7 +285,7 @@ TEST_P(Neighbors, OfEqualBlocksTooLongOnesAreCutToo) {
     World world;
     world.reach = GetParam();
     world.algorithm = words;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       for (const std::size_t bytes : {std::size_t{16}, std::size_t{1000}, std::size_t{30000}}) {
         NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
         const std::vector<std::byte> send(2 * bytes, std::byte{1});
@@ -308,7 +308,7 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
     world.reach = GetParam();
     world.algorithm = words;
     const Edges edges = grid({2}, false);
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       constexpr std::size_t much = 100'000, little = 8;
       NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
       arguments.regular = false;
@@ -340,7 +340,7 @@ TEST(NeighborPackedBlocks, AreNotStoredAsWellIntoBuffersOfThoseWhoHaveGoneOn) {
   world.oversubscribed = true;
   world.algorithm = "neighbor:direct-write";
   ASSERT_LE(bytes, world.settings.eager_max);
-  run_ranks(world, [&](int rank, Collectives& collectives) {
+  run_ranks(world, [&](int rank, LivedIn& collectives) {
     NeighborArguments arguments = arguments_of(edges, static_cast<std::size_t>(rank));
     const std::vector<std::byte> send(bytes, std::byte{1});
     std::vector<std::byte> receive(bytes, std::byte{0});

@@ -85,7 +85,7 @@ TEST_P(PackedReach, EveryLengthArrivesAndWhatDoesNotFitIsNoted) {
   World world;
   world.ranks = 3;
   world.reach = GetParam();
-  run_ranks(world, [&](int, Collectives& collectives) {
+  run_ranks(world, [&](int, LivedIn& collectives) {
     Communicator& communicator = collectives.communicator();
     int call = 0;
     for (const std::size_t count : {1, 2, 3, 7, 40, 112, 113}) {
@@ -111,7 +111,7 @@ void expect_nobody_waits(const std::string& algorithm, const Call& call) {
     World world;
     world.algorithm = algorithm;
     std::atomic<bool> left{false};
-    run_ranks(world, [&](int rank, Collectives& collectives) {
+    run_ranks(world, [&](int rank, LivedIn& collectives) {
       while (rank == 1 && !left) std::this_thread::yield();
       for (std::uint64_t i = 0; i < data_areas; ++i) call(rank, collectives, bytes);
       left = true;
@@ -120,7 +120,7 @@ void expect_nobody_waits(const std::string& algorithm, const Call& call) {
 }
 
 TEST(PackedSenders, DoNotWaitForTheirNeighbors) {
-  expect_nobody_waits("neighborv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
+  expect_nobody_waits("neighborv:direct", [](int rank, LivedIn& collectives, std::size_t bytes) {
     const int other = 1 - rank;
     const std::size_t sizes[] = {bytes, bytes / 2};
     const std::ptrdiff_t offsets[] = {0, static_cast<std::ptrdiff_t>(bytes)};
@@ -139,7 +139,7 @@ TEST(PackedSenders, DoNotWaitForTheirNeighbors) {
 }
 
 TEST(PackedSenders, OfAlltoallvDoNotWaitForTheirReaders) {
-  expect_nobody_waits("alltoallv:direct", [](int rank, Collectives& collectives, std::size_t bytes) {
+  expect_nobody_waits("alltoallv:direct", [](int rank, LivedIn& collectives, std::size_t bytes) {
     const std::size_t out[] = {0, rank == 0 ? bytes : 0}, in[] = {rank == 1 ? bytes : 0, 0};
     const std::ptrdiff_t offsets[] = {0, 0};
     const std::vector<std::byte> send(bytes, std::byte{7});

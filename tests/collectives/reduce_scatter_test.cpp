@@ -48,7 +48,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-testing::AssertionResult reduce_scatter(Collectives& collectives, int rank, Case each, int salt,
+testing::AssertionResult reduce_scatter(LivedIn& collectives, int rank, Case each, int salt,
                                         const std::array<std::byte, 256>& expected) {
   const int ranks = collectives.communicator().size();
   const auto counts = counts_of(each.division, ranks, (each.size + each.element - 1) / each.element);
@@ -106,7 +106,7 @@ TEST_P(ReduceScatter, EveryAlgorithmGivesEachRankItsRangeInRankOrder) {
       for (const char* hierarchy : {"flat", "l3+numa+socket"}) {
         // Only one of them looks at the hierarchy.
         if (std::string(hierarchy) != "flat" && std::string(algorithm->name) != "hierarchical") continue;
-        sweep_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, Collectives& collectives) {
+        sweep_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, LivedIn& collectives) {
           int salt = 0;
           for (const Case& each : all_cases()) ASSERT_TRUE(reduce_scatter(collectives, rank, each, ++salt, expected));
         });
@@ -121,7 +121,7 @@ TEST(ReduceScatterOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {
   for (const auto* algorithm : algorithms_of<ReduceScatterArguments>())
     for (const int ranks : rank_counts()) {
       const auto expected = composed(ranks);
-      sweep_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, Collectives& collectives) {
+      sweep_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, LivedIn& collectives) {
         for (int i = 0; i < 80; ++i) {
           const Case each{std::size_t{i % 3 == 0 ? 20000u : 60u}, 4, static_cast<Division>(i % 4), i % 2 == 0};
           ASSERT_TRUE(reduce_scatter(collectives, rank, each, i, expected));

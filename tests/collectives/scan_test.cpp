@@ -34,7 +34,7 @@ std::vector<Case> all_cases() {
 }
 
 /// One call on one rank; true if all is as it must be.
-testing::AssertionResult scan(Collectives& collectives, int rank, Case each, int salt,
+testing::AssertionResult scan(LivedIn& collectives, int rank, Case each, int salt,
                               const std::vector<std::array<std::byte, 256>>& expected) {
   const std::size_t count = (each.size + each.element - 1) / each.element;
   const std::size_t bytes = count * each.element;
@@ -96,7 +96,7 @@ TEST_P(Scan, EveryAlgorithmGivesEachRankItsPrefixInRankOrder) {
       for (const char* hierarchy : {"flat", "l3+numa+socket"}) {
         // Only one of them looks at the hierarchy.
         if (std::string(hierarchy) != "flat" && std::string(algorithm->name) != "hierarchical") continue;
-        sweep_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, Collectives& collectives) {
+        sweep_ranks(world_of(ranks, GetParam(), hierarchy, algorithm->name), [&](int rank, LivedIn& collectives) {
           int salt = 0;
           for (const Case& each : all_cases()) ASSERT_TRUE(scan(collectives, rank, each, ++salt, expected));
         });
@@ -111,7 +111,7 @@ TEST(ScanOrder, ManyCallsFollowEachOtherWithoutASynchronisation) {
   for (const auto* algorithm : algorithms_of<ScanArguments>())
     for (const int ranks : rank_counts()) {
       const auto expected = prefixes(ranks);
-      sweep_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, Collectives& collectives) {
+      sweep_ranks(world_of(ranks, Reach::direct, "numa", algorithm->name), [&](int rank, LivedIn& collectives) {
         for (int i = 0; i < 80; ++i) {
           const Case each{std::size_t{i % 3 == 0 ? 20000u : 60u}, 4, i % 2 == 0, i % 5 == 0};
           ASSERT_TRUE(scan(collectives, rank, each, i, expected));

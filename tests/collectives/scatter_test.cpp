@@ -5,8 +5,8 @@ namespace tutti::test {
 namespace {
 
 /// What one call of one rank is given; the receive buffer with a guard byte behind it.
-void check_scatter(int rank, Collectives& collectives, const std::string& words, std::size_t size, bool regular,
-                   int root, bool in_place, int salt) {
+void check_scatter(int rank, LivedIn& collectives, const std::string& words, std::size_t size, bool regular, int root,
+                   bool in_place, int salt) {
   const int ranks = collectives.communicator().size();
   RootedBlocks all(ranks, size, regular, salt);
   const auto own = static_cast<std::size_t>(rank);
@@ -42,7 +42,7 @@ class Scatter : public testing::TestWithParam<Reach> {};
 TEST_P(Scatter, GivesEachRankItsBlock) {
   for (const int ranks : rank_counts())
     for (const Tried& tried : tried_algorithms<ScatterArguments>(ranks))
-      sweep_ranks(blocks_world(ranks, GetParam(), "scatter:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatter:" + tried.choice), [&](int rank, LivedIn& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -65,7 +65,7 @@ TEST_P(Scatter, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
       for (const auto* algorithm : algorithms_of<ScatterArguments>())
         able = able || (std::string(algorithm->name) == tried.name && algorithm->eligible(irregular));
       if (!able) continue;
-      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, LivedIn& collectives) {
         int salt = 0;
         for (const std::size_t size : block_sizes)
           for (const int root : {0, ranks - 1, ranks / 2}) {
@@ -81,7 +81,7 @@ TEST_P(Scatter, OfUnequalBlocksOnlyTheRootKnowsAllSizes) {
 TEST_P(Scatter, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
   for (const int ranks : {2, 5})
     for (const Tried& tried : tried_algorithms<ScatterArguments>(ranks))
-      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, Collectives& collectives) {
+      sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:" + tried.choice), [&](int rank, LivedIn& collectives) {
         for (const std::size_t sent : {std::size_t{0}, std::size_t{50}, std::size_t{40000}})
           for (const std::size_t wanted : {std::size_t{0}, std::size_t{60}, std::size_t{30000}, std::size_t{50000}}) {
             std::vector<std::byte> all(sent * static_cast<std::size_t>(ranks) + 1, std::byte{7});
@@ -104,7 +104,7 @@ TEST_P(Scatter, OfSizesThatDoNotMatchCopiesTheSmallerAndGoesOn) {
 }
 
 /// What each rank is sent, and what it has room for.
-void check_lengths(int rank, Collectives& collectives, const std::vector<std::size_t>& sent, std::size_t room) {
+void check_lengths(int rank, LivedIn& collectives, const std::vector<std::size_t>& sent, std::size_t room) {
   const int ranks = collectives.communicator().size();
   std::size_t longest = 0;
   for (const std::size_t size : sent) longest = std::max(longest, size);
@@ -133,7 +133,7 @@ void check_lengths(int rank, Collectives& collectives, const std::vector<std::si
 
 TEST_P(Scatter, OfUnequalBlocksAsLongAsAPackedOneMayBe) {
   for (const int ranks : {2, 3, 5, 9, 60})
-    sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, GetParam(), "scatterv:parallel-read"), [&](int rank, LivedIn& collectives) {
       const auto blocks = static_cast<std::size_t>(ranks - 1);
       for (const std::size_t share :
            {Post::inline_bytes / blocks, collectives.communicator().slot_bytes() / blocks, std::size_t{2048}})
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Reaches, Scatter, all_reaches(),
 
 TEST(ScatterOrder, CallsOfManySizesAndRootsFollowEachOther) {
   for (const int ranks : rank_counts())
-    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, Collectives& collectives) {
+    sweep_ranks(blocks_world(ranks, Reach::direct, ""), [&](int rank, LivedIn& collectives) {
       for (int call = 0; call < 300; ++call) {
         check_scatter(rank, collectives, collectives.last_algorithm(), static_cast<std::size_t>(1 + call * call % 5000),
                       call % 3 != 0, call % ranks, call % 2 == 0, call);

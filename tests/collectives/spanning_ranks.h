@@ -128,6 +128,8 @@ class SpanningRanks {
     const int turns_max = 1000 + 200 * count();
     for (int turn = 0; turn < turns_max; ++turn) {
       bool over = true;
+      for (const auto& process : processes_)
+        if (process->requests) process->requests->serve();
       for (const auto& call : calls) over = call->progress() && over;
       if (over) return true;
     }
@@ -149,6 +151,7 @@ class SpanningRanks {
     world.reach = reach;
     std::vector<memory::Peer> peers;
     std::vector<memory::ExposureTable*> tables;
+    std::vector<std::byte*> areas;
     for (int place = 0; place < places; ++place) {
       std::string error;
       auto made = std::make_unique<Node>();
@@ -165,6 +168,7 @@ class SpanningRanks {
       peers.push_back({getpid(), made->arena->base(),
                        reach == Reach::window ? window_base(static_cast<std::size_t>(rank)) : nullptr});
       if (reach == Reach::xpmem) tables.push_back(add_exposures(*made));
+      areas.push_back(made->arena->base() + *made->arena->allocate(memory::Requests::area_bytes(places)));
       of(rank) = std::move(made);
     }
     for (int place = 0; place < places; ++place) {
@@ -173,6 +177,7 @@ class SpanningRanks {
       process.peers = peers;
       for (memory::Peer& peer : process.peers) peer.traffic = &copied_[static_cast<std::size_t>(rank)];
       attach_peers(world, process, tables);
+      set_up_requests(world, process, areas);
     }
   }
   std::unique_ptr<Node>& of(int rank) { return processes_[static_cast<std::size_t>(rank)]; }

@@ -83,11 +83,18 @@ class SpanningSweep : public testing::TestWithParam<SpanningShape> {
         std::is_same_v<Arguments, BcastArguments> || std::is_same_v<Arguments, ScatterArguments> ||
         std::is_same_v<Arguments, GatherArguments> || std::is_same_v<Arguments, AllgatherArguments>;
     if (uses_buffers)
-      runs.insert(runs.end(),
-                  {{Reach::xpmem, false}, {Reach::cma, true}, {Reach::window, false}, {Reach::staged, true}});
+      runs.insert(runs.end(), {{Reach::xpmem, false},
+                               {Reach::cma, true},
+                               {Reach::window, false},
+                               {Reach::staged, true},
+                               {Reach::refused, false}});
     if (uses_buffers && full_sweep())
-      runs.insert(runs.end(),
-                  {{Reach::xpmem, true}, {Reach::cma, false}, {Reach::window, true}, {Reach::staged, false}});
+      runs.insert(runs.end(), {{Reach::xpmem, true},
+                               {Reach::cma, false},
+                               {Reach::window, true},
+                               {Reach::staged, false},
+                               {Reach::refused, true},
+                               {Reach::noted, true}});
     return runs;
   }
   /// A few roots: the first rank, the last, and one in the middle.

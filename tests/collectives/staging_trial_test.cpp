@@ -47,6 +47,7 @@ constexpr int calls = 24;
 
 World world_of(int ranks, bool oversubscribed, const std::string& algorithm) {
   World world;
+  world.is_new = true;
   world.ranks = ranks;
   world.reach = Reach::cma;
   world.oversubscribed = oversubscribed;

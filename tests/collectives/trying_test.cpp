@@ -56,6 +56,7 @@ TEST(Trying, ResultsStayRightAndAllTakeTheSame) {
   for (const int ranks : {2, 3, 4, 5})
     for (const char* algorithm : {"", "bcast:direct-read,scatter-allgather;allreduce:xhc,share"}) {
       World world;
+      world.is_new = true;
       world.ranks = ranks;
       world.algorithm = algorithm;
       world.cache_bytes = std::size_t{64} << 20;
@@ -78,6 +79,7 @@ TEST(Trying, ResultsStayRightAndAllTakeTheSame) {
 
 TEST(Trying, LongMessagesAreOfOneAlgorithm) {
   World world;
+  world.is_new = true;
   world.ranks = 3;
   world.algorithm = "bcast:direct-read,direct-write";
   world.settings.segment = 16 * 1024;
@@ -97,6 +99,7 @@ TEST(Trying, WhatIsNotTriedTakesOneAlgorithm) {
                            Case{"switched off", false, count, "bcast:direct-read,direct-write,knomial-read"},
                            Case{"one", true, count, "bcast:direct-read"}}) {
     World world;
+    world.is_new = true;
     world.algorithm = each.algorithm;
     world.settings.try_choices = each.tries;
     world.settings.explain = "1";
@@ -110,6 +113,7 @@ TEST(Trying, WhatIsNotTriedTakesOneAlgorithm) {
 
 TEST(Trying, CallsAreCountedUnderTheAlgorithmThatRan) {
   World world;
+  world.is_new = true;
   world.algorithm = "bcast:direct-read,scatter-allgather";
   world.settings.explain = "1";
   run_ranks(world, [&](int rank, Collectives& collectives) {
@@ -130,6 +134,7 @@ TEST(Trying, CallsAreCountedUnderTheAlgorithmThatRan) {
 TEST(Attempts, WhatIsSlowIsLeft) {
   for (const int ranks : {1, 2, 3}) {
     World world;
+    world.is_new = true;
     world.ranks = ranks;
     world.settings.timeout = 0;
     run_ranks(world, [&](int rank, Collectives& collectives) {

@@ -68,6 +68,7 @@ TEST(Filling, APointerIsToWhatIsThere) {
   std::vector<std::byte> read;
   std::thread reader([&] {
     for (std::size_t at = 0; at < copy.content.size(); at += 4'000) {
+      while (!copy.peer.is_filled(copy.region, at + 4'000)) std::this_thread::yield();
       const std::byte* const part = copy.peer.pointer(copy.region, at, 4'000);
       read.insert(read.end(), part, part + 4'000);
     }

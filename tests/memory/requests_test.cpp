@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "memory/arena.h"
-#include "memory/region.h"
+#include "memory/transfers.h"
 
 namespace tutti::memory {
 namespace {
@@ -138,6 +138,56 @@ TEST_P(RequestsIn, AHandlerOfTheOwnerSeesThatAPeerWrites) {
   EXPECT_EQ(pages.opened, 38);  // of the 40 neither the first nor the last is touched
   EXPECT_EQ(pages.data()[page + 9], ClosedPages::content(page + 9));
   EXPECT_EQ(std::memcmp(pages.data() + page + 10, written.data(), written.size()), 0);
+}
+
+TEST(Transfers, GoOnWithoutWaitingWhenTheOwnerHasServed) {
+  Ranks ranks(2);
+  ranks.requests[1]->kernel_refuses = true;
+  std::vector<std::byte> theirs(3 * Requests::chunk_bytes + 5), read(theirs.size());
+  for (std::size_t i = 0; i < theirs.size(); ++i) theirs[i] = ClosedPages::content(i);
+  const Peer peer = ranks.peer(1, 0);
+  Transfers transfers;
+  PeerTransfers{peer, transfers}.copy_from(region_of(theirs.data()), 0, read.data(), read.size());
+  // A chunk each time that the owner looks; nobody else does anything here.
+  int looks = 0;
+  while (!transfers.go_on()) {
+    ASSERT_FALSE(transfers.go_on());
+    EXPECT_TRUE(ranks.requests[0]->serve());
+    ++looks;
+  }
+  EXPECT_EQ(looks, 4);
+  EXPECT_EQ(read, theirs);
+}
+
+TEST(Transfers, OfAnyNumberComeToTheirEnd) {
+  Ranks ranks(2);
+  ranks.requests[1]->kernel_refuses = true;
+  constexpr std::size_t count = 50, bytes = 100;
+  std::vector<std::byte> theirs(count * bytes), ours(theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) ours[i] = ClosedPages::content(i);
+  const Peer peer = ranks.peer(1, 0);
+  Transfers transfers;
+  for (std::size_t i = 0; i < count; ++i)
+    PeerTransfers{peer, transfers}.copy_to(region_of(theirs.data()), i * bytes, ours.data() + i * bytes, bytes);
+  while (!transfers.go_on()) ASSERT_TRUE(ranks.requests[0]->serve());
+  EXPECT_EQ(theirs, ours);
+}
+
+TEST(Transfers, ThatAreGivenUpLeaveRoomForOthers) {
+  Ranks ranks(2);
+  ranks.requests[1]->kernel_refuses = true;
+  std::vector<std::byte> theirs(1000, std::byte{7}), read(theirs.size());
+  const Peer peer = ranks.peer(1, 0);
+  for (int i = 0; i < 10; ++i) {
+    Transfers transfers;
+    PeerTransfers{peer, transfers}.copy_from(region_of(theirs.data()), 0, read.data(), read.size());
+    EXPECT_FALSE(transfers.over());
+  }
+  EXPECT_EQ(read[0], std::byte{0});
+  Transfers last;
+  PeerTransfers{peer, last}.copy_from(region_of(theirs.data()), 0, read.data(), read.size());
+  while (!last.go_on()) ASSERT_TRUE(ranks.requests[0]->serve());
+  EXPECT_EQ(read, theirs);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, RequestsIn,

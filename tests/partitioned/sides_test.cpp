@@ -38,20 +38,17 @@ struct Rank {
         announcements(node, *node.arena->allocate(Announcements::area_bytes(node.size))) {
     collectives.barrier({});  // all have such an area
   }
-  /// What a rank does while it waits.
-  void turn() {
-    if (node.requests) node.requests->serve();
-    std::this_thread::yield();
-  }
   template <class Side>
   void finish(Side& side) {
-    while (!side.progress()) turn();
+    const NeverWaiting both_sides(node);
+    while (!side.progress()) take_turn(node);
   }
   /// Goes on with what else has been started, too, as MPI_Wait does: all ranks may wait for what they send first.
   void finish(Sender& sender, Receiver& receiver) {
+    const NeverWaiting both_sides(node);
     while (!sender.progress()) {
       receiver.progress();
-      turn();
+      take_turn(node);
     }
   }
 

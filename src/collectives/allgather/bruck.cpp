@@ -29,6 +29,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await gathered.reached(from, step);
     gathered.fetch(from, from, std::min(end, ranks));
     if (end > ranks) gathered.fetch(from, 0, end - ranks);
+    co_await operation.copied();
     gathered.announce(step + 1);
   }
   gathered.collect();

@@ -33,6 +33,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await gathered.reached(partner, last);
     gathered.fetch(partner, 0, self);
     gathered.fetch(partner, self + 1, ranks);
+    co_await operation.copied();
     gathered.announce(last + 1);
     gathered.collect();
     co_return;
@@ -41,6 +42,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await gathered.reached(self + power, 1);
     gathered.fetch(self + power, self + power, self + power + 1);
   }
+  co_await operation.copied();
   gathered.announce(2);
   for (unsigned k = 0; k < steps; ++k) {
     const int length = 1 << k;
@@ -49,6 +51,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     co_await gathered.reached(partner, 2 + k);
     gathered.fetch(partner, begin, begin + length);
     if (begin < folded) gathered.fetch(partner, begin + power, std::min(begin + length, folded) + power);
+    co_await operation.copied();
     gathered.announce(3 + k);
   }
   gathered.collect();

@@ -31,6 +31,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     block = (block - j + ranks) % ranks;
     co_await gathered.reached(before, static_cast<std::uint64_t>(step));
     gathered.fetch(before, block, block + 1);
+    co_await operation.copied();
     gathered.announce(static_cast<std::uint64_t>(step) + 1);
   }
   gathered.collect();

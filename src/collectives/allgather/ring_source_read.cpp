@@ -39,9 +39,10 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
     }
     co_await operation.posted(rank);
     const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
-    communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
-                                      operation.fitting(theirs.bytes, receive.size(index)), arguments.store);
+    operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
+                                   operation.fitting(theirs.bytes, receive.size(index)), arguments.store);
   }
+  co_await operation.copied();
   if (all_seen) operation.seen_all();
   operation.publish_done();
   if (mine.exposure.in_the_ring || arguments.bytes == 0) co_return;

@@ -50,7 +50,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       if (target.block.region.loads_and_stores())
         targets[mapped++] = target;
       else if (target.block.bytes > 0)
-        communicator.peer(rank).copy_to(target.block.region, target.block.offset, source, target.block.bytes);
+        operation.peer(rank).copy_to(target.block.region, target.block.offset, source, target.block.bytes);
     }
     operation.seen_all();
     // In one piece where nothing is stored by this rank itself.
@@ -59,7 +59,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
       for (std::size_t i = 0; i < mapped; ++i) {
         const RemoteBlock& block = targets[i].block;
         if (at < block.bytes)
-          communicator.peer(targets[i].rank)
+          operation.peer(targets[i].rank)
               .copy_to(block.region, block.offset + at, source + at, std::min(piece, block.bytes - at),
                        arguments.store);
       }
@@ -67,6 +67,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
         copy_own_block(receive.at(own_index) + at, source + at, std::min(piece, own_bytes - at), arguments.store);
     }
   }
+  co_await operation.copied();
   operation.publish_done();
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);

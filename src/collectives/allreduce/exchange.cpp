@@ -42,7 +42,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const topology::Range part{at, std::min(at + step, mine.end)};
-    reduce_range(operation, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
+    co_await reduce_range(operation, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
     operation.publish(reduced, (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {
@@ -51,11 +51,11 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     for (std::size_t at = theirs.begin; at < theirs.end; at += step) {
       const std::size_t end = std::min(at + step, theirs.end);
       co_await operation.has(rank, reduced, (at - theirs.begin) / step + 1);
-      communicator.peer(rank).copy_from(posted_destination(operation, rank), at * element,
-                                        buffers.destination.local + at * element, (end - at) * element,
-                                        arguments.store);
+      operation.peer(rank).copy_from(posted_destination(operation, rank), at * element,
+                                     buffers.destination.local + at * element, (end - at) * element, arguments.store);
     }
   }
+  co_await operation.copied();
   operation.publish_done();
   co_await operation.others_done();
   collect_result(buffers);

@@ -21,13 +21,13 @@ namespace {
 constexpr FlagName halves_there{Line::ready, 0};
 constexpr FlagSet flags = FlagSet::of(halving_flags, halves_there);
 
-/// Copies the elements of `range` out of the result of `rank` to their place at `to`.
+/// Copies the elements of `range` out of the result of `rank` to their place at `to`: co_await operation.copied().
 void fetch(Operation& operation, int rank, const Combiner& combiner, topology::Range range, std::byte* to,
            memory::Store store) {
   const std::size_t offset = range.begin * combiner.element_bytes;
   if (!range.empty())
-    operation.communicator().peer(rank).copy_from(posted_destination(operation, rank), offset, to + offset,
-                                                  range.length() * combiner.element_bytes, store);
+    operation.peer(rank).copy_from(posted_destination(operation, rank), offset, to + offset,
+                                   range.length() * combiner.element_bytes, store);
 }
 
 Task body(Operation& operation, const AllreduceArguments& arguments) {
@@ -43,6 +43,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     const int neighbor = sequence.rank(self - 1);
     co_await operation.has(neighbor, halves_there, all);
     fetch(operation, neighbor, combiner, {0, arguments.count}, arguments.receive, arguments.store);
+    co_await operation.copied();
     operation.publish_done();
     co_return;
   }
@@ -55,6 +56,7 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     operation.publish(halves_there, halves);
     co_await operation.has(other, halves_there, halves);
     fetch(operation, other, combiner, halving.partners(step - 1), buffers.destination.local, memory::Store::cached);
+    co_await operation.copied();
   }
   operation.publish(halves_there, all);
   co_await finish_halving(operation, halving);

@@ -34,8 +34,9 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
     destinations[i] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
 
-  reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
-               static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks), arguments.store);
+  co_await reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
+                        static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks),
+                        arguments.store);
   operation.publish_done();
   co_await operation.others_done();
   collect_result(buffers);

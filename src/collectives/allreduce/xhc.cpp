@@ -29,8 +29,9 @@ Task hand_down(Operation& operation, const XhcReduction& reduction) {
   for (std::size_t at = 0; at < reduction.bytes; at += chunk) {
     const std::size_t end = std::min(at + chunk, reduction.bytes);
     co_await operation.has(parent, result, grains_needed(end));
-    communicator.peer(parent).copy_from(posted_destination(operation, parent), at,
-                                        reduction.buffers.destination.local + at, end - at);
+    operation.peer(parent).copy_from(posted_destination(operation, parent), at,
+                                     reduction.buffers.destination.local + at, end - at);
+    co_await operation.copied();
     if (plan.child_count > 0) operation.publish(result, grains_complete(end, reduction.bytes));
   }
 }

@@ -99,8 +99,9 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
     answer = true;
     const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
     if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
-      communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+      operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
   }
+  co_await operation.copied();
   if (all_seen) operation.seen_all();
   if (answer || !all_seen) operation.publish_done();
   for (int i = 1; wait_for_readers && i < ranks; ++i) {

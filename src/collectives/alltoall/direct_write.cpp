@@ -41,7 +41,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       co_await operation.posted(rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
       if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
-        communicator.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
+        operation.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
+      co_await operation.copied();
       say_if_too_long(operation, rank, own_index, theirs, send.size(index));
     } else {
       all_seen = false;

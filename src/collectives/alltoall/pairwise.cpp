@@ -64,7 +64,8 @@ Task body(Operation& operation, const AlltoallArguments& arguments) {
       co_await operation.posted(rank);
       const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
       if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
-        communicator.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+        operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+      co_await operation.copied();
     }
     operation.publish(steps_read, static_cast<std::uint64_t>(step));
   }

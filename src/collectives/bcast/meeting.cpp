@@ -41,9 +41,11 @@ Task root(Operation& operation, const BcastArguments& arguments) {
     const memory::Region region = posted_destination(operation, reader);
     const Meeting meeting = meeting_of(arguments, communicator.size(), mine.region, region);
     if (!meeting.is_helped()) continue;
-    meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
-      communicator.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
+    const std::uint64_t kept = meeting.help(operation, reader, i, [&](std::size_t begin, std::size_t end) {
+      operation.peer(reader).copy_to(region, begin, arguments.buffer + begin, end - begin, arguments.store);
     });
+    co_await operation.copied();
+    Meeting::say_kept(operation, i, kept);
   }
   if (mine.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
@@ -69,10 +71,11 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   co_await operation.posted(root);
   const memory::Region source = posted_source(operation, root);
   const Meeting meeting = meeting_of(arguments, communicator.size(), source, own);
-  const auto copy = [&communicator, &arguments, source](std::size_t begin, std::size_t end) {
-    communicator.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
+  const auto copy = [&operation, &arguments, source](std::size_t begin, std::size_t end) {
+    operation.peer(arguments.root).copy_from(source, begin, arguments.buffer + begin, end - begin, arguments.store);
   };
   copy(0, meeting.front());
+  co_await operation.copied();
   co_await Meeting::meet(operation, meeting, root, distance, copy);
 }
 

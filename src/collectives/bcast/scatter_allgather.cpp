@@ -58,12 +58,13 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
   const Exposure mine = expose(operation, arguments.buffer + own.begin, own.length(), Side::source);
   post(operation, mine, {});
 
-  const memory::Peer& from_root = communicator.peer(parts.root);
+  const memory::PeerTransfers from_root = operation.peer(parts.root);
   for (std::size_t at = own.begin; at < own.end; at += parts.chunk) {
     const std::size_t end = std::min(at + parts.chunk, own.end);
     co_await operation.has(parts.root, ready, grains_needed(end));
     std::byte* here = mine.local + (at - own.begin);
     from_root.copy_from(posted_source(operation, parts.root), at, here, end - at);
+    co_await operation.copied();
     operation.publish(ready, grains_complete(end - own.begin, own.length()));
     if (mine.copied) copy_bytes(arguments.buffer + at, here, end - at);
   }
@@ -74,10 +75,11 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
     for (std::size_t at = block.begin; at < block.end; at += parts.chunk) {
       const std::size_t end = std::min(at + parts.chunk, block.end);
       co_await operation.has(owner, ready, grains_needed(end - block.begin));
-      communicator.peer(owner).copy_from(posted_source(operation, owner), at - block.begin, arguments.buffer + at,
-                                         end - at, arguments.store);
+      operation.peer(owner).copy_from(posted_source(operation, owner), at - block.begin, arguments.buffer + at,
+                                      end - at, arguments.store);
     }
   }
+  co_await operation.copied();
   operation.publish_done();
   if (mine.in_the_ring) co_return;
   for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));

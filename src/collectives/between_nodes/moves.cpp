@@ -44,13 +44,14 @@ Task ring(Operation&, Crossing& crossing, RingMessages& messages, const Starts& 
   co_await crossing.over();
 }
 
-Task fetch_shares(Operation&, Crossing& crossing, RingShares& shares, int from_step, int announced_before) {
+Task fetch_shares(Operation& operation, Crossing& crossing, RingShares& shares, int from_step, int announced_before) {
   for (int step = from_step; step < crossing.nodes.count(); ++step)
     for (int distance = 1; distance < crossing.places; ++distance) {
       const int from = (crossing.place + distance) % crossing.places;
       co_await crossing.announced(from, announced_before + step);
       shares.fetch(from, part_of_step(crossing, step));
     }
+  co_await operation.copied();
 }
 
 Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts, int first_step,

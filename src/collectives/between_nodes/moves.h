@@ -58,7 +58,7 @@ Task ring(Operation& operation, Crossing& crossing, RingMessages& messages, cons
 /// copies the rest from the others.
 class RingShares : public RingMessages {
  public:
-  /// Copies from the rank at a place what that has announced of a part.
+  /// Copies from the rank at a place what that has announced of a part: co_await operation.copied().
   virtual void fetch(int place, int part) = 0;
 };
 /// Beside it, from a step on: copies what the others have announced.

@@ -24,6 +24,12 @@ RootBlocks::RootBlocks(Operation& operation, Crossing& crossing, const Blocks& o
     exposed_ = post_blocks(operation, own, ranks, side, false, skip);
   else
     region_ = posted_block(operation, crossing.owner, 0, side).region;
+  if (region_.kind() != memory::Kind::filling) return;
+  for (int rank = 0; rank < crossing.nodes.ranks(); ++rank) {
+    const Place block = place_of(rank);
+    if (static_cast<std::ptrdiff_t>(rank) != skip)
+      end_ = std::max(end_, static_cast<std::size_t>(block.at) + block.bytes);
+  }
 }
 
 RootBlocks::Place RootBlocks::place_of(int rank) const {
@@ -81,8 +87,8 @@ std::size_t RootBlocks::bytes_to_copy(const network::TreePlace& tree, const Pack
   return bytes;
 }
 
-void RootBlocks::send(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step,
-                      std::size_t scratch_at) {
+void RootBlocks::make_messages(const network::TreePlace& tree, const Packed& packed, std::size_t at,
+                               std::size_t scratch_at) {
   std::byte* copied = operation_.scratch(scratch_at + bytes_to_copy(tree, packed, at)) + scratch_at;
   for (const network::Branch& to : tree.children) {
     const std::size_t bytes = bytes_of(packed, to.nodes);
@@ -97,11 +103,17 @@ void RootBlocks::send(const network::TreePlace& tree, const Packed& packed, std:
         else
           runs.push_back({static_cast<std::size_t>(begin), copied + from, of});
       });
-      root().copy_runs_from(region_, runs.data(), runs.size());
+      operation_.peer(crossing_.owner).copy_runs_from(region_, runs.data(), runs.size());
       copied += bytes;
     }
-    crossing_.send(to.node, to.lane, first_step + to.round, message, bytes);
+    messages_.push_back({&to, message, bytes});
   }
+}
+
+void RootBlocks::send(int first_step) {
+  for (const Message& each : messages_)
+    crossing_.send(each.to->node, each.to->lane, first_step + each.to->round, each.begin, each.bytes);
+  messages_.clear();
 }
 
 void RootBlocks::receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step) {
@@ -126,7 +138,7 @@ void RootBlocks::unpack(const Packed& packed, std::size_t at) {
       if (is_root_)
         copy_bytes(exposed_.local.base + begin, each.from + from, bytes);
       else
-        root().copy_to(region_, static_cast<std::size_t>(begin), each.from + from, bytes);
+        operation_.peer(crossing_.owner).copy_to(region_, static_cast<std::size_t>(begin), each.from + from, bytes);
     });
   coming_.clear();
 }
@@ -137,7 +149,7 @@ void RootBlocks::copy_own_to(std::byte* to, std::size_t bytes) const {
   if (is_root_)
     copy_bytes(to, exposed_.local.base + own.at, bytes);
   else
-    root().copy_from(region_, static_cast<std::size_t>(own.at), to, bytes);
+    operation_.peer(crossing_.owner).copy_from(region_, static_cast<std::size_t>(own.at), to, bytes);
 }
 
 void RootBlocks::copy_own_from(const std::byte* from, std::size_t bytes) const {
@@ -148,7 +160,7 @@ void RootBlocks::copy_own_from(const std::byte* from, std::size_t bytes) const {
     if (is_root_)
       copy_bytes(exposed_.local.base + own.at, from, fits);
     else
-      root().copy_to(region_, static_cast<std::size_t>(own.at), from, fits);
+      operation_.peer(crossing_.owner).copy_to(region_, static_cast<std::size_t>(own.at), from, fits);
   }
   if (bytes > own.bytes) say_sent(operation_, crossing_.owner, static_cast<std::size_t>(rank), bytes);
 }

@@ -24,13 +24,17 @@ class RootBlocks {
   /// Of the block of a rank; where peers write, the room for it.
   std::size_t size(int rank) const;
 
-  /// Posts the messages of the branches that this rank serves: of each block the part at `at` that `packed` has of it.
+  /// co_await blocks.filled(): where peers read, all blocks are there.
+  auto filled() const { return operation_.filled(crossing_.owner, region_, end_); }
+  /// Makes the messages of the branches that this rank serves: of each block the part at `at` that `packed` has of it.
   /// What has to be copied goes through the operation's scratch memory from `scratch_at` on, where nothing may be under
-  /// way.
-  void send(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step,
-            std::size_t scratch_at = 0);
+  /// way: co_await operation.copied().
+  void make_messages(const network::TreePlace& tree, const Packed& packed, std::size_t at, std::size_t scratch_at = 0);
+  /// Posts them.
+  void send(int first_step);
   void receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step);
-  /// After the messages have come: copies what is not where it belongs, as far as there is room.
+  /// After the messages have come: copies what is not where it belongs, as far as there is room. For this and for what
+  /// follows: co_await operation.copied().
   void unpack(const Packed& packed, std::size_t at);
   /// Scratch memory that send() needs.
   std::size_t bytes_to_copy(const network::TreePlace& tree, const Packed& packed, std::size_t at) const;
@@ -67,6 +71,13 @@ class RootBlocks {
   const bool is_root_;
   ExposedBlocks exposed_;  ///< on the root
   memory::Region region_;  ///< elsewhere
+  std::size_t end_ = 0;    ///< of what is filled there
+  struct Message {
+    const network::Branch* to;
+    const std::byte* begin;
+    std::size_t bytes;
+  };
+  std::vector<Message> messages_;  ///< to be sent
   struct Coming {
     topology::Range nodes;
     const std::byte* from;

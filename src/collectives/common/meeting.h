@@ -52,9 +52,9 @@ class Meeting {
   std::size_t usual_part() const { return (front_ + back_) / 2; }
 
   /// The helper's part; `copy` copies the bytes from its first to its second argument. `distance` from the helper to
-  /// the rank `first`, from 1 on.
+  /// the rank `first`, from 1 on. When all is copied (operation.copied()), what is returned is to be said: say_kept().
   template <class Copy>
-  void help(Operation& operation, int first, int distance, const Copy& copy) const {
+  std::uint64_t help(Operation& operation, int first, int distance, const Copy& copy) const {
     copy(back_, bytes_);
     sync::Flag& claimed = operation.own().flags[of(claims_for, distance)];
     std::uint64_t kept = 0;
@@ -64,6 +64,10 @@ class Meeting {
       const std::size_t begin = front_ + (pieces_ - kept - 1) * piece_;
       copy(begin, std::min(begin + piece_, back_));
     }
+    return kept;
+  }
+  /// The helper's last word.
+  static void say_kept(Operation& operation, int distance, std::uint64_t kept) {
     operation.publish(of(last_words, distance), progress(distance) + kept);
   }
 
@@ -92,11 +96,13 @@ class Meeting {
       if (claimed + copied + 1 > meeting.pieces_) break;
       copy_pieces(copied, copied + 1);
     }
+    co_await operation.copied();
     operation.publish_done(copied);
     co_await operation.has(helper, of(last_words, distance), progress(distance));
     const std::uint64_t left = meeting.left_by_helper(operation, theirs, distance);
     if (copied < left) {
       copy_pieces(copied, left);
+      co_await operation.copied();
       operation.publish_done(left);
     }
   }

@@ -86,7 +86,8 @@ class Exchange {
 
   /// Whether destination `i` gets something from this rank, and may be asked how.
   bool sends_to(int i) const { return is_other(arguments_.destinations[i]); }
-  /// Stores the block of destination `i`, if it wants that; it has said. Then its progress is to be published.
+  /// Stores the block of destination `i`, if it wants that; it has said. Then, when it is copied, its progress is to be
+  /// published.
   bool store(int i) {
     const int to = arguments_.destinations[i];
     const auto index = static_cast<std::size_t>(i);
@@ -95,7 +96,7 @@ class Exchange {
     const RemoteBlock block = offered_block(operation_, to, static_cast<std::size_t>(arguments_.destination_blocks[i]));
     const std::size_t sent = arguments_.send.size(index);
     if (const std::size_t bytes = std::min(block.bytes, sent))
-      communicator_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
+      operation_.peer(to).copy_to(block.region, block.offset, arguments_.send.at(index), bytes, arguments_.store);
     // Only the writer knows that, and only the receiver may raise the error.
     if (sent > block.bytes) offer.cut.set(operation_.stamp());
     return true;
@@ -122,7 +123,7 @@ class Exchange {
     }
     return stored_;
   }
-  /// Takes the block of source `i`, which has posted.
+  /// Takes the block of source `i`, which has posted: co_await operation.copied().
   void take(std::size_t i) {
     const int source = arguments_.sources[i];
     const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
@@ -132,7 +133,7 @@ class Exchange {
     answers_ = true;
     const RemoteBlock block = posted_block(operation_, source, index, Side::source);
     if (const std::size_t bytes = operation_.fitting(block.bytes, room))
-      communicator_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
+      operation_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
   }
   /// Everything was taken.
   void finish_taking() {
@@ -211,7 +212,9 @@ Task store_for_others(Operation& operation, Exchange& exchange, const NeighborAr
     if (!exchange.sends_to(i)) continue;
     const int to = arguments.destinations[i];
     co_await operation.has(operation.slot(to).offer.flag, Offer::to_read, to);
-    if (const std::uint64_t until = stored_until(static_cast<std::size_t>(i)); exchange.store(i) && until < stored_all)
+    if (!exchange.store(i)) continue;
+    co_await operation.copied();
+    if (const std::uint64_t until = stored_until(static_cast<std::size_t>(i)); until < stored_all)
       operation.publish(stored, until);
   }
   operation.publish(stored, stored_all);
@@ -233,6 +236,7 @@ Task exchange_with_neighbors(Operation& operation, const NeighborArguments& argu
     else
       exchange.take(i);
   }
+  co_await operation.copied();
   exchange.finish_taking();
   for (int i = 0; exchange.is_read() && i < arguments.destination_count; ++i)
     if (exchange.is_read_by(i)) co_await operation.done(arguments.destinations[i]);

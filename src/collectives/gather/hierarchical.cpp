@@ -25,10 +25,10 @@ std::size_t bytes_of(const topology::Branch& branch, std::size_t block_bytes) {
   return branch.ranks.size() * block_bytes;
 }
 
-/// Copies what `branch` has collected to where each block belongs.
+/// Copies what `branch` has collected to where each block belongs: co_await operation.copied().
 void take(Operation& operation, const topology::Branch& branch, const Blocks& destination) {
   const std::size_t bytes = destination.bytes;
-  const memory::Peer& peer = operation.communicator().peer(branch.rank);
+  const memory::PeerTransfers peer = operation.peer(branch.rank);
   const bool in_line = eager::fits_inline(bytes_of(branch, bytes));
   const Post& post = operation.slot(branch.rank).post;
   for_each_run(branch.places, 0, branch.places.size(), destination.stride == bytes,
@@ -36,7 +36,7 @@ void take(Operation& operation, const topology::Branch& branch, const Blocks& de
                  std::byte* to = destination.at(static_cast<std::size_t>(branch.places[first]));
                  if (in_line) {
                    copy_bytes(to, post.payload + first * bytes, count * bytes);
-                   peer.loaded(count * bytes);
+                   peer.peer.loaded(count * bytes);
                  } else {
                    peer.copy_from(posted_source(operation, branch.rank), first * bytes, to, count * bytes);
                  }
@@ -50,6 +50,7 @@ Task collect(Operation& operation, const topology::RankPlan& plan, const Blocks&
     co_await operation.posted(branch.rank, in_line ? 1 : 0);
     take(operation, branch, destination);
   }
+  co_await operation.copied();
   operation.publish_done();
 }
 

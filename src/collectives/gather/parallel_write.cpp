@@ -50,7 +50,8 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   const RemoteBlock block =
       posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
   if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
-    communicator.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+    operation.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+  co_await operation.copied();
   Post& mine = operation.own().post;
   mine.regions.bytes = arguments.bytes;
   operation.publish(mine.flag, static_cast<std::uint64_t>(PackedBlocks::Place::delivered));

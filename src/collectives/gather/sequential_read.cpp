@@ -29,8 +29,9 @@ Task root(Operation& operation, const GatherArguments& arguments) {
       if (!arguments.regular && packed.open(sender, 0, arguments.receive.at(index), size)) continue;
       const RemoteBlock block = posted_block(operation, sender, 0, Side::source);
       if (const std::size_t bytes = operation.fitting(block.bytes, size))
-        communicator.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
-                                            arguments.store);
+        operation.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
+                                         arguments.store);
+      co_await operation.copied();
     } else {
       saw_all = false;
     }

@@ -31,9 +31,7 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   operation.own().post.regions.bytes = arguments.bytes;
   return copy_in_turn(operation, arguments, Side::destination, [&](const RemoteBlock& block) {
     if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
-      operation.communicator()
-          .peer(arguments.root)
-          .copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+      operation.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
   });
 }
 

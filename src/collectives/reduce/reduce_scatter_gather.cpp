@@ -41,9 +41,10 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
       const std::size_t element = buffers.combiner->element_bytes;
       const topology::Range mine = halving.range(folded.steps);
       if (!mine.empty())
-        communicator.peer(arguments.root)
+        operation.peer(arguments.root)
             .copy_to(posted_destination(operation, arguments.root), mine.begin * element,
                      buffers.destination.local + mine.begin * element, mine.length() * element, arguments.store);
+      co_await operation.copied();
     }
     co_await finish_halving(operation, halving);
   } else {

@@ -30,8 +30,8 @@ Task body(Operation& operation, const ReduceArguments& arguments) {
   posted_sources(operation, buffers.source, sources);
 
   const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
-  reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
-               static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
+  co_await reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
+                        static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
   operation.publish_done();
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring) co_await operation.others_done();

@@ -40,28 +40,40 @@ Exposure handed_on(Operation& operation, const ScanArguments& arguments) {
   return expose(operation, arguments.receive, arguments.bytes(), Side::destination);
 }
 
-/// One block of a rank that has one before it, whose part is there.
-void combine(Operation& operation, const ScanArguments& arguments, topology::Range range, std::byte* result) {
-  Communicator& communicator = operation.communicator();
-  const int self = communicator.rank();
-  const std::size_t element = arguments.combiner->element_bytes, at = range.begin * element;
-  const RemoteBuffer theirs{self - 1, posted_destination(operation, self - 1)};
-  const auto keep = [&] {
-    communicator.peer(self - 1).copy_from(theirs.region, at, arguments.receive + at, range.length() * element);
-  };
-  const bool in_place = arguments.send == arguments.receive;
-  RemoteBuffer before = theirs;
-  if (arguments.exclusive && !in_place) {
-    keep();
-    before = {self, own_memory(arguments.receive)};
+/// What a rank has to do about one block, whose part the one before it has handed on.
+class Step {
+ public:
+  Step(Operation& operation, const ScanArguments& arguments, topology::Range range, std::byte* result)
+      : operation_(operation),
+        arguments_(arguments),
+        range_(range),
+        self_(operation.communicator().rank()),
+        theirs_{self_ - 1, posted_destination(operation, self_ - 1)},
+        operands_{theirs_, {self_, own_memory(arguments.send)}},
+        destination_{self_, own_memory(result)} {
+    if (keeps_before()) operands_[0] = {self_, own_memory(arguments.receive)};
   }
-  if (result) {
-    const RemoteBuffer operands[] = {before, {self, own_memory(arguments.send)}};
-    const RemoteBuffer destination{self, own_memory(result)};
-    reduce_range(operation, *arguments.combiner, range, operands, 2, &destination, 1, memory::Store::cached);
+  /// Of an Exscan: what it gets is its result, which may be the operand as well, unless that is what it overwrites.
+  bool keeps_before() const { return arguments_.exclusive && arguments_.send != arguments_.receive; }
+  bool keeps_after() const { return arguments_.exclusive && !keeps_before(); }
+  void keep() {
+    const std::size_t element = arguments_.combiner->element_bytes, at = range_.begin * element;
+    operation_.peer(self_ - 1).copy_from(theirs_.region, at, arguments_.receive + at, range_.length() * element);
   }
-  if (arguments.exclusive && in_place) keep();
-}
+  auto combine() {
+    return reduce_range(operation_, *arguments_.combiner, range_, operands_, 2, &destination_, 1,
+                        memory::Store::cached);
+  }
+
+ private:
+  Operation& operation_;
+  const ScanArguments& arguments_;
+  const topology::Range range_;
+  const int self_;
+  const RemoteBuffer theirs_;
+  RemoteBuffer operands_[2];
+  const RemoteBuffer destination_;
+};
 
 Task body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
@@ -77,8 +89,13 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     const std::size_t end = std::min(at + block, arguments.bytes());
     if (self > 0) {
       co_await operation.has(self - 1, handed_on_blocks, at / block + 1);
-      combine(operation, arguments, topology::elements_in_bytes(at, end, arguments.combiner->element_bytes),
-              result.local);
+      Step step(operation, arguments, topology::elements_in_bytes(at, end, arguments.combiner->element_bytes),
+                result.local);
+      if (step.keeps_before()) step.keep();
+      co_await operation.copied();
+      if (result.local) co_await step.combine();
+      if (step.keeps_after()) step.keep();
+      co_await operation.copied();
     } else if (result.local != arguments.send) {
       copy_bytes(result.local + at, arguments.send + at, end - at);
     }

@@ -58,8 +58,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
   }
   const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self - first),
                                                    members, topology::elements_in_line(combiner.element_bytes));
-  prefix_range(operation, combiner, share, {sources, destinations, members, arguments.exclusive, total_of(block)},
-               memory::Store::cached);
+  co_await prefix_range(operation, combiner, share,
+                        {sources, destinations, members, arguments.exclusive, total_of(block)}, memory::Store::cached);
   operation.publish(reduced);
 
   // Phase 2.
@@ -67,8 +67,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
     for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, reduced);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
-    carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
-                arguments.exclusive);
+    co_await carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
+                         arguments.exclusive);
   }
   operation.publish_done();
 

@@ -32,8 +32,8 @@ Task body(Operation& operation, const ScanArguments& arguments) {
 
   const topology::Range share = topology::share_of({0, arguments.count}, static_cast<std::size_t>(self), ranks,
                                                    topology::elements_in_line(arguments.combiner->element_bytes));
-  prefix_range(operation, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
-               arguments.store);
+  co_await prefix_range(operation, *arguments.combiner, share, {sources, destinations, ranks, arguments.exclusive, {}},
+                        arguments.store);
   operation.publish_done();
   co_await operation.others_done();
   collect_result(buffers);

@@ -42,10 +42,10 @@ Task body_inline(Operation& operation, const ScatterArguments& arguments) {
   copy_bytes(arguments.receive, theirs.payload + own * bytes, bytes);
 }
 
-/// Reads the blocks at places [begin, end) of this rank's branch from the parent.
+/// Reads the blocks at places [begin, end) of this rank's branch from the parent: co_await operation.copied().
 void read(Operation& operation, const topology::RankPlan& plan, std::size_t begin, std::size_t end, std::size_t bytes,
           std::byte* destination) {
-  const memory::Peer& parent = operation.communicator().peer(plan.parent);
+  const memory::PeerTransfers parent = operation.peer(plan.parent);
   const bool joined = operation.slot(plan.parent).post.regions.stride == bytes;
   constexpr std::size_t at_once = 64;
   memory::Run runs[at_once];
@@ -66,23 +66,23 @@ void read(Operation& operation, const topology::RankPlan& plan, std::size_t begi
 }
 
 /// Reads what is for this rank and all below it, and lends it to the children.
-Exposure take(Operation& operation, const topology::RankPlan& plan, const ScatterArguments& arguments) {
+Task take(Operation& operation, const topology::RankPlan& plan, const ScatterArguments& arguments, Exposure& area) {
   const std::size_t bytes = arguments.bytes;
   const std::size_t count = plan.own.ranks.size();
   const auto at = static_cast<std::size_t>(std::lower_bound(plan.own.ranks.begin(), plan.own.ranks.end(), plan.rank) -
                                            plan.own.ranks.begin());
-  Exposure area;
   if (count > 1) {
     area = lend(operation, count * bytes);
     read(operation, plan, 0, at, bytes, area.local);
     read(operation, plan, at + 1, count, bytes, area.local + (at + 1) * bytes);
+    co_await operation.copied();
     Post& mine = operation.own().post;
     mine.regions.bytes = mine.regions.stride = bytes;
     post(operation, area, {});
   }
   read(operation, plan, at, at + 1, bytes, arguments.receive);
+  co_await operation.copied();
   operation.publish_done();
-  return area;
 }
 
 Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
@@ -96,7 +96,7 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
     keep_own_block(communicator, arguments);
   } else {
     co_await operation.posted(plan.parent);
-    mine = take(operation, plan, arguments);
+    co_await take(operation, plan, arguments, mine);
   }
   if (mine.in_the_ring) co_return;
   for (const topology::Branch& branch : plan.branches) co_await operation.done(branch.rank);

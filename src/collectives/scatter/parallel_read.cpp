@@ -69,8 +69,8 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
       co_return;
     const RemoteBlock block = posted_block(operation, arguments.root, static_cast<std::size_t>(self), Side::source);
     if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
-      communicator.peer(arguments.root)
-          .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+      operation.peer(arguments.root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+    co_await operation.copied();
   }
   operation.publish_done();
 }

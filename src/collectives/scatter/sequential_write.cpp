@@ -29,8 +29,8 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
       co_await operation.posted(receiver);
       const RemoteBlock block = posted_block(operation, receiver, 0, Side::destination);
       if (const std::size_t bytes = std::min(size, block.bytes))
-        communicator.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes,
-                                            arguments.store);
+        operation.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes, arguments.store);
+      co_await operation.copied();
     }
     if (!arguments.regular) sizes_said(operation, arguments.root)[index] = arguments.send.size(index);
     operation.publish_done(static_cast<std::uint64_t>(i));

@@ -21,10 +21,8 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
 
 Task reader(Operation& operation, const ScatterArguments& arguments) {
   return copy_in_turn(operation, arguments, Side::source, [&](const RemoteBlock& block) {
-    Communicator& communicator = operation.communicator();
     if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
-      communicator.peer(arguments.root)
-          .copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+      operation.peer(arguments.root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   });
 }
 

@@ -86,7 +86,7 @@ class AllBlocks final : public RingShares {
         for_pieces(part, share(part, lane),
                    [&](int rank, std::size_t at, std::size_t bytes) { add_run(place, rank, at, bytes); });
     }
-    operation_.communicator().peer(place).copy_runs_from(region_, runs_.data(), runs_.size(), arguments_.store);
+    operation_.peer(place).copy_runs_from(region_, runs_.data(), runs_.size(), arguments_.store);
     runs_.clear();
   }
 
@@ -176,6 +176,7 @@ Task body(Operation& operation, const Spanning& spanning, const AllgatherArgumen
       co_await crossing.announced(place, 0);
       blocks.fetch(place, crossing.node);
     }
+  co_await operation.copied();
   blocks.pack_own_part();
   co_await operation.both(ring(operation, crossing, blocks, packed.starts, 0),
                           fetch_shares(operation, crossing, blocks, at_once ? 0 : 1));

@@ -39,16 +39,20 @@ class Message final : public RingShares {
 
   /// In this rank's buffer. The root's, which is the program's to read, is not written.
   std::byte* own(std::size_t at) const { return (is_root_ ? arguments_.buffer : exposed_.local) + at; }
+  /// co_await message.filled(...): these bytes of another's are there.
+  auto filled(int place, std::size_t at, std::size_t bytes) const {
+    return operation_.filled(place, posted_source(operation_, place), at + bytes);
+  }
   /// In that of another; null if messages cannot go from there.
   const std::byte* mapped(int place, std::size_t at, std::size_t bytes) const {
     const memory::Region theirs = posted_source(operation_, place);
     return memory::always_mapped(theirs.kind()) ? operation_.communicator().peer(place).pointer(theirs, at, bytes)
                                                 : nullptr;
   }
+  /// co_await operation.copied()
   void copy(int from_place, std::size_t at, std::size_t bytes) const {
     if (bytes > 0)
-      operation_.communicator()
-          .peer(from_place)
+      operation_.peer(from_place)
           .copy_from(posted_source(operation_, from_place), at, exposed_.local + at, bytes, arguments_.store);
   }
   /// Where it belongs, if it is elsewhere.
@@ -94,7 +98,7 @@ class Message final : public RingShares {
   Exposure exposed_;
 };
 
-Task scatter(Operation&, Crossing& crossing, const network::TreePlace& tree, Message& message) {
+Task scatter(Operation& operation, Crossing& crossing, const network::TreePlace& tree, Message& message) {
   const auto bytes = [&](topology::Range nodes) { return message.starts[nodes.end] - message.starts[nodes.begin]; };
   const bool has_it = crossing.place == crossing.owner;
   if (has_it && tree.parent) {
@@ -110,9 +114,11 @@ Task scatter(Operation&, Crossing& crossing, const network::TreePlace& tree, Mes
   for (const network::Branch& to : tree.children) {
     if (!crossing.serves(to.lane)) continue;
     const std::size_t begin = message.starts[to.nodes.begin];
+    if (!has_it) co_await message.filled(crossing.owner, begin, bytes(to.nodes));
     const std::byte* from = has_it ? message.own(begin) : message.mapped(crossing.owner, begin, bytes(to.nodes));
     if (!from) {
       message.copy(crossing.owner, begin, bytes(to.nodes));
+      co_await operation.copied();
       message.hold(to.nodes);
       from = message.own(begin);
     }
@@ -120,6 +126,7 @@ Task scatter(Operation&, Crossing& crossing, const network::TreePlace& tree, Mes
   }
   if (!has_it)
     message.copy(crossing.owner, place_at(message.starts, crossing.node), bytes_at(message.starts, crossing.node));
+  co_await operation.copied();
 }
 
 Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {

@@ -43,13 +43,17 @@ Task take(Operation& operation, Crossing& crossing, const network::TreePlace& tr
   co_await crossing.lent();
   if (tree.parent) co_await crossing.announced(crossing.owner, 1);
   const memory::Region theirs = posted_source(operation, crossing.owner);
-  const memory::Peer& peer = operation.communicator().peer(crossing.owner);
+  const memory::PeerTransfers owner = operation.peer(crossing.owner);
   const bool sends = std::any_of(tree.children.begin(), tree.children.end(),
                                  [&](const network::Branch& to) { return crossing.serves(to.lane); });
-  const std::byte* const mapped =
-      sends && memory::always_mapped(theirs.kind()) ? peer.pointer(theirs, 0, arguments.bytes) : nullptr;
+  const std::byte* mapped = nullptr;
+  if (sends && memory::always_mapped(theirs.kind())) {
+    co_await operation.filled(crossing.owner, theirs, arguments.bytes);
+    mapped = owner.peer.pointer(theirs, 0, arguments.bytes);
+  }
   if (mapped) send(crossing, tree, mapped, arguments.bytes);
-  if (arguments.bytes > 0) peer.copy_from(theirs, 0, arguments.buffer, arguments.bytes, arguments.store);
+  if (arguments.bytes > 0) owner.copy_from(theirs, 0, arguments.buffer, arguments.bytes, arguments.store);
+  co_await operation.copied();
   if (!mapped) send(crossing, tree, arguments.buffer, arguments.bytes);
 }
 

@@ -44,6 +44,7 @@ Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing,
     blocks.receive(tree, packed, slices.begin(slice), rounds * (1 + slice));
     co_await crossing.received();
     blocks.unpack(packed, slices.begin(slice));
+    co_await operation.copied();
   }
   blocks.say_lengths(Packed(crossing.nodes, tree.nodes, {sizes, sizes + ranks}), tree);
   co_await leave(operation, crossing);

@@ -28,6 +28,7 @@ Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing,
   if (arguments.send) blocks.copy_own_from(arguments.send, arguments.bytes);
   co_await crossing.received();
   blocks.unpack(packed, 0);
+  co_await operation.copied();
   co_await leave(operation, crossing);
   if (is_root) blocks.collect();
 }

@@ -26,6 +26,7 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
                const Packed& listed, const ScatterArguments& arguments) {
   if (spanning.rank != arguments.root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
+  co_await blocks.filled();
   std::vector<std::uint64_t> sizes;
   for (int node = 0; node < crossing.nodes.count(); ++node)
     for (const int rank : crossing.nodes.ranks_of(node)) sizes.push_back(blocks.size(rank));
@@ -42,10 +43,13 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
   for (int slice = 0; slice < slices.count(); ++slice) {
     if (slice > 0) co_await crossing.over();
     const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
-    blocks.send(tree, packed, slices.begin(slice), rounds * (1 + slice), list_bytes);
+    blocks.make_messages(tree, packed, slices.begin(slice), list_bytes);
+    co_await operation.copied();
+    blocks.send(rounds * (1 + slice));
   }
   if (arguments.receive)
     blocks.copy_own_to(arguments.receive, operation.fitting(blocks.size(spanning.rank), arguments.bytes));
+  co_await operation.copied();
 }
 
 /// On other nodes.

@@ -22,8 +22,12 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
                const Packed& packed, const ScatterArguments& arguments) {
   if (spanning.rank != arguments.root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
-  blocks.send(tree, packed, 0, 0);
+  co_await blocks.filled();
+  blocks.make_messages(tree, packed, 0);
+  co_await operation.copied();
+  blocks.send(0);
   if (arguments.receive) blocks.copy_own_to(arguments.receive, arguments.bytes);
+  co_await operation.copied();
 }
 
 /// On other nodes. A node's only rank receives its block where it belongs.

@@ -21,7 +21,7 @@ Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
 
 void Gathered::fetch(int place, int first, int last) {
   const int rank = order_.rank(place);
-  const memory::Peer& from = operation_.communicator().peer(rank);
+  const memory::PeerTransfers from = operation_.peer(rank);
   constexpr std::size_t at_once = 64;
   memory::Run runs[at_once];
   std::size_t count = 0;

@@ -29,7 +29,7 @@ class Gathered {
     return operation_.has(rank, steps_done, step);
   }
   /// Copies the blocks of the places [first, last) from the rank at `place`, which has announced them. Those that are
-  /// neighbours by rank as well are one piece.
+  /// neighbours by rank as well are one piece. They are there after co_await operation.copied().
   void fetch(int place, int first, int last);
 
   /// Whether this rank must wait until others have read from its buffer before it leaves.

@@ -24,17 +24,19 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   const int self = communicator.rank();
   const RemoteBuffer result{self, own_memory(buffers.destination.local)};
   RemoteBuffer have{self, own_memory(buffers.source.local)};
+  RemoteBuffer operands[2];
   const auto combine = [&](const RemoteBuffer& left, const RemoteBuffer& right, topology::Range range) {
-    const RemoteBuffer operands[] = {left, right};
-    reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
+    operands[0] = left;
+    operands[1] = right;
     have = result;
+    return reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
   };
   const Sequence& sequence = halving.sequence();
   const int own_place = sequence.place(self);
   if (folded.takes_over(own_place)) {
     const int other = sequence.rank(own_place + 1);
     co_await operation.posted(other);
-    combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
+    co_await combine(have, {other, posted_source(operation, other)}, {0, buffers.count});
   }
   operation.publish(combined_so_often, 1);
   for (int step = 0; step < folded.steps; ++step) {
@@ -46,9 +48,9 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     const RemoteBuffer theirs{other,
                               untouched ? posted_source(operation, other) : posted_destination(operation, other)};
     if (halving.partner_is_before(step))
-      combine(theirs, have, halving.range(step + 1));
+      co_await combine(theirs, have, halving.range(step + 1));
     else
-      combine(have, theirs, halving.range(step + 1));
+      co_await combine(have, theirs, halving.range(step + 1));
     operation.publish(combined_so_often, combined + 1);
   }
 }

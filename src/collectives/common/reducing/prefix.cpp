@@ -15,27 +15,30 @@ std::size_t block_elements(const Communicator& communicator, std::size_t element
 
 /// A part of the buffers: where peers' memory is mapped here, or a copy of it.
 struct Part {
-  const Communicator& communicator;
+  Operation& operation;
   std::size_t offset;
   std::size_t bytes;
 
   std::byte* pointer(const RemoteBuffer& buffer) const {
-    return communicator.peer(buffer.rank)
-        .pointer(buffer.region, offset + static_cast<std::size_t>(buffer.shift), bytes);
+    return operation.communicator().peer(buffer.rank).pointer(buffer.region, buffer.place(offset), bytes);
   }
+  /// co_await: it may be loaded, or stored to.
+  auto filled(const RemoteBuffer& buffer) const {
+    return operation.filled(buffer.rank, buffer.region, buffer.place(offset + bytes));
+  }
+  /// Then co_await operation.copied().
   const std::byte* load(const RemoteBuffer& buffer, std::byte* copy) const {
     if (const std::byte* mapped = pointer(buffer)) {
-      communicator.peer(buffer.rank).loaded(bytes);
+      operation.communicator().peer(buffer.rank).loaded(bytes);
       return mapped;
     }
-    communicator.peer(buffer.rank)
-        .copy_from(buffer.region, offset + static_cast<std::size_t>(buffer.shift), copy, bytes);
+    operation.peer(buffer.rank).copy_from(buffer.region, buffer.place(offset), copy, bytes);
     return copy;
   }
+  /// Before `from` changes: co_await operation.copied().
   void store(const RemoteBuffer& buffer, const void* from, memory::Store how) const {
-    communicator.peer(buffer.rank)
-        .copy_to(buffer.region, offset + static_cast<std::size_t>(buffer.shift), from, bytes,
-                 store_at(communicator, buffer, how));
+    operation.peer(buffer.rank)
+        .copy_to(buffer.region, buffer.place(offset), from, bytes, store_at(operation.communicator(), buffer, how));
   }
 };
 
@@ -49,7 +52,7 @@ bool same_memory(const RemoteBuffer& a, const RemoteBuffer& b) {
 
 }  // namespace
 
-void prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, const PrefixBuffers& buffers,
+Task prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, PrefixBuffers buffers,
                   memory::Store store) {
   const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
@@ -59,13 +62,17 @@ void prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
   std::byte* const results[2] = {copy + block * element, copy + 2 * block * element};
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
-    const Part part{communicator, at * element, elements * element};
+    const Part part{operation, at * element, elements * element};
+    co_await part.filled(buffers.sources[0]);
     const std::byte* previous = part.load(buffers.sources[0], results[0]);
+    co_await operation.copied();
     if (!buffers.exclusive && wanted(buffers.destinations[0]) &&
         !same_memory(buffers.destinations[0], buffers.sources[0]))
       part.store(buffers.destinations[0], previous, store);
     for (std::size_t i = 1; i < buffers.count; ++i) {
       const RemoteBuffer& destination = buffers.destinations[i];
+      co_await part.filled(buffers.sources[i]);
+      co_await part.filled(destination);
       const std::byte* next = nullptr;
       if (!buffers.exclusive || i + 1 < buffers.count || wanted(buffers.total)) {
         // A result goes straight to its place, unless that holds what is still to be read or is written past the
@@ -75,6 +82,7 @@ void prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
         std::byte* place = in_its_place ? part.pointer(destination) : nullptr;
         std::byte* result = place ? place : results[i % 2];
         const void* operands[2] = {previous, part.load(buffers.sources[i], copy)};
+        co_await operation.copied();
         combiner(result, operands, 2, elements);
         if (place) communicator.peer(destination.rank).stored(part.bytes);
         if (!buffers.exclusive && !place) part.store(destination, result, store);
@@ -84,10 +92,11 @@ void prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
       previous = next;
     }
     if (wanted(buffers.total)) part.store(buffers.total, previous, memory::Store::cached);
+    co_await operation.copied();
   }
 }
 
-void carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
+Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
                  std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
                  bool first_is_empty) {
   const Communicator& communicator = operation.communicator();
@@ -98,16 +107,19 @@ void carry_range(Operation& operation, const Combiner& combiner, topology::Range
   const void** pointers = operation.sources();
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
-    const Part part{communicator, at * element, elements * element};
+    const Part part{operation, at * element, elements * element};
     for (std::size_t i = 0; i < carry_count; ++i)
       pointers[i] = part.load(carries[i], result + (1 + i) * block * element);
+    co_await operation.copied();
     combiner(carry, pointers, carry_count, elements);
     for (std::size_t i = 0; i < destination_count; ++i) {
       if (i == 0 && first_is_empty) {
         part.store(destinations[i], carry, memory::Store::cached);
         continue;
       }
+      co_await operation.copied();
       const std::byte* old = part.load(destinations[i], result);
+      co_await operation.copied();
       const void* operands[2] = {carry, old};
       std::byte* place = part.pointer(destinations[i]);
       combiner(place ? place : result, operands, 2, elements);
@@ -116,6 +128,7 @@ void carry_range(Operation& operation, const Combiner& combiner, topology::Range
       else
         part.store(destinations[i], result, memory::Store::cached);
     }
+    co_await operation.copied();
   }
 }
 

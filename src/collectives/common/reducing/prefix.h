@@ -17,12 +17,12 @@ struct PrefixBuffers {
 
 /// destinations[i] = sources[0] op ... op sources[i], or up to sources[i-1] if exclusive, over the elements of `range`,
 /// block by block, each source read once. Nobody else may touch that range of any of the buffers.
-void prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, const PrefixBuffers& buffers,
+Task prefix_range(Operation& operation, const Combiner& combiner, topology::Range range, PrefixBuffers buffers,
                   memory::Store store);
 
 /// destinations[i] = carry op destinations[i], where carry = carries[0] op carries[1] op ..., over the elements of
 /// `range`. If `first_is_empty`, destinations[0] holds nothing yet and gets the carry itself.
-void carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
+Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
                  std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
                  bool first_is_empty);
 

@@ -1,5 +1,8 @@
 #include "collectives/common/reducing/share.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/copy.h"
 
 namespace tutti {
@@ -43,78 +46,103 @@ void collect_result(const ReductionBuffers& buffers) {
     copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
 }
 
-void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                  memory::Store store) {
-  const Communicator& communicator = operation.communicator();
+RangeReduction::RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range,
+                               const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                               std::size_t destination_count, memory::Store store)
+    : operation_(operation),
+      combiner_(combiner),
+      range_(range),
+      sources_(sources),
+      source_count_(source_count),
+      destinations_(destinations),
+      destination_count_(destination_count),
+      store_(store) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = topology::elements_in_line(element);
-  std::size_t block = std::max<std::size_t>(1, communicator.node().settings.block / element);
-  block = (block + line - 1) / line * line;
-  // Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
-  const auto scratch = [&](std::size_t i) {
-    return operation.scratch((source_count + 1) * block * element) + i * block * element;
-  };
-  const void** from = operation.sources();
-  std::byte** to = operation.destinations();
-  // Results are made at the own buffer if that is among the destinations.
-  std::size_t first = 0;
+  block_ = std::max<std::size_t>(1, operation.communicator().node().settings.block / element);
+  block_ = (block_ + line - 1) / line * line;
   for (std::size_t i = 0; i < destination_count; ++i)
-    if (destinations[i].rank == communicator.rank()) first = i;
-  const auto how = [&](std::size_t i) { return store_at(communicator, destinations[i], store); };
-  const auto place = [](const RemoteBuffer& buffer, std::size_t offset) {
-    return offset + static_cast<std::size_t>(buffer.shift);
-  };
-  bool to_be_ordered = false;
-  for (std::size_t at = range.begin; at < range.end; at += block) {
-    const std::size_t elements = std::min(block, range.end - at);
-    const std::size_t offset = at * element;
-    const std::size_t bytes = elements * element;
-    for (std::size_t i = 0; i < source_count; ++i) {
-      const memory::Peer& peer = communicator.peer(sources[i].rank);
-      from[i] = peer.pointer(sources[i].region, place(sources[i], offset), bytes);
-      if (from[i]) {
-        peer.loaded(bytes);
-        continue;
-      }
-      peer.copy_from(sources[i].region, place(sources[i], offset), scratch(i), bytes);
-      from[i] = scratch(i);
-    }
-    const std::byte* streamed = nullptr;
-    bool all_mapped = true;
-    for (std::size_t i = 0; i < destination_count; ++i) {
-      to[i] = communicator.peer(destinations[i].rank)
-                  .pointer(destinations[i].region, place(destinations[i], offset), bytes);
-      all_mapped = all_mapped && to[i];
-      if (how(i) != memory::Store::cached) streamed = to[i];
-    }
-    const bool elsewhere = !to[first] || how(first) != memory::Store::cached;
-    const bool in_pieces = streamed && all_mapped && combiner.kernel;
-    for (std::size_t done = 0; done < elements;) {
-      const std::size_t part =
-          in_pieces ? std::min(elements - done, streamed_elements(streamed + done * element, element)) : elements;
-      std::byte* const result = elsewhere ? scratch(source_count) : to[first] + done * element;
-      combiner(result, from, source_count, part);
-      for (std::size_t i = 0; i < destination_count; ++i) {
-        const memory::Peer& peer = communicator.peer(destinations[i].rank);
-        if (i == first && !elsewhere) {
-          peer.stored(part * element);
-          continue;
-        }
-        if (in_pieces && how(i) != memory::Store::cached) {
-          memory::stream_part(to[i] + done * element, result, part * element);
-          peer.stored(part * element);
-        } else {
-          peer.copy_to(destinations[i].region, place(destinations[i], offset + done * element), result, part * element,
-                       how(i));
-        }
-      }
-      for (std::size_t i = 0; i < source_count; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
-      done += part;
-    }
-    to_be_ordered = to_be_ordered || in_pieces;
+    if (destinations[i].rank == operation.communicator().rank()) first_ = i;
+}
+
+bool RangeReduction::operator()() {
+  for (; range_.begin < range_.end; range_.begin += elements()) {
+    // The results of the last block lie where those of this one will.
+    if (!operation_.peers_copied() || !load() || !operation_.peers_copied() || !may_store()) return false;
+    combine();
+    loaded_ = 0;
   }
-  if (to_be_ordered) memory::stream_fence();
+  if (!operation_.peers_copied()) return false;
+  if (std::exchange(to_be_ordered_, false)) memory::stream_fence();
+  return true;
+}
+
+/// The block of the sources; false if one has to be filled before.
+bool RangeReduction::load() {
+  const void** from = operation_.sources();
+  const std::size_t bytes = elements() * combiner_.element_bytes;
+  for (; loaded_ < source_count_; ++loaded_) {
+    const RemoteBuffer& source = sources_[loaded_];
+    const memory::Peer& peer = operation_.communicator().peer(source.rank);
+    const std::size_t at = source.place(range_.begin * combiner_.element_bytes);
+    if (!peer.is_filled(source.region, at + bytes)) return false;
+    from[loaded_] = peer.pointer(source.region, at, bytes);
+    if (from[loaded_]) {
+      peer.loaded(bytes);
+      continue;
+    }
+    operation_.peer(source.rank).copy_from(source.region, at, scratch(loaded_), bytes);
+    from[loaded_] = scratch(loaded_);
+  }
+  return true;
+}
+
+/// Whether the owners have copied what was in the place of the results.
+bool RangeReduction::may_store() const {
+  const std::size_t end = (range_.begin + elements()) * combiner_.element_bytes;
+  return std::all_of(destinations_, destinations_ + destination_count_, [&](const RemoteBuffer& destination) {
+    return operation_.communicator().peer(destination.rank).is_filled(destination.region, destination.place(end));
+  });
+}
+
+/// What was loaded.
+void RangeReduction::combine() {
+  const std::size_t element = combiner_.element_bytes;
+  const std::size_t offset = range_.begin * element, bytes = elements() * element;
+  const void** from = operation_.sources();
+  std::byte** to = operation_.destinations();
+  const std::byte* streamed = nullptr;
+  bool all_mapped = true;
+  for (std::size_t i = 0; i < destination_count_; ++i) {
+    const RemoteBuffer& destination = destinations_[i];
+    to[i] =
+        operation_.communicator().peer(destination.rank).pointer(destination.region, destination.place(offset), bytes);
+    all_mapped = all_mapped && to[i];
+    if (how(i) != memory::Store::cached) streamed = to[i];
+  }
+  const bool elsewhere = !to[first_] || how(first_) != memory::Store::cached;
+  const bool in_pieces = streamed && all_mapped && combiner_.kernel;
+  for (std::size_t done = 0; done < elements();) {
+    const std::size_t part =
+        in_pieces ? std::min(elements() - done, streamed_elements(streamed + done * element, element)) : elements();
+    std::byte* const result = elsewhere ? scratch(source_count_) : to[first_] + done * element;
+    combiner_(result, from, source_count_, part);
+    for (std::size_t i = 0; i < destination_count_; ++i) {
+      const memory::PeerTransfers peer = operation_.peer(destinations_[i].rank);
+      if (i == first_ && !elsewhere) {
+        peer.peer.stored(part * element);
+      } else if (in_pieces && how(i) != memory::Store::cached) {
+        memory::stream_part(to[i] + done * element, result, part * element);
+        peer.peer.stored(part * element);
+      } else {
+        peer.copy_to(destinations_[i].region, destinations_[i].place(offset + done * element), result, part * element,
+                     how(i));
+      }
+    }
+    for (std::size_t i = 0; i < source_count_; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
+    done += part;
+  }
+  to_be_ordered_ = to_be_ordered_ || in_pieces;
 }
 
 }  // namespace tutti

@@ -1,6 +1,8 @@
 // The shared half of Reduce and Allreduce by shares: each rank reduces one index range of all buffers.
 #pragma once
 
+#include <algorithm>
+
 #include "collectives/arguments.h"
 #include "collectives/common/buffers/exposure.h"
 #include "selection/model.h"
@@ -13,6 +15,9 @@ struct RemoteBuffer {
   int rank = 0;
   memory::Region region;
   std::ptrdiff_t shift = 0;  ///< bytes from the region's beginning to element 0, where they are not the same
+
+  /// In the region, of what is `offset` bytes from element 0.
+  std::size_t place(std::size_t offset) const { return offset + static_cast<std::size_t>(shift); }
 };
 
 /// Memory of this rank as it sees it itself, whatever mechanism peers would need.
@@ -70,11 +75,48 @@ inline double readers_of_one(const selection::Shape& shape, double readers) {
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
 
-/// Combines `sources` (in the order given) over the elements of `range`, block by block, and stores each block at every
-/// one of `destinations` while it is in the cache.
+/// See reduce_range(). It goes on with the block at which it has stopped because an owner has something to do first.
+class RangeReduction {
+ public:
+  RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
+                 std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
+                 memory::Store store);
+  bool operator()();
+
+ private:
+  bool load();
+  bool may_store() const;
+  void combine();
+  std::size_t elements() const { return std::min(block_, range_.end - range_.begin); }
+  /// Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
+  std::byte* scratch(std::size_t i) const {
+    const std::size_t bytes = block_ * combiner_.element_bytes;
+    return operation_.scratch((source_count_ + 1) * bytes) + i * bytes;
+  }
+  memory::Store how(std::size_t i) const { return store_at(operation_.communicator(), destinations_[i], store_); }
+
+  Operation& operation_;
+  const Combiner& combiner_;
+  topology::Range range_;  ///< what is left
+  const RemoteBuffer* const sources_;
+  const std::size_t source_count_;
+  const RemoteBuffer* const destinations_;
+  const std::size_t destination_count_;
+  const memory::Store store_;
+  std::size_t block_;           ///< elements
+  std::size_t first_ = 0;       ///< of the destinations: results are made there if it can be loaded and stored
+  std::size_t loaded_ = 0;      ///< sources of which the block is there or comes
+  bool to_be_ordered_ = false;  ///< something was stored past the caches
+};
+
+/// co_await reduce_range(...): combines `sources` (in the order given) over the elements of `range`, block by block, and
+/// stores each block at every one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
-void reduce_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
-                  std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                  memory::Store store);
+inline auto reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
+                         const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
+                         std::size_t destination_count, memory::Store store) {
+  return operation.carried(
+      RangeReduction(operation, combiner, range, sources, source_count, destinations, destination_count, store));
+}
 
 }  // namespace tutti

@@ -8,7 +8,6 @@
 namespace tutti {
 
 Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place, bool through_slot) {
-  Communicator& communicator = operation.communicator();
   const std::size_t bytes = arguments.bytes;
   const std::uint64_t all = grains_complete(bytes, bytes);
   const bool is_root = place.parent < 0;
@@ -30,7 +29,7 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
     co_await operation.has(posted, 0, place.parent);
     const sync::Flag& available =
         posted.has(operation.stamp(all)) ? posted : operation.slot(place.parent).flags[grains_there];
-    const memory::Peer& parent = communicator.peer(place.parent);
+    const memory::PeerTransfers parent = operation.peer(place.parent);
     std::size_t end = 0;
     for (std::size_t at = 0; at < bytes; at = end) {
       end = std::min(at + place.chunk_bytes, bytes);
@@ -39,6 +38,7 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
       if (place.child_count == 0 && available.has(operation.stamp(all))) end = bytes;
       parent.copy_from(posted_source(operation, place.parent), at, mine.local + at, end - at,
                        place.child_count ? memory::Store::cached : arguments.store);
+      co_await operation.copied();
       if (place.child_count > 0) operation.publish(grains_there, grains_complete(end, bytes));
       if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
     }

@@ -50,6 +50,7 @@ Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, C
   if (arguments.bytes > 0) {
     co_await operation.posted(arguments.root);
     copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
+    co_await operation.copied();
   }
   operation.publish_done();
 }
