@@ -110,10 +110,9 @@ struct World {
 
   /// Another one for each world of a sweep.
   Past past() const {
-    if (is_new || traffic) return Past::none();
     std::size_t seed = std::hash<std::string>()(algorithm + settings.hierarchy + name_of(reach));
     seed = seed * 31 + static_cast<std::size_t>(2 * ranks) + (oversubscribed ? 1 : 0);
-    Past found = Past::of(static_cast<unsigned>(seed ^ seed >> 32), ranks);
+    Past found = is_new || traffic ? Past::none() : Past::of(static_cast<unsigned>(seed ^ seed >> 32), ranks);
     found.begins_after = after;
     return found;
   }
