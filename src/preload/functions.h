@@ -9,7 +9,8 @@
   X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
   X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) \
   X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) X(Reduce_local) X(Win_test) X(Comm_idup)             \
-  X(Comm_free) X(Comm_disconnect)                                                                                 \
+  X(Comm_free) X(Comm_disconnect) X(Buffer_attach) X(Buffer_detach) X(Win_create) X(Win_allocate)                 \
+  X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free)                                                        \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status)        \
   X(Request_free) X(Type_free) X(Op_free) X(Start) X(Startall) X(Cancel)
 
@@ -23,6 +24,8 @@
 #define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
   X(Comm_create_from_group) X(Comm_idup_with_info) X(Get_hw_resource_info)                                                             \
   X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)                                  \
+  X(Buffer_attach_c) X(Buffer_detach_c) X(Comm_attach_buffer) X(Comm_attach_buffer_c) X(Comm_detach_buffer)       \
+  X(Comm_detach_buffer_c) X(Win_create_c) X(Win_allocate_c) X(Win_allocate_shared_c)                              \
   X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived)                                \
   X(Bcast_c) X(Reduce_c) X(Allreduce_c) X(Reduce_scatter_c) X(Reduce_scatter_block_c) X(Scan_c) X(Exscan_c)       \
   X(Reduce_local_c) X(Scatter_c) X(Scatterv_c) X(Gather_c) X(Gatherv_c) X(Allgather_c) X(Allgatherv_c)            \

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace tutti::sync {
 
 namespace {
@@ -20,7 +22,12 @@ constexpr auto look_interval = 4ms;
 /// shared, so a wait in a running collective ends well before; what remains are long waits for a computing rank.
 constexpr std::uint64_t yields_before_sleep = 300;
 constexpr std::uint64_t yields_between_host_turns = 8;
-constexpr auto longest_sleep = 1ms;
+/// A rank sleeps for this part of the time in which the host has had nothing to do, so that messages which it has a part in
+/// take little longer for it.
+constexpr int idle_parts = 8;
+constexpr std::chrono::nanoseconds shortest_sleep = 50us, longest_sleep = 1ms;
+/// The host asks for what has come in less. What takes longer moves data, and more is likely to come.
+constexpr auto working_turn = 10us;
 
 class DefaultWaiter final : public Waiter {
  public:
@@ -34,12 +41,14 @@ class DefaultWaiter final : public Waiter {
   void idle(WaitState& state) override {
     const std::uint64_t round = state.rounds++;
     const bool spinning = options_.mode == WaitOptions::Mode::spin;
-    if (options_.host_progress && (spinning || round % yields_between_host_turns == yields_between_host_turns - 1))
+    const bool needed = options_.host_is_needed && options_.host_is_needed();
+    if (options_.host_progress &&
+        (spinning || needed || round % yields_between_host_turns == yields_between_host_turns - 1))
       options_.host_progress();
     if (spinning)
       for (int i = 0; i < 32; ++i) cpu_relax();
     if (round % 8 == 7) look_around(state);
-    if (sleepers_possible && round >= yields_before_sleep)
+    if (sleepers_possible && round >= yields_before_sleep && !needed)
       sleep(state);
     else
       sched_yield();
@@ -61,7 +70,7 @@ class DefaultWaiter final : public Waiter {
   void look_around(WaitState& state) {
     const auto now = std::chrono::steady_clock::now();
     if (state.start == decltype(now){}) {
-      state.start = now;
+      state.start = state.idle_since = now;
       state.next_check = now + check_interval;
       state.next_look = now + look_interval;
     }
@@ -86,12 +95,19 @@ class DefaultWaiter final : public Waiter {
     // A peer that asks for something wakes this rank as one does that sets a flag.
     if (!(*state.ready)() && !(options_.serve && options_.serve())) {
       // Bounded: the host MPI may need us although no flag moves.
-      const timespec limit{0, std::chrono::nanoseconds(longest_sleep).count()};
+      const std::chrono::nanoseconds idle = std::chrono::steady_clock::now() - state.idle_since;
+      const timespec limit{0, std::clamp(idle / idle_parts, shortest_sleep, longest_sleep).count()};
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 1, &limit, nullptr, 0);
     }
     word.store(0, std::memory_order_relaxed);
     look_around(state);
-    if (options_.host_progress) options_.host_progress();
+    if (!options_.host_progress) return;
+    const auto before = std::chrono::steady_clock::now();
+    options_.host_progress();
+    const auto after = std::chrono::steady_clock::now();
+    if (after - before < working_turn) return;
+    state.idle_since = after;
+    state.rounds = 0;
   }
 
   WaitOptions options_;

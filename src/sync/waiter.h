@@ -51,6 +51,7 @@ struct WaitState {
   std::uint64_t rounds = 0;
   bool reported = false;
   std::chrono::steady_clock::time_point start{};
+  std::chrono::steady_clock::time_point idle_since{};  ///< as far as is known, the host has had nothing to do
   std::chrono::steady_clock::time_point next_check{};
   std::chrono::steady_clock::time_point next_look{};
 };
@@ -108,6 +109,8 @@ struct WaitOptions {
   std::vector<Doorbell*> doorbells;  ///< by node-local rank; may be empty for modes other than sleep
   int rank = 0;                      ///< own node-local rank
   std::function<void()> host_progress;
+  /// Whether peers may at any time need this rank in the host MPI, whatever it waits for: then it does not sleep.
+  std::function<bool()> host_is_needed;
   std::function<void(const WaitReason&)> check_peers;  ///< called now and then; ends the job if a peer is dead
   std::function<void(const WaitReason&)> report;
   /// Does what peers have asked of this rank (memory/requests.h); true if there was something.

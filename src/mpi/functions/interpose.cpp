@@ -143,13 +143,6 @@ TUTTI_EXPORT int MPI_Free_mem(void* base) {
   return next.Free_mem(base);
 }
 
-/// MPICH looks whether the origins have completed before it takes what has arrived. In a collective of its own it would
-/// have taken it, and programs that met the origins in one rely on that.
-TUTTI_EXPORT int MPI_Win_test(MPI_Win win, int* flag) {
-  const int code = next.Win_test(win, flag);
-  return code == MPI_SUCCESS && mpi::job() && flag && !*flag ? next.Win_test(win, flag) : code;
-}
-
 TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
   const int code = next.Comm_revoke(comm);
   if (code == MPI_SUCCESS) mpi::revoke(comm);

@@ -14,6 +14,7 @@
 #include "mpi/requests/form.h"
 #include "mpi/requests/requests.h"
 #include "mpi/wait/end_job.h"
+#include "mpi/wait/host_turns.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -80,7 +81,10 @@ int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   if (!done) code = by_host(communicator, forward, arguments...);
   if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);
-  if (!done) refusal = Refusal::arguments;
+  if (done)
+    host_turns.after_call();
+  else
+    refusal = Refusal::arguments;
   return code;
 }
 

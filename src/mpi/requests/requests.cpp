@@ -9,6 +9,7 @@
 
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
+#include "mpi/wait/host_turns.h"
 
 namespace tutti::mpi {
 
@@ -180,9 +181,13 @@ void Requests::show(Request& request) {
 }
 
 void Requests::conclude(Request& request) {
-  if (!request.is_persistent()) return forget(request);
-  request.is_active_ = false;
-  request.hide();
+  if (request.is_persistent()) {
+    request.is_active_ = false;
+    request.hide();
+  } else {
+    forget(request);
+  }
+  host_turns.after_call();
 }
 
 void Requests::free(Request& request) {

@@ -12,6 +12,7 @@
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
 #include "mpi/start/arena_header.h"
+#include "mpi/wait/host_turns.h"
 #include "mpi/wait/peer_watch.h"
 #include "preload/other_allocators.h"
 
@@ -71,6 +72,7 @@ void set_up_waiting(Node& node, const NodeRanks& here, MPI_Request host_turn) {
     int complete = 0;
     host.Request_get_status(host_turn, &complete, MPI_STATUS_IGNORE);
   };
+  options.host_is_needed = [] { return host_turns.is_needed(); };
   std::vector<PeerWatch::Member> members;
   for (std::size_t i = 0; i < here.cards.size(); ++i)
     members.push_back(
