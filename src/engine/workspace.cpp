@@ -7,9 +7,10 @@ std::byte* Workspace::staging(int which, std::size_t bytes) {
   if (staging.bytes < bytes) {
     if (staging.bytes) node_.arena->release(staging.offset);
     staging = {};
-    const auto offset = node_.arena->allocate(sizeof(memory::Filled) + bytes);
+    const auto offset = node_.arena->allocate_unwiped(sizeof(memory::Filled) + bytes);
     if (!offset) throw std::bad_alloc();
     staging = {*offset, bytes};
+    new (node_.arena->base() + *offset) memory::Filled{};
   }
   return node_.arena->base() + staging.offset + sizeof(memory::Filled);
 }

@@ -369,8 +369,21 @@ def test_the_command_of_a_checkout_starts_where_paths_are_long_or_have_spaces(tm
     folder.mkdir()
     python = folder / "python"
     python.symlink_to(sys.executable)
+    main = folder / "main"
+    main.write_text("import sys; print(sys.argv[1:])\n")
+    quick = folder / "quick"
     command = folder / "tutti"
-    command.write_text(script["first_lines"](str(python)) + "import sys; print(sys.argv[1:])\n")
+    command.write_text(script["command_text"](str(python), str(main), str(quick)))
     command.chmod(0o755)
-    done = subprocess.run([str(command), "a b"], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("['a b']\n", "")
+
+    def said(*words):
+        done = subprocess.run([str(command), *words], capture_output=True, text=True)
+        assert done.stderr == ""
+        return done.stdout
+
+    assert said("a b") == "['a b']\n"
+    assert said("run", "a b") == "['run', 'a b']\n"
+    quick.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    quick.chmod(0o755)
+    assert said("a b") == "['a b']\n"
+    assert said("run", "a b") == f"--python|{python}|{main}|run|a b|"
