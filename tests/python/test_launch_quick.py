@@ -44,7 +44,7 @@ def openmpi(kit):
 
 
 def quick(words, environment, script):
-    """What tutti-run makes of the words after `tutti run`: lines that the launcher prints, or None if it is left to Python."""
+    """Lines that a launcher prints that tutti-run starts; None if it leaves the words after `tutti run` to Python."""
     script.write_text("import json, sys; print('LEFT', json.dumps(sys.argv[1:]))\n")
     done = subprocess.run(
         [QUICK, "--python", sys.executable, script, "run", *map(str, words)],
@@ -136,8 +136,9 @@ def test_a_launcher_in_path_is_found(started, shown, apps, preload):
     [
         "HYDRA -n 2 openmpi", "HYDRA -n 2 plain", "HYDRA -n 2 static", "HYDRA -n 2 static_mpi", "HYDRA -n 2 /bin/sh",
         "HYDRA -n 1 mpich : -n 1 mpich", "HYDRA -n 2", "HYDRA", "HYDRA --version", "HYDRA -n 2 nowhere",
-        "HYDRA -wdir / -n 2 mpich", "HYDRA -path=/ mpich", "HYDRA -genv LD_PRELOAD x mpich", "HYDRA --brand-new 3 mpich",
-        "HYDRA -configfile f", "HYDRA openmpi1", "HYDRA cray", "env HYDRA -n 2 mpich", "mpich", "nice mpich",
+        "HYDRA -wdir / -n 2 mpich", "HYDRA -path=/ mpich", "HYDRA -genv LD_PRELOAD x mpich",
+        "HYDRA --brand-new 3 mpich", "HYDRA -configfile f", "HYDRA openmpi1", "HYDRA cray", "env HYDRA -n 2 mpich",
+        "mpich", "nice mpich",
         "/nowhere/mpirun mpich", "srun mpich", "time HYDRA mpich",
     ],
 )  # fmt: skip
@@ -191,13 +192,13 @@ def test_damaged_files_are_left_to_python(started, shown, apps, kit):
 @pytest.mark.parametrize("host", all_hosts(), ids=lambda host: host.name)
 def test_real_launchers_need_no_python(tmp_path, kit, host):
     wrapper = {"abi": "mpicc_abi", "openmpi-debian": "mpicc.openmpi"}.get(host.name, "mpicc")
-    source = kit.folder / f"quick-{host.name}.c"
+    source = kit.folder / f"quick-real-{host.name}.c"
     source.write_text(
         "#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\nint main(int c, char** v) { MPI_Init(&c, &v);"
         ' puts(getenv("LD_PRELOAD") ? getenv("LD_PRELOAD") : "none"); MPI_Finalize(); return 0; }\n'
     )
     program = source.with_suffix("")
-    environment = {**os.environ, **host.environment()}
+    environment = {**os.environ, **host.environment(), "TUTTI_ENABLE": "0"}
     subprocess.run([host.mpirun.parent / wrapper, "-o", program, source], check=True, env=environment)
     words = [*host.launch_words(1), program]
     assert quick(words, environment, tmp_path / "script") == [places.find_preload()]
