@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 
 /// Of what is kept: what a program needs that makes and frees one thing after another, and two of anything.
-constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
+constexpr std::size_t kept_bytes_max = std::size_t{4} << 20;
 constexpr std::size_t always_kept = 2;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
@@ -94,8 +94,8 @@ std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
 
 std::optional<std::size_t> Arena::take_from(Kept& kept, std::size_t bytes) {
   auto& offsets = kept.offsets;
-  const auto found =
-      std::find_if(offsets.rbegin(), offsets.rend(), [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
+  const auto found = std::find_if(offsets.rbegin(), offsets.rend(),
+                                  [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
   if (found == offsets.rend()) return std::nullopt;
   const std::size_t offset = *found;
   offsets.erase(std::next(found).base());
@@ -121,7 +121,10 @@ std::optional<std::size_t> Arena::take(std::size_t bytes) {
 
 void Arena::let_go_of_kept() {
   for (Kept* const kept : {&tidy_, &stale_})
-    for (const std::size_t offset : std::exchange(*kept, {}).offsets) free_part(used_.find(offset), Contents::unknown);
+    for (const std::size_t offset : std::exchange(kept->offsets, {})) {
+      kept->bytes -= used_.at(offset).bytes;
+      free_part(used_.find(offset), Contents::unknown);
+    }
 }
 
 bool Arena::open(std::size_t offset) {
