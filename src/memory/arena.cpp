@@ -142,7 +142,17 @@ void Arena::release(std::size_t offset, Contents contents) {
   const std::lock_guard lock(mutex_);
   const auto it = used_.find(offset);
   if (it == used_.end()) return;
-  if (contents != Contents::unknown && keep(contents == Contents::tidy ? tidy_ : stale_, offset, it->second)) return;
+  if (contents != Contents::unknown && it->second.open) {
+    // The latest are kept, whose sizes are more likely to be wanted.
+    Kept& kept = contents == Contents::tidy ? tidy_ : stale_;
+    while (!keep(kept, offset, it->second)) {
+      const auto oldest = used_.find(kept.offsets.front());
+      kept.offsets.erase(kept.offsets.begin());
+      kept.bytes -= oldest->second.bytes;
+      free_part(oldest, Contents::unknown);
+    }
+    return;
+  }
   free_part(it, contents);
 }
 
@@ -155,7 +165,7 @@ void Arena::free_part(std::map<std::size_t, Part>::iterator part, Contents conte
 
 /// False if enough is kept already.
 bool Arena::keep(Kept& kept, std::size_t offset, const Part& part) {
-  if (!part.open || (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept)) return false;
+  if (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept) return false;
   kept.offsets.push_back(offset);
   kept.bytes += part.bytes;
   return true;
