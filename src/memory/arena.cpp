@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 
 /// Of what is kept: what a program needs that makes and frees one thing after another, and two of anything.
-constexpr std::size_t kept_bytes_max = std::size_t{4} << 20;
+constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
 constexpr std::size_t always_kept = 2;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
