@@ -110,7 +110,7 @@ TEST(Arena, TakesAndShowsOnlyWhatIsAllocated) {
   const auto arena = Arena::create(std::size_t{64} << 30, reason);
   ASSERT_TRUE(arena) << reason;
   if (!sanitized) {
-    EXPECT_LE(address_space() - before, std::size_t{1} << 20);
+    EXPECT_LE(address_space() - before, std::size_t{4} << 20);
   }
   EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 0u);
   const auto small = arena->allocate(10000), large = arena->allocate(std::size_t{100} << 20);
