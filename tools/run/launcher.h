@@ -1,8 +1,10 @@
 // Launchers whose file tells which they are, and command lines of which every option is known.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
