@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 
 #include "support.h"
@@ -59,10 +60,12 @@ void count_call(int, siginfo_t* info, void* context) {
   registers[REG_RAX] = tutti_test_call_of_system(info->si_syscall, arguments);
 }
 
-/// Counts this thread's calls from now on, if the kernel can.
+/// Counts this thread's calls from now on, if the kernel can. Threads that it makes have the filter, too, and die by it where
+/// all signals are blocked: so only if it was asked for. madvise, which threads call at their end, is left out; what it gives
+/// back, faults tell.
 void begin_counting() {
   static thread_local bool counting = false;
-  if (counting) return;
+  if (counting || !std::getenv("TUTTI_TEST_COUNT_CALLS")) return;
   counting = true;
   struct sigaction action {};
   action.sa_sigaction = count_call;
@@ -73,11 +76,10 @@ void begin_counting() {
   constexpr auto at = static_cast<std::uint32_t>(offsetof(seccomp_data, instruction_pointer));
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_brk, 5, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_brk, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, low, 0, 3),

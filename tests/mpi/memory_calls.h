@@ -7,7 +7,7 @@ namespace tutti::tests {
 
 struct MemoryUse {
   long faults = 0;  ///< pages that were touched for the first time
-  long calls = 0;   ///< of brk, mmap, munmap, mremap and madvise
+  long calls = 0;   ///< of brk, mmap, munmap and mremap
 };
 
 /// The least of what rounds of ten calls use, once they use little: what is set up in the first calls does not count.
