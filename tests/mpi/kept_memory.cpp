@@ -190,6 +190,26 @@ void reductions_of_elements_with_padding_keep_their_memory(Context& context) {
   }
 }
 
+/// A broadcast of 32 MiB, and then small ones only.
+void what_has_long_been_too_much_is_given_back(Context& context) {
+  MPI_Datatype apart = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &apart);
+  MPI_Type_commit(&apart);
+  constexpr int many = 1 << 21, few = 1 << 10;
+  Call call(MPI_COMM_WORLD, apart, many, 1);
+  const auto broadcast = [&](int count) { MPI_Bcast(call.receive(), count, apart, 0, MPI_COMM_WORLD); };
+  broadcast(few);
+  const std::size_t before = resident_bytes();
+  broadcast(many);
+  const std::size_t most = resident_bytes();
+  for (int i = 0; i < 1000; ++i) broadcast(few);
+  const std::size_t after = resident_bytes();
+  context.expect(before == 0 || (most >= before + (std::size_t{32} << 20) && after < before + (std::size_t{16} << 20)),
+                 "%zu KiB after a long message, %zu after many short ones", (most - before) >> 10,
+                 (after - before) >> 10);
+  MPI_Type_free(&apart);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -201,8 +221,11 @@ int main(int argc, char** argv) {
     Context context(nullptr, 0);
     const std::vector<Test> tests{
 #define TEST(name) {#name, &name}
-        TEST(vectors_are_packed_in_memory_that_stays), TEST(subarrays_are_packed_in_memory_that_stays),
-        TEST(indexed_blocks_are_packed_in_memory_that_stays), TEST(reductions_of_packed_elements_keep_their_memory),
+        TEST(what_has_long_been_too_much_is_given_back),
+        TEST(vectors_are_packed_in_memory_that_stays),
+        TEST(subarrays_are_packed_in_memory_that_stays),
+        TEST(indexed_blocks_are_packed_in_memory_that_stays),
+        TEST(reductions_of_packed_elements_keep_their_memory),
         TEST(reductions_of_elements_with_padding_keep_their_memory)};
     status = run_tests(context, tests, argc, argv);
   }

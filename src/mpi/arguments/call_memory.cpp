@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "memory/available.h"
 #include "mpi/communicators.h"
