@@ -5,7 +5,7 @@
 #   libraries     lib/tutti                                  lib
 #   programs      libexec/tutti                              libexec
 #   to link with  include/tutti.h, lib/tutti, lib/pkgconfig, lib/cmake/tutti      -
-#   the command   bin/tutti, share/tutti (Python)            beside it: the wheel's own files
+#   the command   bin/tutti (a link), share/tutti (Python)   beside it: the wheel's own files
 include(GNUInstallDirs)
 
 if(TUTTI_WHEEL)
@@ -17,7 +17,7 @@ else()
 endif()
 
 set(installed_libraries tutti-preload)
-set(installed_programs tutti-topo tutti-settings tutti-algorithms tutti-build tutti-predict tutti-table
+set(installed_programs tutti-run tutti-topo tutti-settings tutti-algorithms tutti-build tutti-predict tutti-table
                        tutti-probe-measure)
 # The measuring programs: those for the other MPIs of an ABI are the same.
 foreach(abi ${TUTTI_ABIS})
@@ -45,7 +45,8 @@ install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs})
 
 if(TUTTI_WHEEL)
   install(FILES docs/settings.md DESTINATION docs)
-  install(PROGRAMS bin/tutti DESTINATION ${SKBUILD_SCRIPTS_DIR})
+  install(PROGRAMS packaging/wheel-command DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME tutti)
+  install(PROGRAMS bin/tutti DESTINATION ${programs} RENAME tutti-python)
 else()
   install(FILES include/tutti.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(TARGETS ${installed_archives} ARCHIVE DESTINATION ${libraries})
@@ -59,7 +60,12 @@ else()
   install(FILES packaging/comm/tutti-config.cmake DESTINATION lib/cmake/tutti)
   install(DIRECTORY tutti DESTINATION share/tutti FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
   install(FILES docs/settings.md DESTINATION share/tutti/docs)
-  install(PROGRAMS packaging/tutti DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The command is tutti-run, which leaves to Python what it must.
+  install(PROGRAMS packaging/tutti DESTINATION ${programs} RENAME tutti-python)
+  install(CODE "
+set(bin \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
+file(MAKE_DIRECTORY \"\${bin}\")
+file(CREATE_LINK ../${programs}/tutti-run \"\${bin}/tutti\" SYMBOLIC)")
   install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
   install(DIRECTORY packaging/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES packaging/completions/tutti.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions

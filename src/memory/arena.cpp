@@ -78,20 +78,28 @@ std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
   return std::nullopt;
 }
 
+std::optional<std::size_t> Arena::allocate_unwiped(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto kept = take_from(stale_, whole_pages(bytes))) return kept;
+  }
+  return allocate(bytes);
+}
+
 std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto kept = take_kept(whole_pages(bytes));
+  const auto kept = take_from(tidy_, whole_pages(bytes));
   return kept ? kept : take(whole_pages(bytes));
 }
 
-/// Of what is kept.
-std::optional<std::size_t> Arena::take_kept(std::size_t bytes) {
-  const auto kept =
-      std::find_if(kept_.rbegin(), kept_.rend(), [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
-  if (kept == kept_.rend()) return std::nullopt;
-  const std::size_t offset = *kept;
-  kept_.erase(std::next(kept).base());
-  kept_bytes_ -= bytes;
+std::optional<std::size_t> Arena::take_from(Kept& kept, std::size_t bytes) {
+  auto& offsets = kept.offsets;
+  const auto found = std::find_if(offsets.rbegin(), offsets.rend(),
+                                  [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
+  if (found == offsets.rend()) return std::nullopt;
+  const std::size_t offset = *found;
+  offsets.erase(std::next(found).base());
+  kept.bytes -= bytes;
   return offset;
 }
 
@@ -99,7 +107,7 @@ std::optional<std::size_t> Arena::take_kept(std::size_t bytes) {
 std::optional<std::size_t> Arena::take(std::size_t bytes) {
   auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= bytes; });
   if (it == free_.end()) {
-    if (kept_.empty()) return std::nullopt;
+    if (tidy_.offsets.empty() && stale_.offsets.empty()) return std::nullopt;
     let_go_of_kept();
     return take(bytes);
   }
@@ -112,8 +120,11 @@ std::optional<std::size_t> Arena::take(std::size_t bytes) {
 }
 
 void Arena::let_go_of_kept() {
-  for (const std::size_t offset : std::exchange(kept_, {})) free_part(used_.find(offset), Contents::tidy);
-  kept_bytes_ = 0;
+  for (Kept* const kept : {&tidy_, &stale_})
+    for (const std::size_t offset : std::exchange(kept->offsets, {})) {
+      kept->bytes -= used_.at(offset).bytes;
+      free_part(used_.find(offset), Contents::unknown);
+    }
 }
 
 bool Arena::open(std::size_t offset) {
@@ -131,7 +142,17 @@ void Arena::release(std::size_t offset, Contents contents) {
   const std::lock_guard lock(mutex_);
   const auto it = used_.find(offset);
   if (it == used_.end()) return;
-  if (contents == Contents::tidy && keep(offset, it->second)) return;
+  if (contents != Contents::unknown && it->second.open) {
+    // The latest are kept, whose sizes are more likely to be wanted.
+    Kept& kept = contents == Contents::tidy ? tidy_ : stale_;
+    while (!keep(kept, offset, it->second)) {
+      const auto oldest = used_.find(kept.offsets.front());
+      kept.offsets.erase(kept.offsets.begin());
+      kept.bytes -= oldest->second.bytes;
+      free_part(oldest, Contents::unknown);
+    }
+    return;
+  }
   free_part(it, contents);
 }
 
@@ -143,10 +164,10 @@ void Arena::free_part(std::map<std::size_t, Part>::iterator part, Contents conte
 }
 
 /// False if enough is kept already.
-bool Arena::keep(std::size_t offset, const Part& part) {
-  if (!part.open || (kept_bytes_ + part.bytes > kept_bytes_max && kept_.size() >= always_kept)) return false;
-  kept_.push_back(offset);
-  kept_bytes_ += part.bytes;
+bool Arena::keep(Kept& kept, std::size_t offset, const Part& part) {
+  if (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept) return false;
+  kept.offsets.push_back(offset);
+  kept.bytes += part.bytes;
   return true;
 }
 

@@ -44,9 +44,12 @@ class Arena {
   /// Gives access to what was reserved; nothing to do if there is already. False if the system refuses.
   bool open(std::size_t offset);
 
-  enum class Contents { unknown, tidy };
+  /// As `allocate`; anything may be in it.
+  std::optional<std::size_t> allocate_unwiped(std::size_t bytes);
+
+  enum class Contents { unknown, stale, tidy };
   /// Gives back what `allocate` or `reserve` returned. tidy: the next one to reserve as many bytes can use it as it is; if
-  /// it was never opened, it is zero. A little of that is kept.
+  /// it was never opened, it is zero. stale: nobody writes it any more. A little of both is kept.
   void release(std::size_t offset, Contents contents = Contents::unknown);
 
  private:
@@ -54,12 +57,17 @@ class Arena {
     std::size_t bytes;
     bool open;
   };
+  /// Parts in use that are open, and nobody's.
+  struct Kept {
+    std::vector<std::size_t> offsets;
+    std::size_t bytes = 0;
+  };
   Arena(int descriptor, std::unique_ptr<GrowingMapping> mapping);
   std::optional<std::size_t> take(std::size_t bytes);
   void let_go_of_kept();
-  std::optional<std::size_t> take_kept(std::size_t bytes);
   bool open(std::size_t offset, Part& part);
-  bool keep(std::size_t offset, const Part& part);
+  std::optional<std::size_t> take_from(Kept& kept, std::size_t bytes);
+  static bool keep(Kept& kept, std::size_t offset, const Part& part);
   void free_part(std::map<std::size_t, Part>::iterator part, Contents contents);
   bool clear(std::size_t offset, Part& part);
   void add_free(std::size_t offset, std::size_t bytes);
@@ -70,8 +78,7 @@ class Arena {
   std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes
   std::map<std::size_t, Part> used_;
-  std::vector<std::size_t> kept_;  ///< of those in use: tidy, open, and nobody's
-  std::size_t kept_bytes_ = 0;
+  Kept tidy_, stale_;
 };
 
 }  // namespace tutti::memory

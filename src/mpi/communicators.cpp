@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/hardware/this_process.h"
@@ -297,6 +298,7 @@ void stop() {
   requests.finish_all();
   // MPICH ends its part of this before anything that hangs on MPI_COMM_SELF.
   unhook_host([] { requests.give_host_a_turn(); });
+  give_back_kept_memory();
 }
 
 Collectives* collectives_of(MPI_Comm communicator) {

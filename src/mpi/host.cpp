@@ -26,12 +26,13 @@ const void* object_of(const void* function) {
   return dladdr(function, &info) ? info.dli_fbase : nullptr;
 }
 
-/// second_name: of which the first one is a part.
+/// second_name: of which the first one is a part. Mostly both names are one function's; otherwise the loader looks through
+/// all symbols of the MPI for each address.
 template <class Signature>
 void look_up_next(NextFunction<Signature>& function, const char* second_name) {
   void* const next = preload::host_function(second_name + 1);
   void* const own = preload::host_function(second_name);
-  function.set(next, own, next && own && object_of(next) != object_of(own));
+  function.set(next, own, next && own && next != own && object_of(next) != object_of(own));
 }
 
 }  // namespace

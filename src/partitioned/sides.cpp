@@ -42,7 +42,7 @@ void Side::leave(std::optional<std::size_t> more) {
   const std::size_t block = mine_.block;
   announcements_.leave(peer_, mine_, [&arena, block, more] {
     arena.release(block);
-    if (more) arena.release(*more);
+    if (more) arena.release(*more, memory::Arena::Contents::stale);
   });
 }
 
@@ -77,7 +77,7 @@ void Sender::start() {
   memory::Region region = node_.reachable(buffer_, bytes);
   const bool is_none = region.kind() == memory::Kind::none;
   staged_ = bytes > 0 && !is_mapped(region) && (is_none || is_better_staged());
-  if (staged_ && !staging_) staging_ = node_.arena->allocate(bytes);
+  if (staged_ && !staging_) staging_ = node_.arena->allocate_unwiped(bytes);
   staged_ = staged_ && staging_;
   if (staged_)
     region = {memory::Kind::arena, *staging_};

@@ -6,6 +6,8 @@
 // side; MPICH 5.0 ends with a fault in MPI_Psend_init to MPI_PROC_NULL.
 #include "partitioned.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +18,7 @@
 
 #include "block_buffers.h"
 #include "completing.h"
+#include "memory_calls.h"
 
 namespace tutti::tests {
 
@@ -389,6 +392,38 @@ void two_thousand_messages_leave_nothing_behind(Context& context) {
                  (after - before_them) >> 10);
 }
 
+/// Of pairs with gaps; started again, and made anew.
+void packed_partitions_keep_their_memory(Context& context) {
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  MPI_Request both[2];
+  PartitionedSide sent(context, Place::kMmap, true, 8, 1 << 18), received(context, Place::kMmap, true, 8, 1 << 18);
+  MPI_Datatype apart = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &apart);
+  MPI_Type_commit(&apart);
+  const auto make = [&] {
+    constexpr MPI_Count count = (1 << 18) / 8 / 2;
+    MPI_Psend_init(&sent.at(0), 8, count, apart, next_of(context), 0, MPI_COMM_WORLD, MPI_INFO_NULL, &both[0]);
+    MPI_Precv_init(&received.at(0), 8, count, apart, before(context), 0, MPI_COMM_WORLD, MPI_INFO_NULL, &both[1]);
+  };
+  const auto start = [&] {
+    MPI_Startall(2, both);
+    MPI_Pready_range(0, 7, both[0]);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+  };
+  const auto free = [&] {
+    for (MPI_Request& each : both) MPI_Request_free(&each);
+  };
+  const auto check = [&](const MemoryUse& use, const char* what) {
+    context.expect(!tutti_is_there() || (use.faults < 100 && use.calls < 10),
+                   "%s: %ld page faults and %ld calls of the system in ten", what, use.faults, use.calls);
+  };
+  make();
+  check(least_use_of_ten(start), "started again");
+  free();
+  check(least_use_of_ten([&] { make(), start(), free(); }), "made anew");
+  MPI_Type_free(&apart);
+}
+
 void a_message_to_nobody_is_the_hosts(Context& context) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -471,6 +506,7 @@ int main(int argc, char** argv) {
                             TEST(a_receiver_that_asks_lets_other_messages_through),
                             TEST(ranks_that_wait_elsewhere_get_partitions),
                             TEST(two_thousand_messages_leave_nothing_behind),
+                            TEST(packed_partitions_keep_their_memory),
                             TEST(a_message_to_nobody_is_the_hosts),
                             TEST(a_message_to_oneself_arrives),
                             TEST(mistakes_are_told)};

@@ -1,6 +1,7 @@
 """What is handed to others: completions, manual pages, module, recipes, and how what is installed is found."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -369,8 +370,51 @@ def test_the_command_of_a_checkout_starts_where_paths_are_long_or_have_spaces(tm
     folder.mkdir()
     python = folder / "python"
     python.symlink_to(sys.executable)
+    main = folder / "main"
+    main.write_text("import sys; print(sys.argv[1:])\n")
+    quick = folder / "quick"
     command = folder / "tutti"
-    command.write_text(script["first_lines"](str(python)) + "import sys; print(sys.argv[1:])\n")
+    command.write_text(script["command_text"](str(python), str(main), str(quick)))
     command.chmod(0o755)
-    done = subprocess.run([str(command), "a b"], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("['a b']\n", "")
+
+    def said(*words):
+        done = subprocess.run([str(command), *words], capture_output=True, text=True)
+        assert done.stderr == ""
+        return done.stdout
+
+    assert said("a b") == "['a b']\n"
+    assert said("run", "a b") == "['run', 'a b']\n"
+    quick.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    quick.chmod(0o755)
+    assert said("a b") == "['a b']\n"
+    assert said("run", "a b") == f"--python|{python}|{main}|run|a b|"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("python_beside", [False, True])
+def test_the_command_of_a_wheel_finds_its_package_and_its_python(tmp_path, linked, python_beside):
+    def script(path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    show = '#!/bin/sh\nprintf "%s|" "$@"\n'
+    prefix = tmp_path / "a prefix"
+    command = script(prefix / "bin/tutti", (ROOT / "packaging/wheel-command").read_text())
+    (prefix / "lib/python3.10/site-packages").mkdir(parents=True)
+    package = prefix / "lib/python3.11/site-packages/tutti"
+    script(package / "libexec/tutti-run", show)
+    elsewhere = script(tmp_path / "path/python3.11", show)
+    python = script(prefix / "bin/python3", show) if python_beside else elsewhere
+    if linked:
+        (tmp_path / "link").symlink_to(command)
+        command = tmp_path / "link"
+    environment = {**os.environ, "PATH": f"{tmp_path}/path:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [command, "run", "a b"], capture_output=True, text=True, env=environment, check=True
+    )
+    flag, found, main, *words = done.stdout.split("|")
+    assert (flag, os.path.realpath(found)) == ("--python", str(python))
+    assert os.path.realpath(main) == str(package / "libexec/tutti-python")
+    assert words == ["run", "a b", ""]

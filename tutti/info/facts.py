@@ -19,6 +19,7 @@ from tutti.settings import PREFIX, Setting, accepts, all_settings
 SCHEMA = "tutti-info-1"
 #: The built programs that the commands use, but for the benchmarks of the MPIs: name -> folder, and what for.
 TOOLS = {
+    "tutti-run": ("tools", "tutti run, where nothing is unusual; Python does without"),
     "tutti-topo": ("tools", "tutti topo"),
     "tutti-predict": ("tools", "tutti explain"),
     "tutti-table": ("tools", "tutti tune --check and --diff"),

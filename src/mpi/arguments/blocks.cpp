@@ -7,26 +7,14 @@ namespace tutti::mpi {
 
 namespace {
 
-/// Private memory that a thread keeps from call to call; more is given back.
+/// Private memory that a thread keeps for its own calls; more is for all threads.
 constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 
 }  // namespace
 
-std::byte* UserBlocks::Scratch::get(std::size_t bytes) {
-  if (memory_bytes < bytes) {
-    memory.reset();
-    memory_bytes = 0;
-    memory.reset(new std::byte[bytes]);
-    memory_bytes = bytes;
-  }
-  return memory.get();
-}
-
 void UserBlocks::Scratch::give_back() {
   packed.clear();
-  if (memory_bytes <= kept_bytes) return;
-  memory.reset();
-  memory_bytes = 0;
+  if (memory.bytes() > kept_bytes) memory.give_back();
 }
 
 void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
@@ -38,7 +26,7 @@ void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_D
   scratch.packed.clear();
   for (std::size_t i = 0; i < count_ && elements * info.bytes > 0; ++i)
     if (!is_nowhere(i)) scratch.packed.push_back({i, user + static_cast<MPI_Aint>(i) * distance, elements, type, info});
-  blocks_ = Blocks::regular(scratch.get(count_ * stride), stride);
+  blocks_ = Blocks::regular(scratch.memory.at_least(count_ * stride), stride);
 }
 
 void UserBlocks::place_packed() {
@@ -46,7 +34,7 @@ void UserBlocks::place_packed() {
   if (scratch.packed.empty()) return;
   std::size_t total = 0;
   for (const Packed& packed : scratch.packed) total += scratch.sizes[packed.index];
-  std::byte* next = scratch.get(total);
+  std::byte* next = scratch.memory.at_least(total);
   for (const Packed& packed : scratch.packed) {
     scratch.offsets[packed.index] = next - blocks_.base;
     next += scratch.sizes[packed.index];

@@ -8,6 +8,7 @@
 
 #include "collectives/arguments.h"
 #include "engine/communicator.h"
+#include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/loan.h"
 #include "mpi/host.h"
@@ -88,10 +89,8 @@ class UserBlocks {
     std::vector<std::size_t> sizes;
     std::vector<std::ptrdiff_t> offsets;
     std::vector<Packed> packed;
-    std::unique_ptr<std::byte[]> memory;
-    std::size_t memory_bytes = 0;
+    CallMemory memory;
 
-    std::byte* get(std::size_t bytes);
     void give_back();
   };
   /// Regular blocks of a contiguous type, which most calls have, need none.

@@ -2,10 +2,9 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <utility>
-#include <vector>
 
+#include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/report/explain.h"
@@ -26,7 +25,7 @@ struct UserOperator {
   MPI_Aint extent = 0;
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
-  std::vector<std::byte> left{}, right{};
+  CallMemory left{}, right{};
 
   std::size_t layout_bytes(std::size_t elements) const {
     const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
@@ -50,18 +49,14 @@ struct UserOperator {
   /// overwrites the right one.
   void contiguous(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
     const std::size_t bytes = elements * info.bytes;
-    if (left.size() < bytes) left.resize(bytes);
-    if (right.size() < bytes) right.resize(bytes);
-    reduction::fold(destination, sources, count, bytes, {left.data(), right.data()},
+    reduction::fold(destination, sources, count, bytes, {left.at_least(bytes), right.at_least(bytes)},
                     [&](const void* in, void* inout) { reduce_local(in, inout, elements); });
   }
 
   void packed(void* destination, const void* const* sources, std::size_t count, std::size_t elements) {
     const std::size_t bytes = layout_bytes(elements);
-    if (left.size() < bytes) left.resize(bytes);
-    if (right.size() < bytes) right.resize(bytes);
-    std::byte* in = origin(left.data(), elements);
-    std::byte* inout = origin(right.data(), elements);
+    std::byte* in = origin(left.at_least(bytes), elements);
+    std::byte* inout = origin(right.at_least(bytes), elements);
     unpack(static_cast<const std::byte*>(sources[0]), in, elements, datatype, info, communicator);
     for (std::size_t i = 1; i < count; ++i) {
       unpack(static_cast<const std::byte*>(sources[i]), inout, elements, datatype, info, communicator);
@@ -153,12 +148,14 @@ const Predefined* predefined(const ReductionCall& call) {
 /// Private memory for results, on the stack for few.
 class Room {
  public:
-  explicit Room(std::size_t bytes) : many_(bytes > sizeof few_ ? new std::byte[bytes] : nullptr) {}
-  std::byte* data() { return many_ ? many_.get() : few_; }
+  explicit Room(std::size_t bytes) {
+    if (bytes > sizeof few_) many_ = CallMemory(bytes);
+  }
+  std::byte* data() { return many_.get() ? many_.get() : few_; }
 
  private:
   alignas(std::max_align_t) std::byte few_[1024];
-  std::unique_ptr<std::byte[]> many_;
+  CallMemory many_;
 };
 
 /// A call as the core can do it: make(send, receive, combiner) gives its arguments. received: elements of the result that
@@ -239,7 +236,7 @@ struct Reduction {
       return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, nothing_before,
                  nothing_after);
 
-    auto&& packed = form.template keep<std::unique_ptr<std::byte[]>>(new std::byte[call.count * info.bytes]);
+    auto&& packed = form.template keep<CallMemory>(call.count * info.bytes);
     return run(
         packed.get(), packed.get(), combiner,
         [send, count = call.count, to = packed.get(), &user] {

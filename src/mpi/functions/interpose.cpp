@@ -2,8 +2,7 @@
 
 #include "mpi/functions/interpose.h"
 
-#include <memory>
-
+#include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/reductions.h"
 #include "mpi/communicators.h"
@@ -18,14 +17,12 @@ namespace tutti::mpi {
 
 namespace {
 
-using Bytes = std::unique_ptr<std::byte[]>;
-
 /// bcast() of elements that have gaps, through private memory. Apart, so that the others need no stack for it.
 template <class Form>
 [[gnu::noinline]] bool bcast_packed(Form& form, Collectives& collectives, void* buffer, std::size_t count,
                                     MPI_Datatype datatype, const TypeInfo& info, int root, MPI_Comm communicator) {
   const std::size_t bytes = count * info.bytes;
-  auto&& packed = form.template keep<Bytes>(new std::byte[bytes]);
+  auto&& packed = form.template keep<CallMemory>(bytes);
   const bool is_root = collectives.rank() == root;
   if (is_root)
     form.keep_type_to_send(datatype);

@@ -10,7 +10,7 @@ PartitionedBuffer::PartitionedBuffer(const void* buffer, int partitions, std::si
   if (info.contiguous) return;
   MPI_Aint lower_bound = 0;
   host.Type_get_extent(datatype, &lower_bound, &extent_);
-  packed_ = std::make_unique<std::byte[]>(this->partitions().all());
+  packed_ = CallMemory(this->partitions().all());
 }
 
 void* PartitionedBuffer::at(int partition) const {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "collectives/pending_call.h"
+#include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/host.h"
 #include "mpi/start/node_setup.h"
@@ -22,9 +22,9 @@ class PartitionedBuffer {
   PartitionedBuffer(const void* buffer, int partitions, std::size_t count, MPI_Datatype datatype, const TypeInfo& info);
 
   /// For the core.
-  std::byte* bytes() const { return packed_ ? packed_.get() : static_cast<std::byte*>(buffer_) + info_.offset; }
+  std::byte* bytes() const { return is_packed() ? packed_.get() : static_cast<std::byte*>(buffer_) + info_.offset; }
   partitioned::Partitions partitions() const { return {partitions_, count_ * info_.bytes}; }
-  bool is_packed() const { return packed_ != nullptr; }
+  bool is_packed() const { return packed_.get() != nullptr; }
 
   // Of one partition. They return a code of the host.
   int pack(int partition) const;
@@ -40,7 +40,7 @@ class PartitionedBuffer {
   MPI_Datatype datatype_;
   TypeInfo info_;
   MPI_Aint extent_ = 0;
-  std::unique_ptr<std::byte[]> packed_;
+  CallMemory packed_;
 };
 
 /// Either side, as its request knows it.
