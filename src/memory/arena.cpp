@@ -69,6 +69,7 @@ Arena::~Arena() {
 }
 
 std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
+  if (bytes > capacity()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const auto offset = take(whole_pages(bytes));
   if (!offset) return offset;
@@ -87,6 +88,7 @@ std::optional<std::size_t> Arena::allocate_unwiped(std::size_t bytes) {
 }
 
 std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
+  if (bytes > capacity()) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const auto kept = take_from(tidy_, whole_pages(bytes));
   return kept ? kept : take(whole_pages(bytes));

@@ -71,7 +71,9 @@ bool PageRanges::touches_some(std::uintptr_t begin, std::size_t bytes) const noe
   const Lock lock(mutex_);
   if (lost_) return true;
   const std::size_t at = first_beyond(begin);
-  return at < count_ && ranges_[at].begin < begin + std::max<std::size_t>(bytes, 1);
+  if (at == count_) return false;
+  // Without a sum: it may wrap.
+  return ranges_[at].begin <= begin || ranges_[at].begin - begin < bytes;
 }
 
 bool PageRanges::next(std::uintptr_t from, std::uintptr_t end, Range& found) const noexcept {

@@ -234,6 +234,8 @@ void* Window::reallocate(void* block, std::size_t bytes) noexcept {
   // A block that has grown large will grow again: address space for that costs nothing until it is touched.
   const bool grows = bytes > usable;
   constexpr std::size_t large = std::size_t{128} * 1024;
+  // No block is larger than half of what a size can say, so that half as much again does not wrap.
+  if (bytes > SIZE_MAX / 2) return nullptr;
   void* moved = grows && usable >= large ? allocate(bytes + bytes / 2) : nullptr;
   if (!moved) moved = allocate(bytes);
   if (!moved) return grows ? nullptr : block;

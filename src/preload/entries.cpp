@@ -21,6 +21,7 @@
 #include "preload/callers.h"
 #include "preload/find_mpi.h"
 #include "preload/functions.h"
+#include "preload/offered_names.h"
 #include "preload/part.h"
 #include "preload/process_window.h"
 
@@ -190,7 +191,7 @@ void set_first(Target& target) {
   const std::string why = serve(target);
   for (std::size_t i = 0; i < twice; ++i)
     if (frees(names[i])) tutti_host_functions[i].store(target.functions[twice + i], std::memory_order_relaxed);
-  if (why.empty()) return;
+  if (why.empty()) return offer_names(host_function);
   memory::serve_no_more();
   if (is_first_of_job()) Log().warn("every call is left to the MPI (%s): %s", target.mpi.file.c_str(), why.c_str());
 }

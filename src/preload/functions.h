@@ -62,6 +62,10 @@
 #define TUTTI_INTERPOSED_STARTS(X)                                                                                \
   TUTTI_INTERPOSED_OLD_STARTS(X) TUTTI_INTERPOSED_NEWER_STARTS(X) TUTTI_INTERPOSED_INITS(X) TUTTI_INTERPOSED_LARGE_INITS(X)
 
+// Those that some MPIs lack. The loader finds ours only where the MPI has them (offered_names.h).
+#define TUTTI_INTERPOSED_BY_SOME(X)                                                                               \
+  TUTTI_INTERPOSED_NEWER(X) TUTTI_INTERPOSED_NEWER_STARTS(X) TUTTI_INTERPOSED_INITS(X) TUTTI_INTERPOSED_LARGE_INITS(X)
+
 // All others whose names begin with MPI_.
 #define TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_BLOCKS(X) TUTTI_INTERPOSED_NEWER(X)
 

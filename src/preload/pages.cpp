@@ -19,6 +19,8 @@ namespace tutti::memory::pages {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
+/// More than any process has.
+constexpr std::size_t most_addresses = std::size_t{1} << 56;
 
 using Protect = int(void*, std::size_t, int);
 
@@ -97,9 +99,10 @@ int unmap(void* address, std::size_t bytes, int (*next)(void*, std::size_t)) noe
   Window& window = *process_window();
   const Parts parts(window, address, bytes);
   if (!is_page(address) || bytes == 0) return next(address, bytes);
+  // What is behind comes first: the kernel refuses a range that reaches beyond all addresses, and then takes nothing.
+  if (parts.behind && next(parts.last(), parts.behind) != 0) return -1;
   if (parts.before && next(parts.begin, parts.before) != 0) return -1;
-  if (!window.unmap(parts.first(), parts.within)) return -1;
-  return parts.behind ? next(parts.last(), parts.behind) : 0;
+  return window.unmap(parts.first(), parts.within) ? 0 : -1;
 }
 
 int advise(void* address, std::size_t bytes, int advice, int (*next)(void*, std::size_t, int)) noexcept {
@@ -107,7 +110,8 @@ int advise(void* address, std::size_t bytes, int advice, int (*next)(void*, std:
   const Parts parts(window, address, bytes);
   // In private memory, for which the program takes its blocks, this is how pages are given back and become zero.
   const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
-  if (!is_page(address) || (!gives_back && advice != MADV_DOFORK)) return next(address, bytes, advice);
+  const bool wraps = bytes > UINTPTR_MAX - page_bytes - reinterpret_cast<std::uintptr_t>(address);
+  if (!is_page(address) || wraps || (!gives_back && advice != MADV_DOFORK)) return next(address, bytes, advice);
   if (parts.before && next(parts.begin, parts.before, advice) != 0) return -1;
   if (gives_back && !window.empty_pages(parts.first(), parts.within, advice)) return -1;
   if (advice == MADV_DOFORK) {
@@ -139,7 +143,8 @@ void* remap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, 
   if (flags & MREMAP_FIXED) {
     const auto source = reinterpret_cast<std::uintptr_t>(address);
     const auto target = reinterpret_cast<std::uintptr_t>(to);
-    if (!may_move || !is_page(to) || (target < source + bytes && source < target + new_bytes)) return refuse(EINVAL);
+    const bool overlap = target - source < bytes || source - target < new_bytes;
+    if (!may_move || !is_page(to) || overlap || new_bytes > most_addresses) return refuse(EINVAL);
     return move_out(window, address, bytes, new_bytes, flags, to);
   }
   if (new_bytes <= bytes && !stays_behind(flags)) {

@@ -7,48 +7,28 @@
 #include "preload/callers.h"
 #include "preload/functions.h"
 
-        .macro  stub name
-        define  \name, \name
-        .endm
-
-// A stub that programs get which are linked with the function, and not those that look for its name (dlsym): so they
-// see whether their MPI has it. A symbol of the first version that is not the default one has this effect.
-        .macro  newer_stub name
-        define  \name, \name\()_by_linking
-        .symver \name\()_by_linking, \name\()@TUTTI
-        .endm
-
-        .macro  second_stub name
-        define_second \name, \name
-        .endm
-
-        .macro  newer_second_stub name
-        define_second \name, \name\()_by_linking
-        .symver \name\()_by_linking, \name\()@TUTTI
-        .endm
-
-        .macro  begin symbol
+        .macro  begin name
         .text
         .p2align 4
-        .globl  \symbol
-        .type   \symbol, @function
-\symbol:
+        .globl  \name
+        .type   \name, @function
+\name:
         .cfi_startproc
         endbr64
         .endm
 
-        .macro  define name symbol
-        begin   \symbol
+        .macro  stub name
+        begin   \name
         jmp     *.Lentry_\name(%rip)
         .cfi_endproc
-        .size   \symbol, .-\symbol
+        .size   \name, .-\name
         entry   \name
         .endm
 
         // What is at the page's place in tutti_callers is 2 * page for calls of the program, 2 * page + 1 for those of
         // the MPI. The registers are ones that no function gets arguments in.
-        .macro  define_second name symbol
-        begin   \symbol
+        .macro  second_stub name
+        begin   \name
         movq    (%rsp), %r11
         shrq    $TUTTI_PAGE_BITS, %r11
         movl    %r11d, %r10d
@@ -64,7 +44,7 @@
 2:      leaq    .Lentry_\name(%rip), %r11
         jmp     .Lresolve
         .cfi_endproc
-        .size   \symbol, .-\symbol
+        .size   \name, .-\name
         .bss
 .Lhost_\name:
         .zero   8
@@ -112,29 +92,14 @@ tutti_callers:
 tutti_host_functions:
 
 #define MPI_STUB(name) stub MPI_##name ;
-#define NEWER_STUB(name) newer_stub MPI_##name ;
 #define PMPI_STUB(name) second_stub PMPI_##name ;
-#define NEWER_PMPI_STUB(name) newer_second_stub PMPI_##name ;
 #define MPIX_STUB(name) stub MPIX_##name ;
-#define NEWER_MPIX_STUB(name) newer_stub MPIX_##name ;
-#define PMPIX_STUB(name) newer_second_stub PMPIX_##name ;
+#define PMPIX_STUB(name) second_stub PMPIX_##name ;
 #define OWN_STUB(name) stub tutti_##name ;
-        TUTTI_INTERPOSED_FUNCTIONS(MPI_STUB)
-        TUTTI_INTERPOSED_BLOCKS(MPI_STUB)
-        TUTTI_INTERPOSED_NEWER(NEWER_STUB)
-        TUTTI_INTERPOSED_OLD_STARTS(MPI_STUB)
-        TUTTI_INTERPOSED_NEWER_STARTS(NEWER_STUB)
-        TUTTI_INTERPOSED_INITS(NEWER_STUB)
-        TUTTI_INTERPOSED_LARGE_INITS(NEWER_STUB)
+        TUTTI_INTERPOSED(MPI_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(MPIX_STUB)
-        TUTTI_INTERPOSED_INITS(NEWER_MPIX_STUB)
-        TUTTI_INTERPOSED_FUNCTIONS(PMPI_STUB)
-        TUTTI_INTERPOSED_BLOCKS(PMPI_STUB)
-        TUTTI_INTERPOSED_NEWER(NEWER_PMPI_STUB)
-        TUTTI_INTERPOSED_OLD_STARTS(PMPI_STUB)
-        TUTTI_INTERPOSED_NEWER_STARTS(NEWER_PMPI_STUB)
-        TUTTI_INTERPOSED_INITS(NEWER_PMPI_STUB)
-        TUTTI_INTERPOSED_LARGE_INITS(NEWER_PMPI_STUB)
+        TUTTI_INTERPOSED_INITS(MPIX_STUB)
+        TUTTI_INTERPOSED(PMPI_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(PMPIX_STUB)
         TUTTI_INTERPOSED_INITS(PMPIX_STUB)
         TUTTI_OWN_FUNCTIONS(OWN_STUB)

@@ -18,6 +18,16 @@
 namespace tutti::memory {
 namespace {
 
+TEST(Arena, RefusesSizesThatWrapWhenTheyAreRounded) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{1} << 20, reason);
+  ASSERT_TRUE(arena) << reason;
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 4094, SIZE_MAX - 4095, std::size_t{PTRDIFF_MAX}}) {
+    EXPECT_FALSE(arena->allocate(bytes));
+    EXPECT_FALSE(arena->reserve(bytes));
+  }
+}
+
 TEST(Arena, WhatIsAllocatedIsZeroAlsoTheSecondTime) {
   std::string reason;
   const auto arena = Arena::create(std::size_t{1} << 20, reason);

@@ -35,6 +35,15 @@ TEST(PageRanges, NeighboursOfOneValueAreOneRangeAndOthersAreCut) {
   EXPECT_FALSE(ranges.any());
 }
 
+TEST(PageRanges, ABufferThatReachesBeyondAllAddressesTouchesWhatLiesBehindItsBeginning) {
+  PageRanges ranges;
+  ranges.set(4096, 8192, 1);
+  for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 2048, std::size_t{PTRDIFF_MAX}}) {
+    EXPECT_TRUE(ranges.touches(at(2048), bytes));
+    EXPECT_FALSE(ranges.touches(at(8192), bytes));
+  }
+}
+
 TEST(PageRanges, ABufferTouchesWhatOneOfItsBytesLiesIn) {
   PageRanges ranges;
   ranges.set(4096, 8192, 1);

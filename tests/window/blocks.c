@@ -49,6 +49,44 @@ static void each_function(void) {
   CHECK(malloc_usable_size(NULL) == 0);
 }
 
+/* Sizes and alignments at which sums and roundings wrap: refused with the C library's errno, and a block that was to
+   grow stays as it was. */
+static void refused(size_t bytes) {
+  for (size_t held = SMALL; held <= 3 * (size_t)LARGE; held += LARGE) {
+    unsigned char* block = malloc(held);
+    fill(block, held, 5);
+    CHECK((errno = 0, realloc(block, bytes)) == NULL && errno == ENOMEM);
+    CHECK((errno = 0, reallocarray(block, bytes / 8 + 1, 8)) == NULL && errno == ENOMEM);
+    CHECK(in_window(block) == (expected && held >= LARGE) && filled(block, held, 5));
+    free(block);
+  }
+  CHECK((errno = 0, malloc(bytes)) == NULL && errno == ENOMEM);
+  CHECK((errno = 0, calloc(bytes, 1)) == NULL && errno == ENOMEM);
+  CHECK((errno = 0, calloc(bytes / 2, 3)) == NULL && errno == ENOMEM);
+  CHECK((errno = 0, valloc(bytes)) == NULL && errno == ENOMEM);
+  CHECK((errno = 0, pvalloc(bytes)) == NULL && errno == ENOMEM);
+  for (size_t alignment = 8; alignment <= (size_t)1 << 40; alignment *= 32) {
+    void* block = &block;
+    CHECK((errno = 0, memalign(alignment, bytes)) == NULL && errno == ENOMEM);
+    CHECK((errno = 0, aligned_alloc(alignment, bytes)) == NULL && errno == ENOMEM);
+    CHECK(posix_memalign(&block, alignment, bytes) == ENOMEM && block == &block);
+  }
+}
+
+static void sizes_that_wrap(void) {
+  /* Two thirds: half as much again is more than a size can say. */
+  const size_t edges[] = {SIZE_MAX, PTRDIFF_MAX, SIZE_MAX / 3 * 2 + 4096, SIZE_MAX / 4 * 3};
+  const size_t below[] = {0, 1, 15, 16, 63, 4095, 4096, 4097, (2 << 20) - 1, (32 << 20) + 1};
+  for (size_t edge = 0; edge < sizeof edges / sizeof *edges; edge++)
+    for (size_t k = 0; k < sizeof below / sizeof *below; k++) {
+      refused(edges[edge] - below[k]);
+      if (edges[edge] <= PTRDIFF_MAX) refused(edges[edge] + below[k]);
+    }
+  void* block = &block;
+  CHECK((errno = 0, memalign(((size_t)1 << 63) + 1, LARGE)) == NULL && errno == EINVAL);
+  CHECK(posix_memalign(&block, ((size_t)1 << 63) + 8, LARGE) == EINVAL && block == &block);
+}
+
 /* Whole pages of a block that the program gives back itself are zero when it touches them again. */
 static void given_back(void) {
   for (int i = 0; i < 2; i++) {
@@ -118,6 +156,7 @@ int main(int count, char** arguments) {
   if (count > 1 && strcmp(arguments[1], "grown") == 0) return grown();
   expected = count > 1 && strcmp(arguments[1], "window") == 0;
   each_function();
+  sizes_that_wrap();
   across_the_kinds();
   given_back();
   pthread_t threads[4];

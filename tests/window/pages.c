@@ -107,6 +107,26 @@ static void unmapped(void) {
   for (int i = 0; i < 50; i++) CHECK(((unsigned char*)maps[i])[25 * PAGE] == i && munmap(maps[i], 50 * PAGE) == 0);
 }
 
+/* Ranges that reach beyond all addresses: refused as a whole. */
+static void beyond_all_addresses(void) {
+  unsigned char* block = fresh();
+  const size_t lengths[] = {SIZE_MAX, SIZE_MAX - 4095, SIZE_MAX - 4096, SIZE_MAX - (uintptr_t)block, PTRDIFF_MAX};
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+    const size_t bytes = lengths[i];
+    CHECK((errno = 0, munmap(block, bytes)) == -1 && errno == EINVAL);
+    if (bytes > PTRDIFF_MAX) { /* of others the kernel changes what is mapped */
+      CHECK((errno = 0, madvise(block, bytes, MADV_DONTNEED)) == -1 && errno == EINVAL);
+      CHECK(mprotect(block, bytes, PROT_NONE) == -1);
+    }
+    CHECK(mremap(block, bytes, PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK(mremap(block, PAGE, bytes, MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK((errno = 0, mremap(block, PAGE, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, block + 10 * PAGE)) == MAP_FAILED &&
+          errno == EINVAL);
+    CHECK(filled(block, BYTES, 3));
+  }
+  release(block);
+}
+
 static void moved(void) {
   unsigned char* block = fresh();
   unsigned char first = block[10 * PAGE], second = block[11 * PAGE];
@@ -198,6 +218,7 @@ int main(int count, char** arguments) {
   anonymous_memory();
   a_file();
   unmapped();
+  beyond_all_addresses();
   moved();
   protected();
   emptied();
