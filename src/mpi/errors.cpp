@@ -1,6 +1,7 @@
 #include "mpi/errors.h"
 
 #include <new>
+#include <system_error>
 #include <typeinfo>
 
 #include "base/log.h"
@@ -38,7 +39,9 @@ int raise(MPI_Comm communicator, int code, const char* function) {
 }
 
 int class_of(const std::exception& problem, const char* function) {
-  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
+  const auto* const of_system = dynamic_cast<const std::system_error*>(&problem);
+  const bool no_memory =
+      dynamic_cast<const std::bad_alloc*>(&problem) || (of_system && of_system->code() == std::errc::not_enough_memory);
   const Job* const here = job();
   // There is no more to say of the commonest.
   if (here && typeid(problem) != typeid(std::bad_alloc))

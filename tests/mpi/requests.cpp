@@ -2,6 +2,7 @@
 // library alone.
 #include <link.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -44,7 +45,7 @@ bool is_out(const void* caller) {
 
 }  // namespace
 
-extern "C" void* malloc(std::size_t bytes) {
+extern "C" __attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
   if (!is_out(__builtin_return_address(0))) return __libc_malloc(bytes);
   errno = ENOMEM;
   return nullptr;
@@ -54,7 +55,7 @@ namespace tutti::tests {
 
 namespace {
 
-constexpr int allocations = 24;  ///< of a call, at most
+constexpr int allocations = 24;  ///< of a call, at most: none is made while its peers wait for it
 
 /// Calls start(), in which the allocation of this number fails on this rank; once it has failed, again. Whether it has.
 template <class Start>
@@ -79,7 +80,7 @@ void want_of_memory_is_an_error_of_the_call(Context& context) {
   MPI_Comm communicator = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
   for (MPI_Comm each : {MPI_COMM_WORLD, MPI_COMM_SELF, communicator}) MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN);
-  const int elements = 50'000;
+  const int elements = 100;
   std::vector<int> values(elements);
   const auto is_right = [&](const char* what, int number) {
     context.expect(values.front() == context.size() && values.back() == context.size(), "%s, allocation %d", what,
@@ -120,17 +121,17 @@ void sends_are_cancelled_beside_collectives(Context& context) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   std::vector<char> data(1'000'000);
   const int bytes = static_cast<int>(data.size());
-  int cancelled = 0;
   if (context.rank() == 0) {
+    int cancelled = 0;
     MPI_Status status;
     MPI_Isend(data.data(), bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, &request);
     MPI_Cancel(&request);
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &cancelled);
-    MPI_Send(&cancelled, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+    if (cancelled) MPI_Send(data.data(), bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
   } else if (context.rank() == 1) {
-    MPI_Recv(&cancelled, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (!cancelled) MPI_Recv(data.data(), bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    usleep(50'000);  // it has not ended when it is cancelled
+    MPI_Recv(data.data(), bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }

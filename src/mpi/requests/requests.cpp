@@ -9,7 +9,6 @@
 
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
-#include "mpi/wait/end_job.h"
 
 namespace tutti::mpi {
 
@@ -86,12 +85,9 @@ void Requests::launch(Request& request) {
       lock.lock();
       now.emplace();
     }
-    // Nothing fails any more once peers know that it has started.
+    // Nothing fails any more once it has started.
     if (calls.empty() && active_.size() == active_.capacity()) active_.reserve(2 * active_.size() + 8);
-    if (request.partitioned())
-      request.call_->start();
-    else
-      without_return(request.communicator_, [&] { request.call_->start(); });
+    request.call_->start();
     // Copying here would be time that the rank has for its computation.
     const bool left_to_thread = progress_thread_is_at_work() && request.may_go_on(allowed_to_progress_thread());
     over = !left_to_thread && request.goes_on(everything);
