@@ -38,6 +38,11 @@ def accepts(setting: Setting, text: str) -> bool:
         return re.fullmatch(r"\d+([kmgt](b|ib)?|b|ib)?", text, re.IGNORECASE) is not None
     if setting.type == "seconds":
         return re.fullmatch(r"(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", text, re.IGNORECASE) is not None
+    if setting.type == "auto or sizes":
+        sizes = text.split(",")
+        return text == "auto" or all(
+            re.fullmatch(r"0*[1-9]\d*([kmgt](b|ib)?|b|ib)?", each, re.IGNORECASE) for each in sizes
+        )
     return "|" not in setting.type or text in setting.type.split("|")
 
 

@@ -52,7 +52,7 @@ const std::array<Row, settings_count>& table() {
        &Settings::hierarchy},
       {{"TOPOLOGY", "string", "", "An hwloc synthetic description or an XML file to plan for instead of this machine."},
        &Settings::topology},
-      {{"CHUNK", "string", "auto",
+      {{"CHUNK", "auto or sizes", "auto",
         "Pipeline chunk of each level of the hierarchy, innermost first, e.g. 64K or 16K,64K,256K."},
        &Settings::chunk},
       {{"WAIT", "auto|spin|yield|sleep", "auto", "How a rank waits; auto looks at ranks per core."}, &Settings::wait},
@@ -141,6 +141,18 @@ std::vector<std::string> words(std::string_view type) {
   return out;
 }
 
+/// Whether it is a list of numbers with commas between them.
+bool are_sizes(std::string_view text) {
+  for (bool more = true; more;) {
+    const auto comma = text.find(',');
+    std::size_t bytes = 0;
+    if (!parse_bytes(text.substr(0, comma), bytes) || bytes == 0) return false;
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return true;
+}
+
 /// Stores `text` in the setting of `row`; on failure returns what would be right.
 std::string store(const Row& row, std::string_view text, Settings& settings) {
   if (const auto* member = std::get_if<bool Settings::*>(&row.member))
@@ -154,6 +166,8 @@ std::string store(const Row& row, std::string_view text, Settings& settings) {
     settings.*(*member) = value;
     return "";
   }
+  if (row.description.type == "auto or sizes" && text != "auto" && !are_sizes(text))
+    return "auto, or sizes such as 64K or 16K,64K,256K";
   if (row.description.type.find('|') != std::string_view::npos) {
     const auto allowed = words(row.description.type);
     std::string best = nearest(text, allowed);

@@ -7,7 +7,7 @@ class PendingCall {
  public:
   virtual ~PendingCall() = default;
   /// Starts it, for the first time or, once it was over, again. Does not wait. Calls of a communicator are started in the
-  /// same order on all its ranks.
+  /// same order on all its ranks. If it throws, it has not been started, and its peers know nothing of it.
   virtual void start() = 0;
   /// Does what can be done by now, without waiting. True once it is over on this rank.
   /// Throws Disagreement when ranks turn out to be in different calls: then it is over, and the communicator closed for

@@ -91,9 +91,11 @@ class PendingCallInPieces final : public PendingCall {
 
   void start() override {
     call_.emplace(collective_, identity_, bytes_, cut_.operations() > 1);
-    call_->first = next_ = channel_.reserve(cut_.operations());
+    call_->first = next_ = channel_.sequence() + 1;
     index_ = 0;
     prepare();
+    // Now that there is the memory for it: peers wait for this rank in what has a number.
+    channel_.reserve(cut_.operations());
   }
 
   bool progress() override {

@@ -25,7 +25,10 @@ void Channel::published() const {
 }
 
 std::unique_ptr<Workspace> Channel::take_workspace() {
-  if (unused_.empty()) return std::make_unique<Workspace>(communicator_.node(), size_);
+  if (unused_.empty()) {
+    unused_.reserve(unused_.capacity() + 1);  // a place for each, so that to give it back needs no memory
+    return std::make_unique<Workspace>(communicator_.node(), size_);
+  }
   std::unique_ptr<Workspace> workspace = std::move(unused_.back());
   unused_.pop_back();
   return workspace;

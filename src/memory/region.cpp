@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "base/copy.h"
 #include "base/sanitizer.h"
@@ -81,10 +82,11 @@ std::byte* Peer::mapped(Kind kind, std::size_t at, std::size_t bytes, bool or_co
   const bool too_much = or_copied && in_window && view.is_too_much(at, bytes, views);
   if (!too_much && view.reach(at, bytes)) return view.base() + at;
   if (or_copied) return nullptr;
-  throw std::runtime_error("mapping " + std::to_string(bytes) + " bytes of the memory of process " +
-                           std::to_string(process) + ": " + std::strerror(ENOMEM) +
-                           "; if the address space is limited (ulimit -v, RLIMIT_AS), TUTTI_WINDOW_SIZE=1 or "
-                           "TUTTI_ENABLE=0 needs less of it");
+  throw std::system_error(ENOMEM, std::generic_category(),
+                          "mapping " + std::to_string(bytes) + " bytes of the memory of process " +
+                              std::to_string(process) +
+                              " (if the address space is limited, by ulimit -v or RLIMIT_AS, TUTTI_WINDOW_SIZE=1 or "
+                              "TUTTI_ENABLE=0 needs less of it)");
 }
 
 /// In the peer, of a region that has an address there.

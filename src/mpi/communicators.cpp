@@ -10,6 +10,7 @@
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
+#include "mpi/errors.h"
 #include "mpi/hardware/this_process.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
@@ -70,11 +71,15 @@ void leave_behind(CommunicatorState& state) {
 int on_delete(MPI_Comm communicator, int, void* value, void*) {
   auto* state = static_cast<CommunicatorState*>(value);
   if (!BeingFreed::is(communicator)) gone = {communicator, true};
-  explain::ends(*state);
   generation.fetch_add(1, std::memory_order_relaxed);
+  if (state->holders.load(std::memory_order_relaxed) > 1) host.Comm_get_errhandler(communicator, &state->handler);
   state->freed.store(true, std::memory_order_relaxed);
-  release(*state);
-  return MPI_SUCCESS;
+  bool failed = false;
+  return code_of("MPI_Comm_free", failed, [state] {
+    explain::ends(*state);
+    release(*state);
+    return MPI_SUCCESS;
+  });
 }
 
 /// What state_of() has found lately, in this thread.
@@ -113,7 +118,8 @@ CommunicatorState* state_of_parent(MPI_Comm parent) {
   if (!state) {
     if (!make) return nullptr;
     auto built = std::make_unique<CommunicatorState>();
-    if (!build(*built, communicator, state_of_parent(parent), gone.is(communicator))) {
+    const auto build_it = [&] { return build(*built, communicator, state_of_parent(parent), gone.is(communicator)); };
+    if (!without_return(communicator, build_it)) {
       refuse(Refusal::freed);
       return nullptr;
     }
@@ -200,6 +206,7 @@ void release(CommunicatorState& state) {
   if (state.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (state.is_ours()) leave_behind(state);
   if (the_job && state.identity != 0) the_job->announcements->forget(state.identity);
+  if (state.handler != MPI_ERRHANDLER_NULL) host.Errhandler_free(&state.handler);
   delete &state;
 }
 
@@ -219,8 +226,11 @@ void leave_job() {
 }
 
 int on_end(MPI_Comm, int, void*, void*) {
-  leave_job();
-  return MPI_SUCCESS;
+  bool failed = false;
+  return code_of("MPI_Finalize", failed, [] {
+    leave_job();
+    return MPI_SUCCESS;
+  });
 }
 
 /// Of what hangs on MPI_COMM_SELF, MPI_Finalize deletes the last one first (MPI 4.1, section 11.2.4). What the program has hung
@@ -246,6 +256,7 @@ void start() {
     made->node.log.note("the host MPI does everything: %s", made->why_inactive.c_str());
     return;  // nothing of it is kept
   }
+  prepare_unwinding();
   learn_predefined();
   host.Comm_create_keyval(on_copy, on_delete, &keyval, nullptr);
   stop_when_self_ends();
@@ -263,13 +274,10 @@ void start() {
 int made(int code, const MPI_Comm* communicator, MPI_Comm parent) {
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   gone.forget(*communicator);
-  try {
-    CommunicatorState* const state = state_of(*communicator, true, parent);
-    if (state) state->is_from_the_beginning = true;
-  } catch (const std::exception& problem) {
-    end_job(*communicator, problem);
-  }
-  return code;
+  return guard(*communicator, "a function that makes a communicator", [&] {
+    if (CommunicatorState* const state = state_of(*communicator, true, parent)) state->is_from_the_beginning = true;
+    return code;
+  });
 }
 
 int being_made(int code, const MPI_Comm* communicator) {

@@ -34,6 +34,8 @@ struct CommunicatorState {
   std::vector<Communicator*> set_apart;  ///< for persistent ones, one each (Apart)
   std::atomic<int> holders{1};           ///< the communicator, and each request of such a call
   std::atomic<bool> freed{false};        ///< the communicator is no more
+  /// What it had then, if requests are left.
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
 
   bool is_ours() const { return layout || communicator; }
   /// As far as is known.

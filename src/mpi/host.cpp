@@ -32,7 +32,7 @@ template <class Signature>
 void look_up_next(NextFunction<Signature>& function, const char* second_name) {
   void* const next = preload::host_function(second_name + 1);
   void* const own = preload::host_function(second_name);
-  function.set(next, own, next && own && next != own && object_of(next) != object_of(own));
+  function.set(second_name + 1, next, own, next && own && next != own && object_of(next) != object_of(own));
 }
 
 }  // namespace

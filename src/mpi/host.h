@@ -26,7 +26,8 @@
 #define TUTTI_HOST_LARGE(X) X(Pack_c) X(Unpack_c)
 
 /// What start-up alone calls.
-#define TUTTI_HOST_START(X) X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name)
+#define TUTTI_HOST_START(X) \
+  X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name) X(Error_string)
 
 /// What only messages between nodes need.
 #define TUTTI_HOST_NODES(X) X(Comm_create) X(Error_class)
@@ -46,8 +47,9 @@ struct Next {
 #define TUTTI_MEMBER(name) NextFunction<decltype(::MPI_##name)> name;
   TUTTI_INTERPOSED(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
-  /// An extension that not every host has, nor declares in mpi.h.
+  // Extensions that not every host has, nor declares in mpi.h.
   NextFunction<int(MPI_Comm)> Comm_revoke;
+  NextFunction<int(MPI_Request)> Request_is_complete;
   // MPIX_Barrier_init and so on, of an Open MPI that does not have MPI_Barrier_init yet.
 #define TUTTI_MEMBER(name) NextFunction<decltype(::MPI_##name)> X_##name;
   TUTTI_INTERPOSED_INITS(TUTTI_MEMBER)

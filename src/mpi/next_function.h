@@ -62,6 +62,8 @@ class NextFunction<int(Arguments...)> {
   /// Goes on with a call to the tool, and from there to what the calls end in; without a tool straight to that.
   int to_its_end(Arguments... arguments) const { return watched_ ? (*this)(arguments...) : host_(arguments...); }
 
+  /// "MPI_Wait".
+  const char* const& name() const { return name_; }
   /// Whether the host, or a tool, has the function.
   bool is_there() const { return next_ != nullptr; }
   /// Whether a tool stands between.
@@ -70,7 +72,8 @@ class NextFunction<int(Arguments...)> {
   const void* call() const { return call_; }
 
   /// next: null if neither the host nor a tool has the function. host: the host's own.
-  void set(void* next, void* host, bool watched) {
+  void set(const char* name, void* next, void* host, bool watched) {
+    name_ = name;
     next_ = reinterpret_cast<int (*)(Arguments...)>(next);
     host_ = reinterpret_cast<int (*)(Arguments...)>(host);
     watched_ = watched;
@@ -89,6 +92,7 @@ class NextFunction<int(Arguments...)> {
   int (*next_)(Arguments...) = nullptr;
   int (*host_)(Arguments...) = nullptr;
   const void* call_ = this;
+  const char* name_ = "";
   bool watched_ = false;
 };
 

@@ -11,6 +11,7 @@
 #include "preload/functions.h"
 
 extern "C" int MPIX_Comm_revoke(MPI_Comm comm);
+extern "C" int MPIX_Request_is_complete(MPI_Request request);
 extern "C" int tutti_last_choice(char* algorithm, int algorithm_bytes, char* mechanism, int mechanism_bytes);
 extern "C" int tutti_set_choice(MPI_Comm communicator, const char* algorithm, const char* mechanism);
 extern "C" int tutti_predict(MPI_Comm communicator, const char* collective, std::size_t bytes, char* text, int room);

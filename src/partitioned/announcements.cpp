@@ -2,7 +2,6 @@
 
 #include <limits>
 #include <new>
-#include <stdexcept>
 
 namespace tutti::partitioned {
 
@@ -51,7 +50,7 @@ void Announcements::say(int peer, const Announcement& what) {
     talk.said.pop_front();
   }
   const std::optional<std::size_t> offset = rows_.allocate();
-  if (!offset) throw std::runtime_error("the shared memory of this rank is full");
+  if (!offset) throw ArenaFull();
   std::byte* const base = node_.arena->base();
   (new (base + *offset) Entry)->what = what;
   sync::Flag& before =
@@ -113,7 +112,7 @@ void Announcements::leave(int peer, const Announcement& mine, std::function<void
   gone.block = 0;
   try {
     say(peer, gone);
-  } catch (const std::runtime_error&) {
+  } catch (const std::bad_alloc&) {
     // No memory: the other side keeps what it has for this one.
   }
   if (now) {

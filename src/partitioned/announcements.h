@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -22,6 +23,12 @@
 #include "sync/flag.h"
 
 namespace tutti::partitioned {
+
+/// The memory is out in which this rank would say something to a peer.
+class ArenaFull : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override { return "the shared memory of this rank is full"; }
+};
 
 enum class Role : std::uint32_t { sender, receiver };
 

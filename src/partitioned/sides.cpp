@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <stdexcept>
 
 #include "base/copy.h"
 
@@ -25,7 +24,7 @@ Side::Side(Node& node, Announcements& announcements, int peer, const Envelope& e
            const Partitions& partitions, std::size_t block_bytes)
     : node_(node), announcements_(announcements), peer_(peer), partitions_(partitions) {
   const std::optional<std::size_t> block = node.arena->allocate(block_bytes);
-  if (!block) throw std::runtime_error("the shared memory of this rank is full");
+  if (!block) throw ArenaFull();
   mine_ = {envelope, 0, role, *block, static_cast<std::uint64_t>(partitions.count), partitions.bytes};
   try {
     announcements.introduce(peer, mine_);
@@ -68,6 +67,7 @@ Sender::~Sender() {
 }
 
 void Sender::start() {
+  meet();  // before anything is said to the other side: it may find no memory
   begin();
   left_before_ = line_->left.load(std::memory_order_relaxed);
   left_.store(left_before_, std::memory_order_relaxed);
@@ -85,7 +85,6 @@ void Sender::start() {
     region = {memory::Kind::cma, reinterpret_cast<std::uintptr_t>(buffer_)};  // the receiver asks for it
   line_->region.store(region.bits(), std::memory_order_relaxed);
   line_->started.set(starts());
-  meet();
 }
 
 /// Where the kernel would reach it.
@@ -184,6 +183,7 @@ Receiver::~Receiver() {
 }
 
 void Receiver::start() {
+  meet();  // before anything is said to the other side: it may find no memory
   begin();
   is_open_known_ = false;
   looks_ = 0;
@@ -191,7 +191,6 @@ void Receiver::start() {
   lines_->region.store(region.bits(), std::memory_order_relaxed);
   // Pairs with the sender's load in deliver().
   lines_->started.set(starts());
-  meet();
 }
 
 bool Receiver::meet() {

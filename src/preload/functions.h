@@ -74,7 +74,7 @@
 #define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_STARTS(X)
 
 // Those whose names begin with MPIX_ and PMPIX_.
-#define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke)
+#define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke) X(Request_is_complete)
 
 // Our own, whose names begin with tutti_: for the benchmark, the tests and libtutti-comm.
 #define TUTTI_OWN_FUNCTIONS(X) X(last_choice) X(set_choice) X(predict) X(origin)                                  \

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 
 namespace tutti::sync {
 
@@ -62,7 +63,8 @@ class DefaultWaiter final : public Waiter {
       auto& word = options_.doorbells[static_cast<std::size_t>(peers[i])]->sleeping;
       if (word.load(std::memory_order_relaxed) == 0) continue;
       word.store(0, std::memory_order_relaxed);
-      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, 1, nullptr, nullptr, 0);
+      // Several threads of the rank may sleep on it.
+      syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     }
   }
 
@@ -99,7 +101,7 @@ class DefaultWaiter final : public Waiter {
       const timespec limit{0, std::clamp(idle / idle_parts, shortest_sleep, longest_sleep).count()};
       syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, 1, &limit, nullptr, 0);
     }
-    word.store(0, std::memory_order_relaxed);
+    // The word stays for who wakes: another thread of this rank may sleep on.
     look_around(state);
     if (!options_.host_progress) return;
     const auto before = std::chrono::steady_clock::now();

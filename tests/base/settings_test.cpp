@@ -24,13 +24,14 @@ Settings settings_of(std::initializer_list<const char*> entries, std::string* pr
 TEST(Settings, ValuesOfEveryTypeAreRead) {
   std::string printed;
   const Settings settings = settings_of({"HOME=/", "TUTTI_ENABLE=0", "TUTTI_EAGER_MAX=4K", "TUTTI_TIMEOUT=1.5",
-                                         "TUTTI_WAIT=yield", "TUTTI_HIERARCHY=numa+socket"},
+                                         "TUTTI_WAIT=yield", "TUTTI_HIERARCHY=numa+socket", "TUTTI_CHUNK=16K,64K"},
                                         &printed);
   EXPECT_FALSE(settings.enable);
   EXPECT_EQ(settings.eager_max, 4096u);
   EXPECT_EQ(settings.timeout, 1.5);
   EXPECT_EQ(settings.wait, "yield");
   EXPECT_EQ(settings.hierarchy, "numa+socket");
+  EXPECT_EQ(settings.chunk, "16K,64K");
   EXPECT_EQ(printed, "");
 }
 
@@ -51,12 +52,14 @@ TEST(Settings, AnUnknownNameIsOneWarningWithTheNearest) {
 }
 
 TEST(Settings, ABadValueIsOneWarningAndTheDefaultStays) {
-  for (const char* entry : {"TUTTI_EAGER_MAX=many", "TUTTI_WAIT=yeild", "TUTTI_TIMEOUT=-1", "TUTTI_ENABLE=maybe"}) {
+  for (const char* entry : {"TUTTI_EAGER_MAX=many", "TUTTI_WAIT=yeild", "TUTTI_TIMEOUT=-1", "TUTTI_ENABLE=maybe",
+                            "TUTTI_CHUNK=lots", "TUTTI_CHUNK=64K,", "TUTTI_CHUNK=64K,0"}) {
     std::string printed;
     const Settings settings = settings_of({entry}, &printed);
     EXPECT_EQ(settings.eager_max, Settings().eager_max);
     EXPECT_EQ(settings.wait, "auto");
     EXPECT_EQ(settings.timeout, 0);
+    EXPECT_EQ(settings.chunk, "auto");
     EXPECT_TRUE(settings.enable);
     EXPECT_EQ(std::count(printed.begin(), printed.end(), '\n'), 1) << entry << ": " << printed;
   }

@@ -332,6 +332,17 @@ TEST(Hierarchies, DifferentLevelsAreAnErrorOnAllRanks) {
   EXPECT_EQ(handles_left(), 0);
 }
 
+TEST(Hierarchies, NoCommunicatorIsAnError) {
+  const World world{two_sockets, full(two_sockets, 0)};
+  run(world.machines(), [&](int) {
+    TUTTI_Hierarchy machine;
+    EXPECT_EQ(TUTTI_Comm_hierarchy(MPI_COMM_NULL, "node", MPI_INFO_NULL, &machine), MPI_ERR_COMM);
+    EXPECT_EQ(machine.levels, 0);
+    EXPECT_EQ(TUTTI_Comm_hierarchy(MPI_COMM_WORLD, "node", MPI_INFO_NULL, nullptr), MPI_ERR_ARG);
+  });
+  EXPECT_EQ(handles_left(), 0);
+}
+
 TEST(Hierarchies, NamesThatNoInfoTakesAreAnErrorOnAllRanks) {
   const World world{two_sockets, full(two_sockets, 0)};
   const std::string long_one(MPI_MAX_INFO_VAL, 'x');

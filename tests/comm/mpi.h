@@ -18,8 +18,16 @@ typedef enum { MPI_MIN, MPI_MAX } MPI_Op;
 #define MPI_COMM_NULL ((MPI_Comm)0)
 #define MPI_INFO_NULL ((MPI_Info)0)
 #define MPI_COMM_WORLD (thread_world())
+#define MPI_COMM_SELF (thread_world())
 
-enum { MPI_SUCCESS = 0, MPI_ERR_ARG = 12, MPI_UNDEFINED = -32766, MPI_COMM_TYPE_SHARED = 1, MPI_MAX_INFO_VAL = 256 };
+enum {
+  MPI_SUCCESS = 0,
+  MPI_ERR_COMM = 5,
+  MPI_ERR_ARG = 12,
+  MPI_UNDEFINED = -32766,
+  MPI_COMM_TYPE_SHARED = 1,
+  MPI_MAX_INFO_VAL = 256
+};
 
 /* All ranks, on the calling thread. */
 MPI_Comm thread_world(void);

@@ -211,6 +211,24 @@ void processes(Context& context) {
   exercise(context, MPI_COMM_WORLD, "after all children", 30'000);
 }
 
+/// Rank 1 has too little room, and finds out in this function. Errors are fatal.
+void too_little_room(Context& context, const std::string& function) {
+  int values[4] = {};
+  const int count = context.rank() == 1 ? 2 : 4;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (function == "MPI_Bcast") {
+    MPI_Bcast(values, count, MPI_INT, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Ibcast(values, count, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    int index = 0;
+    if (function == "MPI_Waitany")
+      MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE);
+    else
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -232,6 +250,7 @@ int main(int argc, char** argv) {
       once(context);
     }
     if (mode == "many") many(context);
+    if (mode == "truncated" && argc > 2) too_little_room(context, argv[2]);
     if (mode == "late") late(context);
     if (mode == "processes") processes(context);
     passed = context.finish_test(checks);

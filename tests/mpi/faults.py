@@ -143,6 +143,15 @@ def without_cma(runner):
     runner.fuzz(2, "fuzz without process_vm_writev", share=UNUSUAL_SHARE, wrapper=reads, variables=variables)
 
 
+def fatal_errors(runner):
+    """What ends the job names the function that the program has called."""
+    for function in ("MPI_Bcast", "MPI_Wait", "MPI_Waitany"):
+        outcome = runner.start(2, "faults", ["truncated", function]).wait(60)
+        good = outcome.status != 0 and re.search(rf"rank 1 in {function}: ", outcome.text)
+        name = f"{runner.arguments.host} 2 a fatal error in {function} names it"
+        runner.verdict(bool(good), name, outcome.why(), outcome.text)
+
+
 def check(runner):
     """What goes wrong from outside."""
     for ranks in (1, 2, 4):
@@ -166,6 +175,7 @@ def check(runner):
         timeout_report(runner)
         some_without_preload(runner)
         closed_memory(runner)
+        fatal_errors(runner)
 
 
 def is_alive(pid):

@@ -65,6 +65,15 @@ void statuses_of_nonblocking_calls(Context& context);
 void too_little_room_is_told_at_the_end(Context& context);
 void calls_whose_requests_are_freed_come_to_their_end(Context& context);
 
+// semantics_requests.cpp
+void errors_stand_in_statuses_where_the_host_writes_them(Context& context);
+void wrong_use_of_requests_is_answered_as_by_the_host(Context& context);
+void the_error_handler_outlives_its_communicator(Context& context);
+void what_operators_throw_arrives_at_the_program(Context& context);
+
+// semantics_extensions.cpp
+void extensions_of_the_host_see_what_is_under_way(Context& context);
+
 // semantics_persistent.cpp
 void persistent_calls_are_started_again_and_again(Context& context);
 void one_request_is_started_ten_thousand_times(Context& context);

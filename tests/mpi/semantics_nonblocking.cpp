@@ -243,8 +243,11 @@ void too_little_room_is_told_at_the_end(Context& context) {
 }
 
 void calls_whose_requests_are_freed_come_to_their_end(Context& context) {
-  // MPI forbids it; some hosts end the program.
+  // MPI forbids it; some hosts end the program, Open MPI refuses it.
   if (!tutti_is_there()) return;
+#ifdef OPEN_MPI
+  return;
+#endif
   std::vector<int> small(1, 1), large(300'000, 1);
   for (std::vector<int>* const values : {&small, &large}) {
     // Not only its end, which need not come last: the buffers are gone after that.

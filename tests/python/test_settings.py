@@ -69,6 +69,7 @@ def test_info_lists_mechanisms_and_algorithms_with_requirements(tutti_here):
         ("count", ["16", "1K"], ["many", ""]),
         ("seconds", ["0", "1.5", "2e3", ".5"], ["-1", "1s", "soon"]),
         ("auto|spin", ["auto", "spin"], ["Spin", "yield"]),
+        ("auto or sizes", ["auto", "64K", "16K,64k"], ["lots", "64K,", "0", "16K,0", ""]),
         ("string", ["anything"], []),
     ],
 )

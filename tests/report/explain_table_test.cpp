@@ -31,6 +31,13 @@ Heading heading() {
   return heading;
 }
 
+/// As one rank alone would have it.
+Heading heading_of(const std::vector<Row>& rows) {
+  Heading alone = heading();
+  alone.slowest = times_of(rows);
+  return alone;
+}
+
 TEST(ExplainTable, RowsStandByTimeInColumns) {
   Row throttled = row("scatter", 20, "throttled", 0.25);
   throttled.parameter_name = "k";
@@ -41,8 +48,9 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
   host.bytes = 0;
   host.reason = "intercommunicator";
   host.communicator.intercommunicator = true;
+  const std::vector<Row> rows{host, row("bcast", 12, "eager", 0.001), throttled};
   EXPECT_EQ(
-      table(heading(), {host, row("bcast", 12, "eager", 0.001), throttled}, 40),
+      table(heading_of(rows), rows, 40),
       "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 30 collectives in 251 ms, 10 of them by the MPI itself\n"
       "tutti: collective     size  communicator                    algorithm     mechanism    calls   bytes    time"
       "  a call  why\n"
@@ -56,13 +64,14 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
 
 TEST(ExplainTable, SummaryIsOneLineOfWhatWasCarriedOut) {
   const std::vector<Row> rows{row("bcast", 12, "eager", 0.25), row("barrier", Row::none, "host", 0.5)};
-  EXPECT_EQ(summary(heading(), rows),
+  EXPECT_EQ(summary(heading_of(rows), rows),
             "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 20 collectives in 750 ms, of these 10 by Tutti in "
             "250 ms\n");
   EXPECT_EQ(summary(heading(), {}), "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 0 collectives in 0 ns\n");
-  Heading inactive = heading();
+  const std::vector<Row> of_host{row("barrier", Row::none, "host", 0.5)};
+  Heading inactive = heading_of(of_host);
   inactive.why_inactive = "TUTTI_ENABLE=0";
-  EXPECT_EQ(summary(inactive, {row("barrier", Row::none, "host", 0.5)}),
+  EXPECT_EQ(summary(inactive, of_host),
             "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 10 collectives in 500 ms, all of them by the MPI "
             "itself: TUTTI_ENABLE=0\n");
 }
@@ -138,6 +147,18 @@ TEST(ExplainTable, OfSeveralRanksTheSlowestAndTheFastestCount) {
   EXPECT_EQ(rows[0].least_seconds, 2);
   EXPECT_EQ(rows[0].mechanisms.at("window"), 18u);
   EXPECT_EQ(rows[1].ranks, 1);
+}
+
+TEST(ExplainTable, TheTimeInCollectivesIsThatOfOneRank) {
+  // Each rank is slow in another collective: together their slowest rows are more than either had.
+  const std::vector<Row> first{row("bcast", 12, "eager", 1.25), row("barrier", Row::none, "host", 0.125)};
+  const std::vector<Row> second{row("bcast", 12, "eager", 0.125), row("barrier", Row::none, "host", 1)};
+  std::vector<Row> rows;
+  merge(rows, first, Merge::ranks);
+  merge(rows, second, Merge::ranks);
+  EXPECT_EQ(summary(heading_of(first), rows),
+            "tutti: 2 ranks, 1.5 s from MPI_Init to MPI_Finalize; 20 collectives in 1.38 s, of these 10 by Tutti in "
+            "1.25 s\n");
 }
 
 TEST(ExplainTable, CommunicatorsOfOneRankAddUp) {

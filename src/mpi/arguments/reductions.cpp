@@ -1,12 +1,16 @@
 #include "mpi/arguments/reductions.h"
 
+#include <cxxabi.h>
+
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <utility>
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/recent.h"
+#include "mpi/errors.h"
 #include "mpi/report/explain.h"
 #include "mpi/requests/form.h"
 #include "reduction/fold.h"
@@ -26,6 +30,7 @@ struct UserOperator {
   MPI_Aint true_lower = 0;
   MPI_Aint true_extent = 0;
   CallMemory left{}, right{};
+  std::exception_ptr thrown{};  ///< by the operator, which is not run again in this call
 
   std::size_t layout_bytes(std::size_t elements) const {
     const auto span = static_cast<std::size_t>(extent < 0 ? -extent : extent) * (elements - 1);
@@ -37,7 +42,22 @@ struct UserOperator {
     return memory - true_lower - lowest;
   }
 
-  void reduce_local(const void* in, void* inout, std::size_t elements) const {
+  void reduce_local(const void* in, void* inout, std::size_t elements) {
+    if (thrown) return;
+    try {
+      run(in, inout, elements);
+    } catch (const abi::__forced_unwind&) {
+      throw;  // the thread ends
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  /// At the end of the call: the program gets what its operator has thrown.
+  void hand_on() {
+    if (thrown) [[unlikely]]
+      throw OfProgram{std::exchange(thrown, nullptr)};
+  }
+  void run(const void* in, void* inout, std::size_t elements) const {
     const std::size_t piece = std::size_t{1} << 30;
     for (std::size_t at = 0; at < elements; at += piece)
       host.Reduce_local(static_cast<const char*>(in) + static_cast<MPI_Aint>(at) * extent,
@@ -234,7 +254,10 @@ struct Reduction {
     combiner.function = info.contiguous ? combine_contiguous : combine_packed;
     if (info.contiguous)
       return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, nothing_before,
-                 nothing_after);
+                 [&user](int code) {
+                   user.hand_on();
+                   return code;
+                 });
 
     auto&& packed = form.template keep<CallMemory>(call.count * info.bytes);
     return run(
@@ -243,6 +266,7 @@ struct Reduction {
           return pack(send, count, user.datatype, user.info, to, user.communicator);
         },
         [from = packed.get(), to = call.receive, count = received, &user](int before) {
+          user.hand_on();
           if (count == 0) return before;
           return unpack(from, to, count, user.datatype, user.info, user.communicator);
         });

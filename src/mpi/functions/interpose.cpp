@@ -6,6 +6,7 @@
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/reductions.h"
 #include "mpi/communicators.h"
+#include "mpi/errors.h"
 #include "mpi/functions/alloc_mem.h"
 #include "mpi/functions/starts.h"
 #include "mpi/host.h"
@@ -105,23 +106,40 @@ void add_starts_of_messages(Starts& starts) {
 using namespace tutti;
 using tutti::mpi::next;
 
+namespace {
+
+/// Around the host's MPI_Init and MPI_Init_thread.
+template <class Init>
+int init(const char* function, const Init& by_host) {
+  bool failed = false;
+  mpi::code_of(function, failed, [] {
+    mpi::announce();
+    return MPI_SUCCESS;
+  });
+  if (const int code = by_host(); code != MPI_SUCCESS) return code;
+  return mpi::guard(MPI_COMM_WORLD, function, [] {
+    mpi::start();
+    return MPI_SUCCESS;
+  });
+}
+
+}  // namespace
+
 TUTTI_EXPORT int MPI_Init(int* argc, char*** argv) {
-  mpi::announce();
-  const int code = next.Init(argc, argv);
-  if (code == MPI_SUCCESS) mpi::start();
-  return code;
+  return init(next.Init.name(), [=] { return next.Init(argc, argv); });
 }
 
 TUTTI_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-  mpi::announce();
-  const int code = next.Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) mpi::start();
-  return code;
+  return init(next.Init_thread.name(), [=] { return next.Init_thread(argc, argv, required, provided); });
 }
 
 TUTTI_EXPORT int MPI_Finalize() {
-  mpi::stop();
-  mpi::forget_job_call();
+  bool failed = false;
+  mpi::code_of(next.Finalize.name(), failed, [] {
+    mpi::stop();
+    mpi::forget_job_call();
+    return MPI_SUCCESS;
+  });
   return next.Finalize();
 }
 

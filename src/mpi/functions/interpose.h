@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.h"
 #include "mpi/communicators.h"
+#include "mpi/errors.h"
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 #include "mpi/report/last_call.h"
@@ -20,27 +21,30 @@
 
 namespace tutti::mpi {
 
-/// Runs a collective of the core that sets `code`. If the ranks turn out to be in different calls, the error handler of
-/// the communicator is called as the host would for too little room. If it is because the program has revoked the
+/// Runs a collective of the core that sets `code`. function: of MPI. If the ranks turn out to be in different calls, the error
+/// handler of the communicator is called as the host would for too little room. If it is because the program has revoked the
 /// communicator, the call becomes the host's, which has an error of its own for it. An error of the host in a message
-/// between nodes is that of the call, and of all later ones. What else goes wrong ends the job.
+/// between nodes is that of the call, and of all later ones. What else goes wrong, before others wait for this rank or when
+/// they do so no more, is an error of this rank's.
 template <class Call>
-bool guarded(MPI_Comm communicator, int& code, Call&& call) {
+bool guarded(MPI_Comm communicator, const char* const& function, int& code, Call&& call) {
   try {
     return call();
+  } catch (const OfProgram& exception) {
+    std::rethrow_exception(exception.thrown);
+  } catch (const TooLittleRoom&) {
+    code = MPI_ERR_TRUNCATE;
   } catch (const Disagreement&) {
     if (found_revoked(communicator)) return refuse(Refusal::revoked);
     code = error_after_leaving(communicator);
-    host.Comm_call_errhandler(communicator, code);
-    return true;
   } catch (const network::Failure& problem) {
     network_failed(communicator, problem.kind);
     code = problem.code;
-    host.Comm_call_errhandler(communicator, code);
-    return true;
   } catch (const std::exception& problem) {
-    end_job(communicator, problem);
+    code = class_of(problem, function);
   }
+  raise(communicator, code, function);
+  return true;
 }
 
 /// The call by the host. It is no operation of ours, whether the host carries it out or refuses it; that there was one
@@ -77,7 +81,7 @@ int ours_or(Ours ours, Forward& forward, Arguments... arguments) {
   requests.drive();
   int code = MPI_SUCCESS;
   Blocking form(code);
-  const bool done = guarded(communicator, code, [&] { return ours(arguments..., form); });
+  const bool done = guarded(communicator, forward.name(), code, [&] { return ours(arguments..., form); });
   if (!done) code = by_host(communicator, forward, arguments...);
   if (begin) [[unlikely]]
     explain::end_call(communicator, &forward, begin, code);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <new>
-#include <stdexcept>
 
+#include "mpi/errors.h"
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
@@ -57,7 +57,7 @@ bool init(const Init& call, bool is_sender, int& code) {
   if (!call.buffer && info->predefined && call.partitions > 0 && call.count > 0) return false;
   const partitioned::Envelope envelope{state->identity, is_sender ? state->rank : call.other,
                                        is_sender ? call.other : state->rank, call.tag, 0};
-  try {
+  code = guard(call.communicator, is_sender ? next.Psend_init.name() : next.Precv_init.name(), [&] {
     auto request = std::make_unique<Request>(call.communicator, *state);
     PartitionedBuffer buffer(call.buffer, call.partitions, static_cast<std::size_t>(call.count), call.datatype, *info);
     PartitionedCall* made = nullptr;
@@ -74,12 +74,8 @@ bool init(const Init& call, bool is_sender, int& code) {
     request->handles().keep_type(call.datatype);
     last_call = {"partitioned", &job()->node, call.buffer, made->bytes(), false};
     request->set_report({});
-    code = requests.keep(std::move(request), call.request);
-  } catch (const std::exception& problem) {
-    job()->node.log.error("%s: %s", is_sender ? "MPI_Psend_init" : "MPI_Precv_init", problem.what());
-    code = MPI_ERR_NO_MEM;
-    host.Comm_call_errhandler(call.communicator, code);
-  }
+    return requests.keep(std::move(request), call.request);
+  });
   return true;
 }
 
@@ -104,23 +100,22 @@ Request* find(MPI_Request handle) {
   return found;
 }
 
-int raise(const Request& request, int code) {
-  host.Comm_call_errhandler(request.communicator_for_errors(), code);
-  return code;
+int raise(const Request& request, int code, const char* function) {
+  return mpi::raise(request.communicator_for_errors(), code, function);
 }
 
-/// Marks what partition(i) gives for each i below count.
+/// Marks what partition(i) gives for each i below count. function: of MPI.
 template <class Partition>
-int mark(Request& request, int count, const Partition& partition) {
+int mark(Request& request, int count, const Partition& partition, const char* function) {
   PartitionedCall& call = *request.partitioned();
-  if (!call.is_sender() || !request.is_active()) return raise(request, MPI_ERR_REQUEST);
+  if (!call.is_sender() || !request.is_active()) return raise(request, MPI_ERR_REQUEST, function);
   auto& send = static_cast<PartitionedSend&>(call);
   for (int i = 0; i < count; ++i)
     if (partition(i) < 0 || partition(i) >= call.partitions() || send.is_marked(partition(i)))
-      return raise(request, MPI_ERR_ARG);
+      return raise(request, MPI_ERR_ARG, function);
   try {
     for (int i = 0; i < count; ++i)
-      if (const int code = send.mark(partition(i)); code != MPI_SUCCESS) return raise(request, code);
+      if (const int code = send.mark(partition(i)); code != MPI_SUCCESS) return raise(request, code, function);
   } catch (const std::exception& problem) {
     end_job(request.communicator_for_errors(), problem);
   }
@@ -149,29 +144,34 @@ TUTTI_EXPORT int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_
 
 TUTTI_EXPORT int MPI_Pready(int partition, MPI_Request request) {
   Request* const ours = find(request);
-  return ours ? mark(*ours, 1, [=](int) { return partition; }) : next.Pready(partition, request);
+  return ours ? mark(
+                    *ours, 1, [=](int) { return partition; }, next.Pready.name())
+              : next.Pready(partition, request);
 }
 
 TUTTI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
   Request* const ours = find(request);
   if (!ours) return next.Pready_range(partition_low, partition_high, request);
   if (partition_low < 0 || partition_high >= ours->partitioned()->partitions() || partition_low > partition_high)
-    return raise(*ours, MPI_ERR_ARG);
-  return mark(*ours, partition_high - partition_low + 1, [=](int i) { return partition_low + i; });
+    return raise(*ours, MPI_ERR_ARG, next.Pready_range.name());
+  return mark(
+      *ours, partition_high - partition_low + 1, [=](int i) { return partition_low + i; }, next.Pready_range.name());
 }
 
 TUTTI_EXPORT int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions[], MPI_Request request) {
   Request* const ours = find(request);
   if (!ours) return next.Pready_list(length, array_of_partitions, request);
-  if (length < 0 || (length > 0 && !array_of_partitions)) return raise(*ours, MPI_ERR_ARG);
-  return mark(*ours, length, [=](int i) { return array_of_partitions[i]; });
+  if (length < 0 || (length > 0 && !array_of_partitions)) return raise(*ours, MPI_ERR_ARG, next.Pready_list.name());
+  return mark(
+      *ours, length, [=](int i) { return array_of_partitions[i]; }, next.Pready_list.name());
 }
 
 TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   Request* const ours = find(request);
   if (!ours) return next.Parrived(request, partition, flag);
-  if (ours->partitioned()->is_sender()) return raise(*ours, MPI_ERR_REQUEST);
-  if (!flag || partition < 0 || partition >= ours->partitioned()->partitions()) return raise(*ours, MPI_ERR_ARG);
+  if (ours->partitioned()->is_sender()) return raise(*ours, MPI_ERR_REQUEST, next.Parrived.name());
+  if (!flag || partition < 0 || partition >= ours->partitioned()->partitions())
+    return raise(*ours, MPI_ERR_ARG, next.Parrived.name());
   auto& receive = static_cast<PartitionedReceive&>(*ours->partitioned());
   if (!ours->is_active()) {
     *flag = 1;
@@ -189,5 +189,5 @@ TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
     return MPI_SUCCESS;
   }
   const int code = receive.hand_over(partition);
-  return code == MPI_SUCCESS ? code : raise(*ours, code);
+  return code == MPI_SUCCESS ? code : raise(*ours, code, next.Parrived.name());
 }

@@ -54,11 +54,13 @@ struct Start {
     int code = MPI_SUCCESS;
     CommunicatorState* const state = request ? state_to_start_on(communicator, is_persistent) : nullptr;
     bool ours = false;
-    if (state) {
-      Form form(communicator, *state);
-      ours = guarded(communicator, code, [&] { return describe(std::get<described>(all)..., form); });
-      if (ours && code == MPI_SUCCESS) code = form.hand_over(request);
-    }
+    if (state)
+      ours = guarded(communicator, forward.name(), code, [&] {
+        Form form(communicator, *state);
+        if (!describe(std::get<described>(all)..., form)) return false;
+        code = form.hand_over(request);
+        return true;
+      });
     if (!ours) code = std::apply([&](auto... given) { return started_by_host(forward, given...); }, all);
     if (begin) [[unlikely]]
       explain::end_call(communicator, &forward, begin, code);

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "mpi/communicators.h"
+#include "mpi/errors.h"
 #include "mpi/hardware/process_sets.h"
 #include "mpi/hardware/split_request.h"
 #include "mpi/hardware/this_process.h"
@@ -119,8 +120,7 @@ int refuse_different(const Call& call) {
         "MPI_Comm_split_type: the ranks gave different split types, or different values of mpi_hw_resource_type or "
         "mpi_pset_name; they must be the same on all ranks, except that MPI_UNDEFINED is allowed as a split type");
   *call.made = MPI_COMM_NULL;
-  host.Comm_call_errhandler(call.communicator, MPI_ERR_ARG);
-  return MPI_ERR_ARG;
+  return raise(call.communicator, MPI_ERR_ARG, next.Comm_split_type.name());
 }
 
 /// Whether all ranks of the communicator are with us. Each finds the same by itself.

@@ -18,6 +18,7 @@
 
 #include "base/ticks.h"
 #include "mpi/communicators.h"
+#include "mpi/errors.h"
 #include "mpi/report/explain_table.h"
 #include "mpi/report/last_call.h"
 #include "mpi/start/tables.h"
@@ -180,8 +181,9 @@ std::vector<Row> rows_of_this_rank(double seconds_per_tick) {
   return rows;
 }
 
-/// On rank 0 the rows of all ranks put together. The communicator is for nothing else.
-std::vector<Row> gathered(const std::vector<Row>& mine) {
+/// On rank 0 the rows of all ranks put together, and the times of the rank that was longest in them. The communicator is for
+/// nothing else.
+std::vector<Row> gathered(const std::vector<Row>& mine, Times& slowest) {
   const std::string text = packed(mine);
   const int length = static_cast<int>(text.size());
   const auto ranks = static_cast<std::size_t>(book->ranks);
@@ -195,10 +197,20 @@ std::vector<Row> gathered(const std::vector<Row>& mine) {
   std::string all(static_cast<std::size_t>(total), '\0');
   host.Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
   std::vector<Row> rows;
-  for (std::size_t i = 0; i < ranks && book->rank == 0; ++i)
-    merge(rows, unpacked(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]))),
-          Merge::ranks);
+  for (std::size_t i = 0; i < ranks && book->rank == 0; ++i) {
+    const std::vector<Row> theirs =
+        unpacked(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
+    if (const Times times = times_of(theirs); times.seconds >= slowest.seconds) slowest = times;
+    merge(rows, theirs, Merge::ranks);
+  }
   return rows;
+}
+
+/// On rank 0 the largest of all ranks.
+double longest(double seconds) {
+  std::vector<double> all(static_cast<std::size_t>(book->ranks), seconds);
+  host.Gather(&seconds, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return *std::max_element(all.begin(), all.end());
 }
 
 /// Our own barrier first: its ranks notice who has died, which the host's gather would wait for. Not between nodes, of which
@@ -219,7 +231,7 @@ std::string program_name() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-Heading heading(double seconds) {
+Heading heading_of(double seconds) {
   Heading heading;
   heading.version = TUTTI_VERSION;
   const HostName mpi = host_name();
@@ -328,14 +340,15 @@ void finish() {
   const auto passed = static_cast<double>(ticks() - book->first_tick);
   const std::vector<Row> mine = rows_of_this_rank(passed > 0 ? seconds / passed : 0);
   if (job()) wait_for_everybody();
-  const std::vector<Row> rows = gathered(mine);
+  Heading heading = heading_of(longest(seconds));
+  const std::vector<Row> rows = gathered(mine, heading.slowest);
   if (book->rank != 0) return;
   if (!book->file.empty()) {
-    const std::string error = write_file(book->file, json(heading(seconds), rows));
+    const std::string error = write_file(book->file, json(heading, rows));
     if (error.empty()) return;
     book->log.warn("TUTTI_EXPLAIN=%s: %s; the table is printed instead", book->file.c_str(), error.c_str());
   }
-  print(book->summary ? summary(heading(seconds), rows) : table(heading(seconds), rows, lines_max));
+  print(book->summary ? summary(heading, rows) : table(heading, rows, lines_max));
 }
 
 std::uint64_t begin_call() {
@@ -349,9 +362,9 @@ void count(const Counted& counted, const LastCall& call, std::uint64_t ticks) {
   counted.record->count(mechanism_of(call), bytes, ticks);
 }
 
-void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
-  const std::uint64_t now = ticks();
-  const std::uint64_t passed = now > begin ? now - begin : 0;
+namespace {
+
+void count_call(MPI_Comm communicator, const void* function, std::uint64_t passed, int code) {
   const CommunicatorState* const state = known_state(communicator);
   Collectives* const collectives = state ? state->collectives.get() : nullptr;
   CallRecord* const record = collectives ? collectives->take_last_record() : nullptr;
@@ -368,6 +381,17 @@ void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, 
   Tally& tally = book->host_calls[calls];
   ++tally.calls;
   tally.ticks += passed;
+}
+
+}  // namespace
+
+void end_call(MPI_Comm communicator, const void* function, std::uint64_t begin, int code) {
+  const std::uint64_t now = ticks();
+  bool failed = false;
+  code_of("TUTTI_EXPLAIN", failed, [&] {
+    count_call(communicator, function, now > begin ? now - begin : 0, code);
+    return MPI_SUCCESS;
+  });
 }
 
 }  // namespace explain

@@ -67,17 +67,13 @@ void sort_by_time(std::vector<Row>& rows) {
 
 struct Totals {
   std::uint64_t calls = 0, calls_of_host = 0;
-  double seconds = 0, seconds_of_host = 0;
 };
 
 Totals totals_of(const std::vector<Row>& rows) {
   Totals total;
   for (const Row& row : rows) {
     total.calls += row.calls;
-    total.seconds += row.seconds;
-    if (!row.by_host()) continue;
-    total.calls_of_host += row.calls;
-    total.seconds_of_host += row.seconds;
+    if (row.by_host()) total.calls_of_host += row.calls;
   }
   return total;
 }
@@ -86,7 +82,7 @@ Totals totals_of(const std::vector<Row>& rows) {
 std::string words_of_job(const Heading& heading, const Totals& total) {
   return "tutti: " + std::to_string(heading.ranks) + (heading.ranks == 1 ? " rank" : " ranks") + ", " +
          words_of_seconds(heading.seconds) + " from MPI_Init to MPI_Finalize; " + std::to_string(total.calls) +
-         (total.calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(total.seconds);
+         (total.calls == 1 ? " collective" : " collectives") + " in " + words_of_seconds(heading.slowest.seconds);
 }
 
 constexpr std::size_t columns = 10;
@@ -214,6 +210,15 @@ std::string Row::key() const {
   return text;
 }
 
+Times times_of(const std::vector<Row>& rows) {
+  Times times;
+  for (const Row& row : rows) {
+    times.seconds += row.seconds;
+    if (row.by_host()) times.seconds_of_host += row.seconds;
+  }
+  return times;
+}
+
 void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < into.size(); ++i) places[into[i].key()] = i;
@@ -318,7 +323,7 @@ std::string summary(const Heading& heading, const std::vector<Row>& rows) {
   if (!heading.why_inactive.empty()) return text + ", all of them by the MPI itself: " + heading.why_inactive + "\n";
   if (total.calls == 0) return text + "\n";
   return text + ", of these " + std::to_string(total.calls - total.calls_of_host) + " by Tutti in " +
-         words_of_seconds(total.seconds - total.seconds_of_host) + "\n";
+         words_of_seconds(heading.slowest.seconds - heading.slowest.seconds_of_host) + "\n";
 }
 
 std::string json(const Heading& heading, std::vector<Row> rows) {

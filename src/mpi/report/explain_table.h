@@ -50,6 +50,12 @@ void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how);
 std::string packed(const std::vector<Row>& rows);
 std::vector<Row> unpacked(const std::string& text);
 
+/// How long one rank was in collectives.
+struct Times {
+  double seconds = 0, seconds_of_host = 0;
+};
+Times times_of(const std::vector<Row>& rows);
+
 /// What stands above the rows.
 struct Heading {
   std::string version;  ///< of the library
@@ -63,7 +69,8 @@ struct Heading {
   std::vector<std::string> mechanisms;
   int ranks = 1;
   int cores = 0;       ///< for the ranks of rank 0's node; 0: unknown
-  double seconds = 0;  ///< from MPI_Init to MPI_Finalize on rank 0
+  double seconds = 0;  ///< from MPI_Init to MPI_Finalize, of the rank for which it was longest
+  Times slowest;       ///< of the rank that was longest in collectives: rows have the slowest rank of each
 };
 
 /// A line each, the longest time first; at most `lines_max` rows.

@@ -13,6 +13,7 @@
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/request.h"
 #include "mpi/requests/requests.h"
+#include "mpi/wait/end_job.h"
 
 namespace tutti::mpi {
 
@@ -26,9 +27,8 @@ struct Shown {
 inline constexpr auto nothing_before = [] { return static_cast<int>(MPI_SUCCESS); };
 inline constexpr auto nothing_after = [](int code) { return code; };
 
-/// After a collective of the core: raises the host's MPI_ERR_TRUNCATE on `communicator` if this rank had less room than
-/// was sent to it. Returns the call's code, which was `code` before.
-int finish(bool too_little_room, MPI_Comm communicator, int code);
+/// A blocking call is over, and this rank had less room than was sent to it.
+struct TooLittleRoom {};
 
 /// The call ends before the function returns. What it needs is on the stack.
 class Blocking {
@@ -65,9 +65,11 @@ class Blocking {
   bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown,
            bool too_long, Before&& before, After&& after) {
     const int code = before();
-    if (!carried_out(collectives.call(arguments))) return false;
+    if (!carried_out(without_return(communicator, [&] { return collectives.call(arguments); }))) return false;
     remember(collectives, shown.buffer, shown.bytes);
-    code_ = finish(collectives.truncated() || too_long, communicator, after(code));
+    code_ = after(code);
+    if (collectives.truncated() || too_long) [[unlikely]]
+      throw TooLittleRoom();
     return true;
   }
 
@@ -152,9 +154,9 @@ class Persistent : public Nonblocking {
   void keep_type_to_send(MPI_Datatype datatype) { keep_type(datatype); }
 
   template <class Arguments, class Before, class After>
-  bool run(MPI_Comm, Collectives& collectives, const Arguments& arguments, const Shown& shown, bool too_long,
-           Before&& before, After&& after) {
-    if (!request().persist()) return refuse(Refusal::memory);
+  bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown,
+           bool too_long, Before&& before, After&& after) {
+    if (!without_return(communicator, [&] { return request().persist(); })) return refuse(Refusal::memory);
     if (!prepare(collectives, arguments, shown, too_long, std::forward<After>(after))) return false;
     request().set_before(std::forward<Before>(before));
     const bool is_naive = job()->node.settings.persistent == "naive";

@@ -29,12 +29,14 @@ int Handles::make_communicator() {
 int Handles::make() {
   if (communicators_.empty() || next_tag_ > tags_max)
     if (const int code = make_communicator(); code != MPI_SUCCESS) return code;
+  const FirstRequest left_to_the_program;
   Handle handle{.communicator = communicators_.back(), .tag = next_tag_};
   const int code = host.Recv_init(nullptr, 0, MPI_BYTE, 0, handle.tag, handle.communicator, &handle.request);
   if (code != MPI_SUCCESS) return code;
   ++next_tag_;
   all_.push_back(handle);
   known_.add(key_of(handle.request), &all_.back());
+  unused_.reserve(all_.size());  // so that all can be given back
   unused_.push_back(&all_.back());
   return MPI_SUCCESS;
 }

@@ -16,6 +16,21 @@ namespace tutti::mpi {
 
 class Request;
 
+/// MPICH 5 cancels a send that has not ended only if its request is the first of its pool, and ends the process else. A request
+/// that is kept is made while this lives: so the first one stays the program's, as it is without us.
+class FirstRequest {
+ public:
+  FirstRequest() { host.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request_); }
+  ~FirstRequest() {
+    if (request_ != MPI_REQUEST_NULL) host.Request_free(&request_);
+  }
+  FirstRequest(const FirstRequest&) = delete;
+  FirstRequest& operator=(const FirstRequest&) = delete;
+
+ private:
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
 struct Handle {
   MPI_Request request{};
   MPI_Comm communicator = MPI_COMM_NULL;  ///< of the message that completes it

@@ -15,12 +15,19 @@ namespace {
 
 constinit thread_local bool inside_host = false;
 
+/// What we call may go on by itself, and come here again.
+class InsideHost {
+ public:
+  ~InsideHost() { inside_host = before_; }
+
+ private:
+  bool before_ = std::exchange(inside_host, true);
+};
+
 void drive() {
   if (!requests.under_way()) return;
-  // What we call may go on by itself, and come here again.
-  const bool before = std::exchange(inside_host, true);
+  const InsideHost here;
   requests.drive_only({.operators = true, .messages = true});
-  inside_host = before;
 }
 
 template <class Function>
@@ -114,6 +121,11 @@ bool is_inside_host() {
 
 bool may_be_tested_inside_host(MPI_Request request) {
   return hook().may_be_tested(request);
+}
+
+void drive_without_host() {
+  const InsideHost here;
+  requests.drive();
 }
 
 bool host_can_be_hooked() {

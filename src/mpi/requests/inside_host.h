@@ -11,4 +11,7 @@ bool is_inside_host();
 /// on, which not every host bears.
 bool may_be_tested_inside_host(MPI_Request request);
 
+/// Does what can be done for all that is under way, as out of the host's progress, and completes what is over.
+void drive_without_host();
+
 }  // namespace tutti::mpi

@@ -1,6 +1,7 @@
 #include "mpi/requests/request.h"
 
 #include "engine/operation.h"
+#include "mpi/errors.h"
 #include "mpi/wait/end_job.h"
 
 namespace tutti::mpi {
@@ -60,7 +61,10 @@ void Request::operator delete(void* memory) {
 }
 
 MPI_Comm Request::communicator_for_errors() const {
-  return of_.freed.load(std::memory_order_relaxed) ? MPI_COMM_WORLD : communicator_;
+  if (!of_.freed.load(std::memory_order_relaxed)) return communicator_;
+  if (!handle_ || of_.handler == MPI_ERRHANDLER_NULL) return MPI_COMM_WORLD;
+  host.Comm_set_errhandler(handle_->communicator, of_.handler);
+  return handle_->communicator;
 }
 
 void Request::set_up(PendingCall& call, bool too_long) {
@@ -78,6 +82,7 @@ void Request::start_again() {
   ended_by_ = MPI_SUCCESS;
   is_active_ = true;
   is_shown_ = false;
+  thrown_ = nullptr;
   code_ = prepare_(before_);
   state_.store(State::open, std::memory_order_relaxed);
 }
@@ -108,10 +113,13 @@ bool Request::goes_on(const Allowed& allowed) {
 }
 
 void Request::finish() {
-  if (ended_by_ != MPI_SUCCESS) [[unlikely]]
-    code_ = ended_by_;
-  else
-    code_ = finish_(after_, code_);
+  try {
+    code_ = ended_by_ != MPI_SUCCESS ? ended_by_ : finish_(after_, code_);
+  } catch (const OfProgram& exception) {
+    thrown_ = exception.thrown;
+  } catch (const std::exception& problem) {
+    code_ = class_of(problem, collective_);
+  }
   if (ended_by_ == MPI_SUCCESS && (too_long_ || call_->truncated())) code_ = MPI_ERR_TRUNCATE;
   if (!is_persistent()) give_back();
 }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <new>
 #include <optional>
@@ -131,9 +132,10 @@ class Request {
   const char* collective() const { return collective_; }
   /// It is over, and nobody but who has its handle touches it.
   bool is_complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
-  /// What the program is to be told, once it is complete.
+  /// What the program is to be told, once it is complete, and what its operator has thrown.
   int code() const { return code_; }
-  /// Where errors are to be raised.
+  const std::exception_ptr& thrown() const { return thrown_; }
+  /// Where errors are to be raised: also once the communicator is freed, by the error handler that it had.
   MPI_Comm communicator_for_errors() const;
 
  private:
@@ -159,6 +161,11 @@ class Request {
   void give_back();
   /// Of a persistent one that is not under way.
   void start_again();
+  /// It could not be started after all.
+  void stay_inactive() {
+    is_active_ = false;
+    state_.store(State::complete, std::memory_order_relaxed);
+  }
   bool may_go_on(const Allowed& allowed) const;
   /// Does what can be done without waiting; true once the core has done its part.
   bool goes_on(const Allowed& allowed);
@@ -189,6 +196,7 @@ class Request {
   Handle* handle_ = nullptr;
   bool is_active_ = true, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
   int code_ = MPI_SUCCESS;
+  std::exception_ptr thrown_;
   bool too_long_ = false;
   bool runs_operators_ = false;
   bool is_persistent_ = false;

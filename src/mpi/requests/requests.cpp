@@ -45,7 +45,14 @@ class Driving {
 int Requests::start(std::unique_ptr<Request> request, MPI_Request* handle) {
   Request& started = *request;
   if (const int code = keep(std::move(request), handle); code != MPI_SUCCESS) return code;
-  launch(started);
+  try {
+    launch(started);
+  } catch (...) {
+    started.stay_inactive();
+    forget(started);
+    *handle = MPI_REQUEST_NULL;
+    throw;
+  }
   return MPI_SUCCESS;
 }
 
@@ -56,8 +63,13 @@ int Requests::keep(std::unique_ptr<Request> request, MPI_Request* handle) {
 }
 
 void Requests::start_again(Request& request) {
-  request.start_again();
-  launch(request);
+  try {
+    request.start_again();
+    launch(request);
+  } catch (...) {
+    request.stay_inactive();
+    throw;
+  }
 }
 
 void Requests::launch(Request& request) {
@@ -74,6 +86,8 @@ void Requests::launch(Request& request) {
       lock.lock();
       now.emplace();
     }
+    // Nothing fails any more once it has started.
+    if (calls.empty() && active_.size() == active_.capacity()) active_.reserve(2 * active_.size() + 8);
     request.call_->start();
     // Copying here would be time that the rank has for its computation.
     const bool left_to_thread = progress_thread_is_at_work() && request.may_go_on(allowed_to_progress_thread());

@@ -29,4 +29,16 @@ void end_job(MPI_Comm communicator, const std::exception& problem) {
   std::abort();
 }
 
+void end_job_or_rethrow(MPI_Comm communicator) {
+  try {
+    throw;
+  } catch (const Disagreement&) {
+    throw;
+  } catch (const network::Failure&) {
+    throw;
+  } catch (const std::exception& problem) {
+    end_job(communicator, problem);
+  }
+}
+
 }  // namespace tutti::mpi

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpi/host.h"
+#include "mpi/requests/handles.h"
 #include "mpi/requests/inside_host.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
@@ -39,6 +40,7 @@ int on_cancel(void*, int) {
 }  // namespace
 
 MPI_Request start_host_turn() {
+  const FirstRequest left_to_the_program;
   MPI_Request host_turn = MPI_REQUEST_NULL;
   host.Grequest_start(on_query, on_free, on_cancel, nullptr, &host_turn);
   return host_turn;

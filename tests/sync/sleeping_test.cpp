@@ -1,0 +1,91 @@
+// Threads of one rank that sleep on its one word.
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "sync/waiter.h"
+
+namespace tutti::sync {
+namespace {
+
+/// Threads of this process that sleep in the kernel's futex, as it tells of each.
+int sleepers(const std::vector<pid_t>& threads) {
+  int count = 0;
+  for (const pid_t each : threads) {
+    char path[64], text[16] = "";
+    std::snprintf(path, sizeof path, "/proc/self/task/%d/syscall", static_cast<int>(each));
+    if (std::FILE* const file = std::fopen(path, "re")) {
+      if (std::fgets(text, sizeof text, file) && std::atol(text) == SYS_futex) ++count;
+      std::fclose(file);
+    }
+  }
+  return count;
+}
+
+struct Ranks {
+  Doorbell doorbells[2];
+  std::unique_ptr<Waiter> waiter_of(int rank) {
+    WaitOptions options;
+    options.mode = WaitOptions::Mode::sleep;
+    options.spin = 0;
+    options.rank = rank;
+    options.doorbells = {&doorbells[0], &doorbells[1]};
+    return make_waiter(std::move(options));
+  }
+};
+
+TEST(Sleeping, WhoEndsItsWaitLeavesTheWordToOthersThatSleep) {
+  Ranks ranks;
+  const auto waiter = ranks.waiter_of(0);
+  const WaitReason reason{"a test"};
+  // Longer than it takes to go to sleep: a thread whose sleep ends by itself.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  wait(*waiter, reason, [end] { return std::chrono::steady_clock::now() > end; });
+  EXPECT_EQ(ranks.doorbells[0].sleeping.load(), 1u) << "another thread that sleeps would not be woken";
+  const int self = 0;
+  ranks.waiter_of(1)->wake(&self, 1);
+  EXPECT_EQ(ranks.doorbells[0].sleeping.load(), 0u);
+}
+
+TEST(Sleeping, AllThreadsThatSleepAreWoken) {
+  Ranks ranks;
+  const auto waker = ranks.waiter_of(1);
+  constexpr int rounds = 20;
+  int woken_together = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::atomic<std::uint32_t>& word = ranks.doorbells[0].sleeping;
+    std::atomic<int> started{0};
+    std::vector<pid_t> ids(2);
+    std::vector<std::thread> threads;
+    word.store(1);
+    for (int i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        ids[static_cast<std::size_t>(i)] = static_cast<pid_t>(syscall(SYS_gettid));
+        ++started;
+        // As in a wait, but for longer: a sleep that ends by itself would hide one that nobody ends.
+        const timespec limit{1, 0};
+        syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), 0 /* FUTEX_WAIT */, 1, &limit, nullptr, 0);
+        --started;
+      });
+    while (started.load() < 2 || sleepers(ids) < 2) std::this_thread::yield();
+    const auto begin = std::chrono::steady_clock::now();
+    const int sleeping = 0;
+    waker->wake(&sleeping, 1);
+    for (std::thread& each : threads) each.join();
+    if (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500)) ++woken_together;
+    if (woken_together <= round) break;
+  }
+  EXPECT_EQ(woken_together, rounds);
+}
+
+}  // namespace
+}  // namespace tutti::sync
