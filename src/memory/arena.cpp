@@ -70,28 +70,30 @@ Arena::~Arena() {
 
 std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto offset = take(whole_pages(bytes));
-  if (!offset) return offset;
-  const auto part = used_.find(*offset);
-  if (open(*offset, part->second)) return offset;
-  free_part(part, Contents::tidy);
-  return std::nullopt;
+  return take_open(whole_pages(bytes));
+}
+
+std::optional<std::size_t> Arena::allocate_used(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto kept = take_kept(any_, whole_pages(bytes));
+  return kept ? kept : take_open(whole_pages(bytes));
 }
 
 std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  const auto kept = take_kept(whole_pages(bytes));
+  const auto kept = take_kept(tidy_, whole_pages(bytes));
   return kept ? kept : take(whole_pages(bytes));
 }
 
 /// Of what is kept.
-std::optional<std::size_t> Arena::take_kept(std::size_t bytes) {
-  const auto kept =
-      std::find_if(kept_.rbegin(), kept_.rend(), [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
-  if (kept == kept_.rend()) return std::nullopt;
-  const std::size_t offset = *kept;
-  kept_.erase(std::next(kept).base());
-  kept_bytes_ -= bytes;
+std::optional<std::size_t> Arena::take_kept(Kept& kept, std::size_t bytes) {
+  auto& offsets = kept.offsets;
+  const auto last = std::find_if(offsets.rbegin(), offsets.rend(),
+                                 [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
+  if (last == offsets.rend()) return std::nullopt;
+  const std::size_t offset = *last;
+  offsets.erase(std::next(last).base());
+  kept.bytes -= bytes;
   return offset;
 }
 
@@ -99,8 +101,9 @@ std::optional<std::size_t> Arena::take_kept(std::size_t bytes) {
 std::optional<std::size_t> Arena::take(std::size_t bytes) {
   auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= bytes; });
   if (it == free_.end()) {
-    if (kept_.empty()) return std::nullopt;
-    let_go_of_kept();
+    if (tidy_.offsets.empty() && any_.offsets.empty()) return std::nullopt;
+    let_go_of(tidy_);
+    let_go_of(any_);
     return take(bytes);
   }
   const auto [offset, room] = *it;
@@ -111,9 +114,18 @@ std::optional<std::size_t> Arena::take(std::size_t bytes) {
   return offset;
 }
 
-void Arena::let_go_of_kept() {
-  for (const std::size_t offset : std::exchange(kept_, {})) free_part(used_.find(offset), Contents::tidy);
-  kept_bytes_ = 0;
+std::optional<std::size_t> Arena::take_open(std::size_t bytes) {
+  const auto offset = take(bytes);
+  if (!offset) return offset;
+  const auto part = used_.find(*offset);
+  if (open(*offset, part->second)) return offset;
+  free_part(part, Contents::tidy);
+  return std::nullopt;
+}
+
+void Arena::let_go_of(Kept& kept) {
+  for (const std::size_t offset : std::exchange(kept.offsets, {})) free_part(used_.find(offset), Contents::tidy);
+  kept.bytes = 0;
 }
 
 bool Arena::open(std::size_t offset) {
@@ -131,7 +143,7 @@ void Arena::release(std::size_t offset, Contents contents) {
   const std::lock_guard lock(mutex_);
   const auto it = used_.find(offset);
   if (it == used_.end()) return;
-  if (contents == Contents::tidy && keep(offset, it->second)) return;
+  if (contents != Contents::unknown && keep(contents == Contents::tidy ? tidy_ : any_, offset, it->second)) return;
   free_part(it, contents);
 }
 
@@ -142,11 +154,17 @@ void Arena::free_part(std::map<std::size_t, Part>::iterator part, Contents conte
   add_free(offset, was.bytes);
 }
 
-/// False if enough is kept already.
-bool Arena::keep(std::size_t offset, const Part& part) {
-  if (!part.open || (kept_bytes_ + part.bytes > kept_bytes_max && kept_.size() >= always_kept)) return false;
-  kept_.push_back(offset);
-  kept_bytes_ += part.bytes;
+/// In place of what has been kept longest, if that is too much. False if it was never opened.
+bool Arena::keep(Kept& kept, std::size_t offset, const Part& part) {
+  if (!part.open) return false;
+  while (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept) {
+    const auto oldest = used_.find(kept.offsets.front());
+    kept.offsets.erase(kept.offsets.begin());
+    kept.bytes -= oldest->second.bytes;
+    free_part(oldest, Contents::tidy);
+  }
+  kept.offsets.push_back(offset);
+  kept.bytes += part.bytes;
   return true;
 }
 
