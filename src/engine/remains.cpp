@@ -61,7 +61,7 @@ void Remains::give_back() const {
   if (opened_) wipe(part, part + channel_bytes(node_->settings, ranks_), traces);
   const bool tidy = opened_ || traces == Traces::none().byte();
   arena.release(part_, tidy ? memory::Arena::Contents::tidy : memory::Arena::Contents::unknown);
-  for (const std::size_t offset : staging_) arena.release(offset, memory::Arena::Contents::stale);
+  for (const std::size_t offset : staging_) arena.release(offset, memory::Arena::Contents::used);
   node_->rows->release(row_);
 }
 

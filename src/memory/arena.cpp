@@ -71,36 +71,31 @@ Arena::~Arena() {
 std::optional<std::size_t> Arena::allocate(std::size_t bytes) {
   if (bytes > capacity()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto offset = take(whole_pages(bytes));
-  if (!offset) return offset;
-  const auto part = used_.find(*offset);
-  if (open(*offset, part->second)) return offset;
-  free_part(part, Contents::tidy);
-  return std::nullopt;
+  return take_open(whole_pages(bytes));
 }
 
-std::optional<std::size_t> Arena::allocate_unwiped(std::size_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto kept = take_from(stale_, whole_pages(bytes))) return kept;
-  }
-  return allocate(bytes);
+std::optional<std::size_t> Arena::allocate_used(std::size_t bytes) {
+  if (bytes > capacity()) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto kept = take_kept(any_, whole_pages(bytes));
+  return kept ? kept : take_open(whole_pages(bytes));
 }
 
 std::optional<std::size_t> Arena::reserve(std::size_t bytes) {
   if (bytes > capacity()) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto kept = take_from(tidy_, whole_pages(bytes));
+  const auto kept = take_kept(tidy_, whole_pages(bytes));
   return kept ? kept : take(whole_pages(bytes));
 }
 
-std::optional<std::size_t> Arena::take_from(Kept& kept, std::size_t bytes) {
+/// Of what is kept.
+std::optional<std::size_t> Arena::take_kept(Kept& kept, std::size_t bytes) {
   auto& offsets = kept.offsets;
-  const auto found = std::find_if(offsets.rbegin(), offsets.rend(),
-                                  [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
-  if (found == offsets.rend()) return std::nullopt;
-  const std::size_t offset = *found;
-  offsets.erase(std::next(found).base());
+  const auto last = std::find_if(offsets.rbegin(), offsets.rend(),
+                                 [&](std::size_t offset) { return used_.at(offset).bytes == bytes; });
+  if (last == offsets.rend()) return std::nullopt;
+  const std::size_t offset = *last;
+  offsets.erase(std::next(last).base());
   kept.bytes -= bytes;
   return offset;
 }
@@ -109,8 +104,9 @@ std::optional<std::size_t> Arena::take_from(Kept& kept, std::size_t bytes) {
 std::optional<std::size_t> Arena::take(std::size_t bytes) {
   auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& each) { return each.second >= bytes; });
   if (it == free_.end()) {
-    if (tidy_.offsets.empty() && stale_.offsets.empty()) return std::nullopt;
-    let_go_of_kept();
+    if (tidy_.offsets.empty() && any_.offsets.empty()) return std::nullopt;
+    let_go_of(tidy_);
+    let_go_of(any_);
     return take(bytes);
   }
   const auto [offset, room] = *it;
@@ -121,12 +117,18 @@ std::optional<std::size_t> Arena::take(std::size_t bytes) {
   return offset;
 }
 
-void Arena::let_go_of_kept() {
-  for (Kept* const kept : {&tidy_, &stale_})
-    for (const std::size_t offset : std::exchange(kept->offsets, {})) {
-      kept->bytes -= used_.at(offset).bytes;
-      free_part(used_.find(offset), Contents::unknown);
-    }
+std::optional<std::size_t> Arena::take_open(std::size_t bytes) {
+  const auto offset = take(bytes);
+  if (!offset) return offset;
+  const auto part = used_.find(*offset);
+  if (open(*offset, part->second)) return offset;
+  free_part(part, Contents::tidy);
+  return std::nullopt;
+}
+
+void Arena::let_go_of(Kept& kept) {
+  for (const std::size_t offset : std::exchange(kept.offsets, {})) free_part(used_.find(offset), Contents::tidy);
+  kept.bytes = 0;
 }
 
 bool Arena::open(std::size_t offset) {
@@ -144,17 +146,7 @@ void Arena::release(std::size_t offset, Contents contents) {
   const std::lock_guard lock(mutex_);
   const auto it = used_.find(offset);
   if (it == used_.end()) return;
-  if (contents != Contents::unknown && it->second.open) {
-    // The latest are kept, whose sizes are more likely to be wanted.
-    Kept& kept = contents == Contents::tidy ? tidy_ : stale_;
-    while (!keep(kept, offset, it->second)) {
-      const auto oldest = used_.find(kept.offsets.front());
-      kept.offsets.erase(kept.offsets.begin());
-      kept.bytes -= oldest->second.bytes;
-      free_part(oldest, Contents::unknown);
-    }
-    return;
-  }
+  if (contents != Contents::unknown && keep(contents == Contents::tidy ? tidy_ : any_, offset, it->second)) return;
   free_part(it, contents);
 }
 
@@ -165,9 +157,15 @@ void Arena::free_part(std::map<std::size_t, Part>::iterator part, Contents conte
   add_free(offset, was.bytes);
 }
 
-/// False if enough is kept already.
+/// In place of what has been kept longest, if that is too much. False if it was never opened.
 bool Arena::keep(Kept& kept, std::size_t offset, const Part& part) {
-  if (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept) return false;
+  if (!part.open) return false;
+  while (kept.bytes + part.bytes > kept_bytes_max && kept.offsets.size() >= always_kept) {
+    const auto oldest = used_.find(kept.offsets.front());
+    kept.offsets.erase(kept.offsets.begin());
+    kept.bytes -= oldest->second.bytes;
+    free_part(oldest, Contents::tidy);
+  }
   kept.offsets.push_back(offset);
   kept.bytes += part.bytes;
   return true;

@@ -43,13 +43,13 @@ class Arena {
   std::optional<std::size_t> reserve(std::size_t bytes);
   /// Gives access to what was reserved; nothing to do if there is already. False if the system refuses.
   bool open(std::size_t offset);
+  /// As `allocate`, but with anything in it: it may be what was released as used.
+  std::optional<std::size_t> allocate_used(std::size_t bytes);
 
-  /// As `allocate`; anything may be in it.
-  std::optional<std::size_t> allocate_unwiped(std::size_t bytes);
-
-  enum class Contents { unknown, stale, tidy };
-  /// Gives back what `allocate` or `reserve` returned. tidy: the next one to reserve as many bytes can use it as it is; if
-  /// it was never opened, it is zero. stale: nobody writes it any more. A little of both is kept.
+  enum class Contents { unknown, tidy, used };
+  /// Gives back what these have returned. tidy: the next one to reserve as many bytes can use it as it is; if it was never
+  /// opened, it is zero. used: so can the next one that does not care what is in it. A little of either is kept, as to
+  /// clear it takes two calls of the system, and to touch it again a page fault on each rank that does.
   void release(std::size_t offset, Contents contents = Contents::unknown);
 
  private:
@@ -57,17 +57,18 @@ class Arena {
     std::size_t bytes;
     bool open;
   };
-  /// Parts in use that are open, and nobody's.
+  /// Of those in use: open, and nobody's.
   struct Kept {
     std::vector<std::size_t> offsets;
     std::size_t bytes = 0;
   };
   Arena(int descriptor, std::unique_ptr<GrowingMapping> mapping);
   std::optional<std::size_t> take(std::size_t bytes);
-  void let_go_of_kept();
+  std::optional<std::size_t> take_open(std::size_t bytes);
+  void let_go_of(Kept& kept);
+  std::optional<std::size_t> take_kept(Kept& kept, std::size_t bytes);
   bool open(std::size_t offset, Part& part);
-  std::optional<std::size_t> take_from(Kept& kept, std::size_t bytes);
-  static bool keep(Kept& kept, std::size_t offset, const Part& part);
+  bool keep(Kept& kept, std::size_t offset, const Part& part);
   void free_part(std::map<std::size_t, Part>::iterator part, Contents contents);
   bool clear(std::size_t offset, Part& part);
   void add_free(std::size_t offset, std::size_t bytes);
@@ -78,7 +79,7 @@ class Arena {
   std::mutex mutex_;
   std::map<std::size_t, std::size_t> free_;  // offset -> bytes
   std::map<std::size_t, Part> used_;
-  Kept tidy_, stale_;
+  Kept tidy_, any_;
 };
 
 }  // namespace tutti::memory

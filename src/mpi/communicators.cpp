@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -176,10 +177,21 @@ constinit std::mutex apart_mutex;
 
 }  // namespace
 
-Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of), state_(new CommunicatorState) {
+Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of) {
+  if (take_kept()) return;
+  KeptApart& kept = of.kept_apart;
   const Collectives& all = *of.collectives;
-  join(*state_, communicator, all.rank(), all.size(), &of, of.spanning.get(), false);
-  if (!state_->layout) return;
+  state_ = new CommunicatorState;
+  Joining joining{
+      communicator, all.rank(), all.size(), &of, of.spanning.get(), false, kept.free.load(std::memory_order_acquire)};
+  join(*state_, joining);
+  if (!of.spanning) kept.free_on_all = joining.free_apart;
+  if (!state_->layout) {
+    if (kept.free_on_all == 0) return;
+    release(*state_);
+    take_kept();
+    return;
+  }
   const CommunicatorLayout& layout = *state_->layout;
   Node& node = the_job->node;
   state_->communicator = std::make_unique<Communicator>(
@@ -188,9 +200,34 @@ Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of), state_(new
   if (state_->spanning) state_->spanning->set_inside(*state_->communicator);
   const std::lock_guard lock(apart_mutex);
   of.set_apart.push_back(state_->communicator.get());
+  if (of.spanning || kept.all.size() == KeptApart::most) return;
+  place_ = kept.all.size();
+  kept.all.push_back(state_);
+}
+
+/// The same on all ranks. Where there are not yet many of them a new one is made whenever ranks tell each other, so that they
+/// soon need to do so but once in many calls.
+bool Apart::take_kept() {
+  KeptApart& kept = of_.kept_apart;
+  if (kept.free_on_all == 0 && kept.all.size() == KeptApart::most)
+    kept.free_on_all = free_apart_on_all(of_, kept.free.load(std::memory_order_acquire));
+  if (kept.free_on_all == 0) return false;
+  place_ = static_cast<std::size_t>(std::countr_zero(kept.free_on_all));
+  const std::uint64_t bit = std::uint64_t{1} << place_;
+  kept.free_on_all &= ~bit;
+  kept.free.fetch_and(~bit, std::memory_order_relaxed);
+  state_ = kept.all[place_];
+  return true;
 }
 
 Apart::~Apart() {
+  if (place_ != KeptApart::most) {
+    // Whose ranks were in different calls is of no use any more.
+    if (state_->communicator->pending().closed()) return;
+    // Pairs with the loads of who looks what is free.
+    of_.kept_apart.free.fetch_or(std::uint64_t{1} << place_, std::memory_order_release);
+    return;
+  }
   {
     const std::lock_guard lock(apart_mutex);
     std::erase(of_.set_apart, state_->communicator.get());
@@ -204,6 +241,7 @@ void hold(CommunicatorState& state) {
 
 void release(CommunicatorState& state) {
   if (state.holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  for (CommunicatorState* const each : state.kept_apart.all) release(*each);
   if (state.is_ours()) leave_behind(state);
   if (the_job && state.identity != 0) the_job->announcements->forget(state.identity);
   if (state.handler != MPI_ERRHANDLER_NULL) host.Errhandler_free(&state.handler);

@@ -16,6 +16,19 @@
 
 namespace tutti::mpi {
 
+struct CommunicatorState;
+
+/// Channels of a communicator's ranks for persistent calls (Apart) that stay when the calls are freed. Of all of them, in
+/// the order in which they were made, each rank knows which ones its own calls have left. Now and then ranks tell each other:
+/// what was free on all of them is taken one after the other by the next calls, which come in the same order on all ranks.
+/// So most calls are made ready without waiting for anybody.
+struct KeptApart {
+  static constexpr std::size_t most = 32;  ///< a used one has up to some 150 KiB of memory on each rank
+  std::vector<CommunicatorState*> all;     ///< the same on all ranks
+  std::atomic<std::uint64_t> free{0};      ///< a bit each: no call of this rank has it
+  std::uint64_t free_on_all = 0;           ///< as ranks have told each other last, without what was taken since
+};
+
 /// One communicator. If it is not ours everything goes to the host; `refusal` says why. If it is, it is a layout until
 /// its first collective. If its ranks sit on several nodes, layout and communicator are those of this node's ranks.
 struct CommunicatorState {
@@ -32,8 +45,9 @@ struct CommunicatorState {
   Refusal refusal = Refusal::arguments;
   RequestList calls;                     ///< nonblocking ones that are under way (mpi/requests/)
   std::vector<Communicator*> set_apart;  ///< for persistent ones, one each (Apart)
-  std::atomic<int> holders{1};           ///< the communicator, and each request of such a call
-  std::atomic<bool> freed{false};        ///< the communicator is no more
+  KeptApart kept_apart;
+  std::atomic<int> holders{1};     ///< the communicator, and each request of such a call
+  std::atomic<bool> freed{false};  ///< the communicator is no more
   /// What it had then, if requests are left.
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
 
@@ -97,7 +111,7 @@ void hold(CommunicatorState& state);
 void release(CommunicatorState& state);
 
 /// Channels of the same ranks for one persistent call: it may be started in another order than others on each rank. Of its
-/// state it has no more than the communicator and the list of calls.
+/// state it has no more than the communicator and the list of calls. Inside a node they are kept for the next such call.
 class Apart {
  public:
   /// Collective over `communicator`, whose state is `of`, with collectives. of: outlives this.
@@ -111,8 +125,11 @@ class Apart {
   CommunicatorState& state() const { return *state_; }
 
  private:
+  bool take_kept();
+
   CommunicatorState& of_;
   CommunicatorState* state_;
+  std::size_t place_ = KeptApart::most;  ///< among those that are kept; KeptApart::most: it is not
 };
 
 /// The neighbours of this rank, for a communicator with collectives. Looked up at the first call, on all ranks.

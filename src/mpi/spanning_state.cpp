@@ -15,13 +15,6 @@ namespace {
 /// Of MessageCommunicator.
 std::atomic<int> alive{0};
 
-int largest_tag() {
-  int* value = nullptr;
-  int there = 0;
-  constexpr int least = 32767;  // that MPI guarantees
-  return host.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &there) == MPI_SUCCESS && there ? *value : least;
-}
-
 /// Asks the host about a message wherever pending calls go on.
 int test(MPI_Request* request, int* over, MPI_Status* status) {
   *over = 0;
@@ -52,6 +45,13 @@ int make_another(MPI_Comm communicator, MPI_Comm& made) {
 }
 
 }  // namespace
+
+int largest_tag() {
+  int* value = nullptr;
+  int there = 0;
+  constexpr int least = 32767;  // that MPI guarantees
+  return host.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &there) == MPI_SUCCESS && there ? *value : least;
+}
 
 MessageCommunicator::MessageCommunicator(MPI_Comm communicator) {
   ++alive;

@@ -13,6 +13,9 @@
 
 namespace tutti::mpi {
 
+/// MPI_TAG_UB.
+int largest_tag();
+
 /// A communicator of the host for messages of ours alone, with the ranks of another one.
 class MessageCommunicator {
  public:

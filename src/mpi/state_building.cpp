@@ -160,8 +160,8 @@ std::optional<std::vector<Entry>> exchange(const Entry& mine, int size, MPI_Comm
   explain::made(state);
 }
 
-bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, CommunicatorState* parent,
-          SpanningState* apart_from, bool is_gone) {
+bool join(CommunicatorState& state, Joining& joining) {
+  const auto [communicator, rank, size, parent, apart_from, is_gone, free_apart] = joining;
   job()->left_behind.look(looked_at_each_time);
   // There are no more of them on the node.
   const std::optional<Room> room = take_room(std::min(size, job()->node.size));
@@ -173,8 +173,12 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
                    usual_arena_reach(),
                    (is_gone ? Entry::is_gone : 0) | (MessageCommunicator::may_be_made() ? 0 : Entry::has_too_many),
                    room ? static_cast<std::uint32_t>(room->row / memory::Rows::unit_bytes) : 0,
-                   rank};
+                   rank,
+                   0,
+                   free_apart};
   const auto all = exchange(mine, size, communicator, parent);
+  joining.free_apart = all ? free_apart : 0;
+  for (std::size_t i = 0; all && i < all->size(); ++i) joining.free_apart &= (*all)[i].free_apart;
   // The host has told the program of an error; it cannot use the communicator either. Otherwise, handles are each rank's
   // own: where one rank knows it as new, it is.
   const bool is_going = all && std::all_of(all->begin(), all->end(),
@@ -186,6 +190,14 @@ bool join(CommunicatorState& state, MPI_Comm communicator, int rank, int size, C
   }
   set_up(state, communicator, rank, *all, all_can_map(communicator, *all), room, apart_from);
   return true;
+}
+
+std::uint64_t free_apart_on_all(CommunicatorState& of, std::uint64_t free) {
+  Communicator& core = *of.communicator;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(core.size()));
+  if (!core.exchange(&free, sizeof free, all.data())) return 0;
+  for (const std::uint64_t each : all) free &= each;
+  return free;
 }
 
 bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* parent, bool is_gone) {
@@ -203,7 +215,8 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
   if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
-  return join(state, communicator, rank, size, parent, nullptr, is_gone);
+  Joining joining{communicator, rank, size, parent, nullptr, is_gone};
+  return join(state, joining);
 }
 
 }  // namespace tutti::mpi

@@ -1,9 +1,11 @@
 #include "partitioned/sides.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/copy.h"
+#include "base/ticks.h"
 
 namespace tutti::partitioned {
 
@@ -23,26 +25,30 @@ std::size_t sender_bytes(const Partitions& partitions) {
 Side::Side(Node& node, Announcements& announcements, int peer, const Envelope& envelope, Role role,
            const Partitions& partitions, std::size_t block_bytes)
     : node_(node), announcements_(announcements), peer_(peer), partitions_(partitions) {
-  const std::optional<std::size_t> block = node.arena->allocate(block_bytes);
+  const std::optional<std::size_t> block = node.arena->allocate_used(block_bytes);
   if (!block) throw ArenaFull();
+  std::memset(node.arena->base() + *block, 0, block_bytes);
   mine_ = {envelope, 0, role, *block, static_cast<std::uint64_t>(partitions.count), partitions.bytes};
-  try {
-    announcements.introduce(peer, mine_);
-  } catch (...) {
-    node.arena->release(*block);
-    throw;
-  }
   if (node.operations) node.operations->add(since_);
+}
+
+void Side::introduce() {
+  announcements_.introduce(peer_, mine_);
+  is_introduced_ = true;
 }
 
 void Side::leave(std::optional<std::size_t> more) {
   if (node_.operations) node_.operations->remove(since_);
   memory::Arena& arena = *node_.arena;
   const std::size_t block = mine_.block;
-  announcements_.leave(peer_, mine_, [&arena, block, more] {
-    arena.release(block);
-    if (more) arena.release(*more, memory::Arena::Contents::stale);
-  });
+  const auto give_back = [&arena, block, more] {
+    arena.release(block, memory::Arena::Contents::used);
+    if (more) arena.release(*more, memory::Arena::Contents::used);
+  };
+  if (is_introduced_)
+    announcements_.leave(peer_, mine_, give_back);
+  else
+    give_back();
 }
 
 void Side::begin() {
@@ -77,7 +83,7 @@ void Sender::start() {
   memory::Region region = node_.reachable(buffer_, bytes);
   const bool is_none = region.kind() == memory::Kind::none;
   staged_ = bytes > 0 && !is_mapped(region) && (is_none || is_better_staged());
-  if (staged_ && !staging_) staging_ = node_.arena->allocate_unwiped(bytes);
+  if (staged_ && !staging_) staging_ = node_.arena->allocate_used(bytes);
   staged_ = staged_ && staging_;
   if (staged_)
     region = {memory::Kind::arena, *staging_};
@@ -186,7 +192,8 @@ void Receiver::start() {
   meet();  // before anything is said to the other side: it may find no memory
   begin();
   is_open_known_ = false;
-  looks_ = 0;
+  looked_ = ticks();
+  is_asked_.store(false, std::memory_order_relaxed);
   const memory::Region region = node_.reachable(buffer_, partitions_.all());
   lines_->region.store(region.bits(), std::memory_order_relaxed);
   // Pairs with the sender's load in deliver().
@@ -285,9 +292,21 @@ bool Receiver::progress() {
   const std::uint64_t left = line().left.load(std::memory_order_acquire);
   if (line().started.get() > now) return finish();
   if (all_marked && left == copied_) return finish();
-  if (left <= copied_ && ++looks_ % looks_between != 0) return false;
+  if (left <= copied_ && !is_time_to_look()) return false;
   copy_what_is_left();
+  looked_ = ticks();
   return open_.empty() && count_ == 0 && finish();
+}
+
+/// At the flags themselves, though nobody has said that there is a reason to: the sender may not come to MPI to say that all
+/// are marked.
+bool Receiver::is_time_to_look() {
+  constexpr std::uint64_t between = 2000;  // about a microsecond
+  if (is_asked_.load(std::memory_order_relaxed)) {
+    is_asked_.store(false, std::memory_order_relaxed);
+    return true;
+  }
+  return ticks() - looked_ >= between;
 }
 
 bool Receiver::has_arrived(int partition) const {
@@ -303,6 +322,7 @@ bool Receiver::has_arrived(int partition) const {
   }
   for (std::size_t i = first; i < last; ++i)
     if (!is_there(i)) return false;
+  if (!is_asked_.load(std::memory_order_relaxed)) is_asked_.store(true, std::memory_order_relaxed);
   return true;
 }
 

@@ -57,6 +57,10 @@ class Side {
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
 
+  /// Tells the other side of this one, which counts from then on among those with its envelope: the last thing to be done
+  /// when a message is made, since it cannot be undone. To be called once, before the first start. Throws
+  /// std::runtime_error if the arena is full.
+  void introduce();
   int peer() const { return peer_; }
   const Partitions& partitions() const { return partitions_; }
 
@@ -85,13 +89,14 @@ class Side {
   Announcement mine_;
 
  private:
+  bool is_introduced_ = false;
   std::atomic<std::uint64_t> starts_{0};
   memory::OperationClock::Since since_{0};  ///< with xpmem: what was attached is in use
 };
 
 class Sender : public Side {
  public:
-  /// buffer: of all partitions, one behind the other. Does not wait. Throws std::runtime_error if the arena is full.
+  /// buffer: of all partitions, one behind the other. Throws std::runtime_error if the arena is full.
   Sender(Node& node, Announcements& announcements, int peer, const Envelope& envelope, const std::byte* buffer,
          const Partitions& partitions, const Policy& policy);
   ~Sender();
@@ -153,9 +158,8 @@ class Receiver : public Side {
   bool copy(std::size_t first, std::size_t count);
   void has_copied();
   void copy_what_is_left();
+  bool is_time_to_look();
   bool finish();
-  /// After so many looks for which there was no reason to, it looks at the flags themselves.
-  static constexpr unsigned looks_between = 64;
 
   std::byte* buffer_;
   const Policy policy_;
@@ -166,7 +170,9 @@ class Receiver : public Side {
       got_;                          ///< by partition of the sender: in which start it was copied last
   std::vector<std::uint32_t> open_;  ///< what was not seen to be there; from the first copy of a start on
   bool is_open_known_ = false;
-  unsigned looks_ = 0;
+  std::uint64_t looked_ = 0;  ///< at the flags, in ticks
+  /// The program has been told that a partition has arrived: it may have been the last one.
+  mutable std::atomic<bool> is_asked_{false};
   std::uint64_t copied_ = 0;  ///< in all starts together
   memory::Transfers transfers_;
   std::size_t first_ = 0, count_ = 0;  ///< partitions that are being copied

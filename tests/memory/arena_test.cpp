@@ -179,10 +179,10 @@ TEST(Arena, SomeOfWhatIsStaleIsKeptForWhoWipesNothing) {
   constexpr std::size_t bytes = std::size_t{1} << 20;
   std::vector<std::size_t> parts;
   for (int i = 0; i < 100; ++i) {
-    parts.push_back(*arena->allocate_unwiped(bytes));
+    parts.push_back(*arena->allocate_used(bytes));
     arena->base()[parts.back()] = std::byte{1};
   }
-  for (const std::size_t offset : parts) arena->release(offset, Arena::Contents::stale);
+  for (const std::size_t offset : parts) arena->release(offset, Arena::Contents::used);
   EXPECT_EQ(readable_bytes(arena->base(), arena->capacity()), 2 * bytes);
   // Nobody else gets it.
   const auto zero = arena->allocate(bytes), reserved = arena->reserve(bytes);
@@ -190,7 +190,7 @@ TEST(Arena, SomeOfWhatIsStaleIsKeptForWhoWipesNothing) {
   EXPECT_EQ(arena->base()[*zero], std::byte{0});
   EXPECT_EQ(arena->base()[*reserved], std::byte{0});
   int kept = 0;
-  for (int i = 0; i < 100; ++i) kept += arena->base()[*arena->allocate_unwiped(bytes)] == std::byte{1} ? 1 : 0;
+  for (int i = 0; i < 100; ++i) kept += arena->base()[*arena->allocate_used(bytes)] == std::byte{1} ? 1 : 0;
   EXPECT_EQ(kept, 2);
 }
 
@@ -198,7 +198,7 @@ TEST(Arena, WhatIsKeptIsNotMissing) {
   std::string reason;
   const auto arena = Arena::create(std::size_t{1} << 20, reason);
   ASSERT_TRUE(arena) << reason;
-  for (const auto contents : {Arena::Contents::tidy, Arena::Contents::stale, Arena::Contents::tidy}) {
+  for (const auto contents : {Arena::Contents::tidy, Arena::Contents::used, Arena::Contents::tidy}) {
     const auto half = arena->reserve(std::size_t{512} << 10);
     ASSERT_TRUE(half && arena->open(*half));
     arena->base()[*half] = std::byte{1};

@@ -11,6 +11,13 @@
 
 namespace tutti::tests {
 
+inline int next_of(const Context& context) {
+  return (context.rank() + 1) % context.size();
+}
+inline int before(const Context& context) {
+  return (context.rank() + context.size() - 1) % context.size();
+}
+
 /// What int `i` of a message is.
 constexpr int partitioned_value(int i, int salt) {
   return i * 3 + salt * 7919;
@@ -40,5 +47,11 @@ class PartitionedSide {
   MPI_Datatype type_ = MPI_INT;
   Memory memory_;
 };
+
+// partitioned_mistakes.cpp
+void a_message_to_nobody_is_over_at_once(Context& context);
+void messages_without_partitions_have_nothing(Context& context);
+void mistakes_are_refused_when_a_message_is_made(Context& context);
+void mistakes_are_told(Context& context);
 
 }  // namespace tutti::tests

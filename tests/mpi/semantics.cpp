@@ -88,6 +88,8 @@ int main(int argc, char** argv) {
         TEST(persistent_calls_cannot_be_cancelled),
         TEST(persistent_requests_are_freed_at_any_time),
         TEST(a_thousand_persistent_requests_leave_nothing_behind),
+        TEST(persistent_calls_are_made_anew_again_and_again),
+        TEST(most_calls_that_are_made_anew_wait_for_nobody),
         TEST(scans_match_the_host),
         TEST(scans_in_place_and_of_nothing),
         TEST(scans_with_user_operations_keep_rank_order),

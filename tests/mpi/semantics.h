@@ -88,6 +88,10 @@ void persistent_calls_cannot_be_cancelled(Context& context);
 void persistent_requests_are_freed_at_any_time(Context& context);
 void a_thousand_persistent_requests_leave_nothing_behind(Context& context);
 
+// semantics_made_anew.cpp
+void persistent_calls_are_made_anew_again_and_again(Context& context);
+void most_calls_that_are_made_anew_wait_for_nobody(Context& context);
+
 // semantics_scans.cpp
 void scans_match_the_host(Context& context);
 void scans_in_place_and_of_nothing(Context& context);

@@ -2,6 +2,7 @@
 #include "partitioned/sides.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -75,6 +76,14 @@ void mark_all(Sender& sender, std::size_t threads, std::mt19937_64& random) {
   for (auto& other : others) other.join();
 }
 
+/// A side that the other one counts.
+template <class Side, class... Arguments>
+std::unique_ptr<Side> make(Arguments&&... arguments) {
+  auto made = std::make_unique<Side>(std::forward<Arguments>(arguments)...);
+  made->introduce();
+  return made;
+}
+
 /// Two counts of partitions of one message.
 struct Counts {
   int sender, receiver;
@@ -113,10 +122,10 @@ TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
       policy.kernel_bytes_least = alike() % 2 ? 0 : SIZE_MAX;
       std::mt19937_64 random(message * 17 + static_cast<std::uint64_t>(self));
       std::vector<std::byte> sent(counts.bytes + 1), received(counts.bytes + 1);
-      auto sender = std::make_unique<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
-                                             partitions(counts.sender, counts.bytes), policy);
-      auto receiver = std::make_unique<Receiver>(rank.node, rank.announcements, before, envelope(before, self, 3),
-                                                 received.data(), partitions(counts.receiver, counts.bytes), policy);
+      auto sender = make<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
+                                 partitions(counts.sender, counts.bytes), policy);
+      auto receiver = make<Receiver>(rank.node, rank.announcements, before, envelope(before, self, 3), received.data(),
+                                     partitions(counts.receiver, counts.bytes), policy);
       for (std::uint64_t start = 0; start < starts; ++start) {
         for (std::size_t i = 0; i < counts.bytes; ++i)
           sent[i] = content(i, message + static_cast<std::uint64_t>(self), start);
@@ -167,11 +176,11 @@ TEST_P(PartitionedMessages, OfOneEnvelopeMatchInTheirOrder) {
     std::vector<std::unique_ptr<Receiver>> receivers;
     for (std::size_t i = 0; i < count; ++i) {
       if (self == 0)
-        senders.push_back(std::make_unique<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 5),
-                                                   buffers[i].data(), partitions(6, bytes), Policy{}));
+        senders.push_back(make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 5), buffers[i].data(),
+                                       partitions(6, bytes), Policy{}));
       else
-        receivers.push_back(std::make_unique<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 5),
-                                                       buffers[i].data(), partitions(4, bytes), Policy{}));
+        receivers.push_back(make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 5), buffers[i].data(),
+                                           partitions(4, bytes), Policy{}));
     }
     for (std::uint64_t start = 0; start < 3; ++start) {
       // The one side begins with the last one, the other with the first.
@@ -206,6 +215,7 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
       for (std::size_t at = 0; at < bytes; ++at) buffer[at] = content(at, 1, 1);
       Sender sender(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(), partitions(10, bytes),
                     Policy{});
+      sender.introduce();
       sender.start();
       for (int i = 0; i < 10; ++i) EXPECT_TRUE(sender.mark(i));
       EXPECT_FALSE(sender.mark(4));
@@ -214,12 +224,107 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
     } else {
       Receiver receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, room),
                         Policy{});
+      receiver.introduce();
       receiver.start();
       rank.finish(receiver);
       EXPECT_EQ(receiver.sent_bytes(), bytes);
       for (std::size_t at = 0; at < room; ++at) ASSERT_EQ(buffer[at], content(at, 1, 1));
       for (std::size_t at = room; at < bytes; ++at) ASSERT_EQ(buffer[at], std::byte{0});
       collectives.barrier({});
+    }
+  });
+}
+
+TEST_P(PartitionedMessages, ThatWereNotIntroducedCountForNobody) {
+  World world;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    std::vector<std::byte> buffer(600);
+    if (self == 0) {
+      for (std::size_t at = 0; at < buffer.size(); ++at) buffer[at] = content(at, 1, 1);
+      const auto sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(),
+                                       partitions(3, 600), Policy{});
+      sender->start();
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender->mark(i));
+      rank.finish(*sender);
+    } else {
+      // Something went wrong after it was made.
+      Receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, 600), Policy{});
+      const auto receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(),
+                                           partitions(2, 600), Policy{});
+      receiver->start();
+      rank.finish(*receiver);
+      for (std::size_t at = 0; at < buffer.size(); ++at) ASSERT_EQ(buffer[at], content(at, 1, 1));
+    }
+    collectives.barrier({});
+  });
+}
+
+TEST_P(PartitionedMessages, AreOverWhenAllIsThereThoughTheSenderDoesNotSaySo) {
+  World world;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    std::vector<std::byte> buffer(600);
+    std::unique_ptr<Sender> sender;
+    std::unique_ptr<Receiver> receiver;
+    if (self == 0)
+      sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(), partitions(6, 600),
+                            Policy{});
+    else
+      receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, 600),
+                                Policy{});
+    for (int start = 0; start < 50; ++start) {
+      if (sender) sender->start();
+      if (receiver) receiver->start();
+      collectives.barrier({});
+      for (int i = 0; sender && i < 6; ++i) EXPECT_TRUE(sender->mark(i));
+      for (int i = 0; receiver && i < 2; ++i)
+        while (!receiver->has_arrived(i)) {
+          receiver->progress();
+          rank.turn();
+        }
+      // It may have been over, and is so again.
+      if (receiver) EXPECT_TRUE(receiver->progress());
+      collectives.barrier({});
+      if (sender) rank.finish(*sender);
+    }
+    collectives.barrier({});
+  });
+}
+
+TEST_P(PartitionedMessages, MadeAnewEachTimeLieWhereTheLastOnesDid) {
+  World world;
+  world.reach = GetParam();
+  world.may_stage = true;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(self, collectives);
+    std::vector<std::byte> buffer(40'000);
+    Policy policy;
+    policy.kernel_bytes_least = SIZE_MAX;
+    std::size_t pages = 0;
+    for (int message = 0; message < 60; ++message) {
+      if (self == 0) {
+        const auto sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(),
+                                         partitions(4, buffer.size()), policy);
+        sender->start();
+        for (int i = 0; i < 4; ++i) EXPECT_TRUE(sender->mark(i));
+        rank.finish(*sender);
+      } else {
+        const auto receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(),
+                                             partitions(4, buffer.size()), policy);
+        receiver->start();
+        rank.finish(*receiver);
+      }
+      collectives.barrier({});
+      // Nothing that this thread touches was cleared meanwhile.
+      rusage used{};
+      getrusage(RUSAGE_THREAD, &used);
+      if (message == 20) pages = static_cast<std::size_t>(used.ru_minflt);
+      if (message == 59) EXPECT_LT(static_cast<std::size_t>(used.ru_minflt), pages + 20) << "in 39 messages";
     }
   });
 }

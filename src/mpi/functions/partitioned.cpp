@@ -9,6 +9,7 @@
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
+#include "mpi/spanning_state.h"
 
 namespace tutti::mpi {
 
@@ -23,7 +24,12 @@ struct Init {
   int other;  ///< rank
   int tag;
   MPI_Comm communicator;
+  MPI_Info info;
   MPI_Request* request;
+  bool is_sender;
+
+  /// Its name.
+  const char* function() const { return is_sender ? next.Psend_init.name() : next.Precv_init.name(); }
 };
 
 bool fits(int partitions, MPI_Count count, std::size_t element_bytes) {
@@ -44,38 +50,86 @@ partitioned::Policy policy_of(const Job& job) {
   return policy;
 }
 
-/// False if it is the host's. Mistakes in the arguments are: it has words for them.
-bool init(const Init& call, bool is_sender, int& code) {
-  if (call.partitions < 0 || call.count < 0 || call.other < 0 || call.tag < 0 || !call.request) return false;
-  CommunicatorState* const state = state_for_messages(call.communicator);
-  if (!state || call.other >= static_cast<int>(state->node_ranks.size())) return false;
-  const int peer = state->node_ranks[static_cast<std::size_t>(call.other)];
-  if (peer < 0) return false;
+/// What is wrong with the arguments, as an error class. Neither MPI_ANY_SOURCE nor MPI_ANY_TAG is right.
+int mistake_in(const Init& call, const CommunicatorState& state, const TypeInfo* type) {
+  static const int tags_max = largest_tag();
+  const bool is_rank = call.other >= 0 && call.other < static_cast<int>(state.node_ranks.size());
+  if (call.partitions < 0) return MPI_ERR_ARG;
+  if (call.count < 0) return MPI_ERR_COUNT;
+  if (!type) return MPI_ERR_TYPE;
+  if (!fits(call.partitions, call.count, type->bytes)) return MPI_ERR_COUNT;
+  if (!is_rank && call.other != MPI_PROC_NULL) return MPI_ERR_RANK;
+  if (call.tag < 0 || call.tag > tags_max) return MPI_ERR_TAG;
+  if (is_rank && !call.buffer && type->predefined && call.partitions > 0 && call.count > 0) return MPI_ERR_BUFFER;
+  return MPI_SUCCESS;
+}
+
+/// The host's own function has the better words, where it looks at its arguments. Open MPI's does not, and no host's asks
+/// whether there are too many elements to be counted: a message of its own would wait for ever for the other side.
+int refuse(const Init& call, int error) {
+#ifndef OPEN_MPI
+  if (error != MPI_ERR_COUNT || call.count < 0)
+    return call.is_sender ? next.Psend_init(call.buffer, call.partitions, call.count, call.datatype, call.other,
+                                            call.tag, call.communicator, call.info, call.request)
+                          : next.Precv_init(const_cast<void*>(call.buffer), call.partitions, call.count, call.datatype,
+                                            call.other, call.tag, call.communicator, call.info, call.request);
+#endif
+  return mpi::raise(call.communicator, error, call.function());
+}
+
+/// In memory of the request. peer: node rank of the other side; -1: there is none.
+PartitionedCall& make_call(Request& request, const Init& call, const CommunicatorState& state, const TypeInfo& type,
+                           int peer) {
+  const auto count = static_cast<std::size_t>(peer < 0 ? 0 : call.count);
+  PartitionedBuffer buffer(call.buffer, call.partitions, count, call.datatype, type);
+  const partitioned::Envelope envelope{state.identity, call.is_sender ? state.rank : call.other,
+                                       call.is_sender ? call.other : state.rank, call.tag, 0};
+  if (peer < 0)
+    return *new (request.allocate(sizeof(PartitionedNothing))) PartitionedNothing(std::move(buffer), call.is_sender);
+  if (call.is_sender)
+    return *new (request.allocate(sizeof(PartitionedSend)))
+        PartitionedSend(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
+  return *new (request.allocate(sizeof(PartitionedReceive)))
+      PartitionedReceive(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
+}
+
+/// Returns a code of the host. Whoever is told of an error has no side of a message that the other one would count.
+int make(const Init& call, CommunicatorState& state, const TypeInfo& type, int peer) {
+  auto request = std::make_unique<Request>(call.communicator, state);
+  PartitionedCall& made = make_call(*request, call, state, type, peer);
+  request->persist_as(made, call.is_sender ? "a partitioned send" : "a partitioned receive", peer);
+  request->set(
+      made, [&made](int before) { return made.after(before); }, false);
+  request->set_before([&made] { return made.before(); });
+  request->handles().keep_type(call.datatype);
+  last_call = {"partitioned", &job()->node, call.buffer, made.bytes(), false};
+  request->set_report({});
+  Request& kept = *request;
+  if (const int code = requests.keep(std::move(request), call.request); code != MPI_SUCCESS) return code;
+  try {
+    made.introduce();
+  } catch (...) {
+    requests.free(kept);
+    *call.request = MPI_REQUEST_NULL;
+    throw;
+  }
+  return MPI_SUCCESS;
+}
+
+/// False if it is the host's.
+bool init(const Init& call, int& code) {
+  CommunicatorState* const state = call.request ? state_for_messages(call.communicator) : nullptr;
+  if (!state) return false;
   TypeInfo room;
-  const TypeInfo* const info = type_info(call.datatype, room);
-  if (!info || !fits(call.partitions, call.count, info->bytes)) return false;
-  if (!call.buffer && info->predefined && call.partitions > 0 && call.count > 0) return false;
-  const partitioned::Envelope envelope{state->identity, is_sender ? state->rank : call.other,
-                                       is_sender ? call.other : state->rank, call.tag, 0};
-  code = guard(call.communicator, is_sender ? next.Psend_init.name() : next.Precv_init.name(), [&] {
-    auto request = std::make_unique<Request>(call.communicator, *state);
-    PartitionedBuffer buffer(call.buffer, call.partitions, static_cast<std::size_t>(call.count), call.datatype, *info);
-    PartitionedCall* made = nullptr;
-    if (is_sender)
-      made = new (request->allocate(sizeof(PartitionedSend)))
-          PartitionedSend(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
-    else
-      made = new (request->allocate(sizeof(PartitionedReceive)))
-          PartitionedReceive(std::move(buffer), *job(), peer, envelope, policy_of(*job()));
-    request->persist_as(*made, is_sender ? "a partitioned send" : "a partitioned receive", peer);
-    request->set(
-        *made, [made](int before) { return made->after(before); }, false);
-    request->set_before([made] { return made->before(); });
-    request->handles().keep_type(call.datatype);
-    last_call = {"partitioned", &job()->node, call.buffer, made->bytes(), false};
-    request->set_report({});
-    return requests.keep(std::move(request), call.request);
-  });
+  const TypeInfo* const type = type_info(call.datatype, room);
+  if (const int error = mistake_in(call, *state, type); error != MPI_SUCCESS) {
+    code = refuse(call, error);
+    return true;
+  }
+  const bool is_to_nobody = call.other == MPI_PROC_NULL;
+  const int peer = is_to_nobody ? -1 : state->node_ranks[static_cast<std::size_t>(call.other)];
+  if (peer < 0 && !is_to_nobody) return false;
+  code = guard(call.communicator, call.function(), [&] { return make(call, *state, *type, peer); });
   return true;
 }
 
@@ -104,18 +158,16 @@ int raise(const Request& request, int code, const char* function) {
   return mpi::raise(request.communicator_for_errors(), code, function);
 }
 
-/// Marks what partition(i) gives for each i below count. function: of MPI.
+/// Marks what partition(i) gives for each i below count, up to one that is marked already. function: of MPI.
 template <class Partition>
 int mark(Request& request, int count, const Partition& partition, const char* function) {
   PartitionedCall& call = *request.partitioned();
   if (!call.is_sender() || !request.is_active()) return raise(request, MPI_ERR_REQUEST, function);
-  auto& send = static_cast<PartitionedSend&>(call);
   for (int i = 0; i < count; ++i)
-    if (partition(i) < 0 || partition(i) >= call.partitions() || send.is_marked(partition(i)))
-      return raise(request, MPI_ERR_ARG, function);
+    if (partition(i) < 0 || partition(i) >= call.partitions()) return raise(request, MPI_ERR_ARG, function);
   try {
     for (int i = 0; i < count; ++i)
-      if (const int code = send.mark(partition(i)); code != MPI_SUCCESS) return raise(request, code, function);
+      if (const int code = call.mark(partition(i)); code != MPI_SUCCESS) return raise(request, code, function);
   } catch (const std::exception& problem) {
     end_job(request.communicator_for_errors(), problem);
   }
@@ -131,14 +183,14 @@ using namespace tutti::mpi;
 TUTTI_EXPORT int MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
                                 int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   int code = MPI_SUCCESS;
-  if (init({buf, partitions, count, datatype, dest, tag, comm, request}, true, code)) return code;
+  if (init({buf, partitions, count, datatype, dest, tag, comm, info, request, true}, code)) return code;
   return started_by_host(next.Psend_init, buf, partitions, count, datatype, dest, tag, comm, info, request);
 }
 
 TUTTI_EXPORT int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                                 MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   int code = MPI_SUCCESS;
-  if (init({buf, partitions, count, datatype, source, tag, comm, request}, false, code)) return code;
+  if (init({buf, partitions, count, datatype, source, tag, comm, info, request, false}, code)) return code;
   return started_by_host(next.Precv_init, buf, partitions, count, datatype, source, tag, comm, info, request);
 }
 
@@ -172,7 +224,7 @@ TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   if (ours->partitioned()->is_sender()) return raise(*ours, MPI_ERR_REQUEST, next.Parrived.name());
   if (!flag || partition < 0 || partition >= ours->partitioned()->partitions())
     return raise(*ours, MPI_ERR_ARG, next.Parrived.name());
-  auto& receive = static_cast<PartitionedReceive&>(*ours->partitioned());
+  PartitionedCall& receive = *ours->partitioned();
   if (!ours->is_active()) {
     *flag = 1;
     return MPI_SUCCESS;

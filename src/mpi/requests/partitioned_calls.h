@@ -52,6 +52,15 @@ class PartitionedCall : public PendingCall {
   int partitions() const { return buffer_.partitions().count; }
   std::size_t bytes() const { return buffer_.partitions().all(); }
   virtual bool is_sender() const = 0;
+  /// The other side is to count this one from now on: the last thing to be done when the request is made, since it cannot be
+  /// undone. Throws std::runtime_error if there is no memory for it.
+  virtual void introduce() = 0;
+  /// Of a sender that was started. Returns a code of the host: a partition is marked once.
+  virtual int mark(int /*partition*/) { return MPI_ERR_REQUEST; }
+  /// Of a receiver that was started.
+  virtual bool has_arrived(int /*partition*/) const { return true; }
+  /// The program is to find it in its buffer. After it has arrived. Returns a code of the host.
+  virtual int hand_over(int /*partition*/) { return MPI_SUCCESS; }
   /// What is to be done at each start on a thread of the program, and at its end. Each returns a code of the host.
   virtual int before() { return MPI_SUCCESS; }
   virtual int after(int code) { return code; }
@@ -72,9 +81,9 @@ class PartitionedSend final : public PartitionedCall {
   bool progress() override { return side_.progress(); }
   bool truncated() const override { return false; }
   bool is_sender() const override { return true; }
-  bool is_marked(int partition) const { return side_.is_marked(partition); }
-  /// Returns a code of the host.
-  int mark(int partition) {
+  void introduce() override { side_.introduce(); }
+  int mark(int partition) override {
+    if (side_.is_marked(partition)) return MPI_ERR_ARG;
     if (buffer_.is_packed())
       if (const int code = buffer_.pack(partition); code != MPI_SUCCESS) return code;
     side_.mark(partition);
@@ -97,19 +106,37 @@ class PartitionedReceive final : public PartitionedCall {
   bool progress() override { return side_.progress(); }
   bool truncated() const override { return side_.sent_bytes() > buffer_.partitions().all(); }
   bool is_sender() const override { return false; }
+  void introduce() override { side_.introduce(); }
   int before() override;
   int after(int code) override;
   void tell(MPI_Status& status) const override;
-
-  bool has_arrived(int partition) const { return side_.has_arrived(partition); }
-  /// The program is to find it in its buffer. After it has arrived. Returns a code of the host.
-  int hand_over(int partition);
+  bool has_arrived(int partition) const override { return side_.has_arrived(partition); }
+  int hand_over(int partition) override;
 
  private:
   partitioned::Receiver side_;
   int source_, tag_;
   std::mutex mutex_;               ///< of the next
   std::vector<bool> is_unpacked_;  ///< by partition; empty where nothing is packed
+};
+
+/// Either side of a message to or from MPI_PROC_NULL: over as soon as it was started.
+class PartitionedNothing final : public PartitionedCall {
+ public:
+  PartitionedNothing(PartitionedBuffer buffer, bool is_sender)
+      : PartitionedCall(std::move(buffer)), is_sender_(is_sender) {}
+  void start() override {}
+  bool progress() override { return true; }
+  bool truncated() const override { return false; }
+  bool is_sender() const override { return is_sender_; }
+  void introduce() override {}
+  int mark(int /*partition*/) override { return MPI_SUCCESS; }
+  void tell(MPI_Status& status) const override {
+    if (!is_sender_) status.MPI_SOURCE = MPI_PROC_NULL;
+  }
+
+ private:
+  const bool is_sender_;
 };
 
 }  // namespace tutti::mpi

@@ -61,6 +61,7 @@ struct Entry {
   std::uint32_t row = 0;  ///< where others tell this rank that they have freed it, in memory::Rows::unit_bytes
   std::int32_t rank = 0;  ///< in the communicator
   std::int32_t padding = 0;
+  std::uint64_t free_apart = 0;  ///< see KeptApart
 };
 
 /// The ranks of this node and what each said.
