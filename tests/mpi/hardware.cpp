@@ -144,8 +144,21 @@ void unguided_splits_go_down_to_the_end(Context& context) {
         if (wanted.size() == before.size()) wanted.clear();
       }
       MPI_Comm made = MPI_COMM_NULL;
-      MPI_Comm_split_type(at, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &made);
+      MPI_Info info = MPI_INFO_NULL;
+      MPI_Info_create(&info);
+      MPI_Comm_split_type(at, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &made);
       expect_members(context, made, wanted, "unguided");
+      char type[MPI_MAX_INFO_VAL + 1] = "";
+      int told = 0;
+      MPI_Info_get(info, "mpi_hw_resource_type", MPI_MAX_INFO_VAL, type, &told);
+      MPI_Info_free(&info);
+      if (context.expect((told != 0) == (made != MPI_COMM_NULL), "told a type: '%s'", type) && told) {
+        // What it was split by is what a guided split may ask for.
+        MPI_Comm guided = MPI_COMM_NULL;
+        split(at, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", type, 0, &guided);
+        expect_members(context, guided, wanted, type);
+        if (guided != MPI_COMM_NULL) MPI_Comm_free(&guided);
+      }
       MPI_Comm_free(&at);
       at = made;
       if (made == MPI_COMM_NULL) break;
@@ -173,7 +186,19 @@ void some_ranks_may_stay_out(Context& context) {
   context.expect(made == MPI_COMM_NULL, "nobody");
 }
 
-void different_questions_are_an_error_on_all(Context& context) {
+void values_that_differ_are_ignored(Context& context) {
+  if (context.size() < 2) return;
+  const bool first = context.rank() == 0;
+  MPI_Comm made = MPI_COMM_NULL;
+  for (const int type : {int{MPI_COMM_TYPE_HW_GUIDED}, int{MPI_COMM_TYPE_RESOURCE_GUIDED}}) {
+    split(MPI_COMM_WORLD, type, "mpi_hw_resource_type", first ? "mpi_shared_memory" : "Core", 0, &made);
+    context.expect(made == MPI_COMM_NULL, "another value");
+    split(MPI_COMM_WORLD, type, first ? nullptr : "mpi_hw_resource_type", "mpi_shared_memory", 0, &made);
+    context.expect(made == MPI_COMM_NULL, "no value");
+  }
+}
+
+void different_types_are_an_error_on_all(Context& context) {
   if (context.size() < 2) return;
   const bool first = context.rank() == 0;
   MPI_Comm communicator = MPI_COMM_NULL, made = MPI_COMM_NULL;
@@ -184,11 +209,6 @@ void different_questions_are_an_error_on_all(Context& context) {
     MPI_Error_class(code, &error);
     context.expect(error == MPI_ERR_ARG, "%s: %d", what, error);
   };
-  expect_error(
-      split(communicator, MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", first ? "Core" : "Package", 0, &made),
-      "another value");
-  expect_error(split(communicator, MPI_COMM_TYPE_HW_GUIDED, first ? nullptr : "mpi_hw_resource_type", "Core", 0, &made),
-               "no value");
   expect_error(
       split(communicator, first ? int{MPI_COMM_TYPE_HW_UNGUIDED} : int{MPI_COMM_TYPE_HW_GUIDED}, nullptr, "", 0, &made),
       "another type");
@@ -390,7 +410,8 @@ int main(int argc, char** argv) {
         TEST(process_sets_split),
         TEST(unguided_splits_go_down_to_the_end),
         TEST(some_ranks_may_stay_out),
-        TEST(different_questions_are_an_error_on_all),
+        TEST(values_that_differ_are_ignored),
+        TEST(different_types_are_an_error_on_all),
         TEST(the_info_tells_what_is_true),
         TEST(hierarchies_have_groups_and_conduits),
         TEST(all_levels_are_those_that_part_ranks),

@@ -41,6 +41,7 @@ struct Call {
   int size;
   bool takes_part;  ///< this rank is to be in a communicator
   int key;
+  MPI_Info info;
   MPI_Comm* made;
 };
 
@@ -65,13 +66,12 @@ int split_by_type(const Call& call, const std::string& name) {
 /// More types than any machine has.
 constexpr std::size_t most_types = 31;
 
-/// The object of this rank at the level below that of all ranks; -1 for none. Collective.
-int object_of_next_level(const Call& call) {
+/// The level below that of all ranks, by its number among this thread's objects; -1 for none. Collective.
+int level_below(const Call& call, const std::vector<int>& own) {
   struct Card {
     std::int32_t types;
     std::array<std::int32_t, most_types> objects;
   };
-  const std::vector<int> own = objects_of_this_thread();
   Card mine{static_cast<std::int32_t>(std::min(own.size(), most_types)), {}};
   std::copy_n(own.begin(), mine.types, mine.objects.begin());
   std::vector<Card> all(static_cast<std::size_t>(call.size));
@@ -82,8 +82,14 @@ int object_of_next_level(const Call& call) {
     if (card.types != mine.types) return -1;  // a machine that looks different to each
     objects.insert(objects.end(), card.objects.begin(), card.objects.begin() + card.types);
   }
-  const int level = topology::next_level(objects, mine.types);
-  return level < 0 ? -1 : own[static_cast<std::size_t>(level)];
+  return topology::next_level(objects, mine.types);
+}
+
+/// The program is told by what it was split.
+int tell_resource(const Call& call, int code, const std::string& resource) {
+  if (code == MPI_SUCCESS && *call.made != MPI_COMM_NULL && call.info != MPI_INFO_NULL)
+    host.Info_set(call.info, "mpi_hw_resource_type", resource.c_str());
+  return code;
 }
 
 int split_unguided(const Call& call) {
@@ -92,7 +98,13 @@ int split_unguided(const Call& call) {
   int on_node = 0;
   host.Comm_size(node.get(), &on_node);
   // Of several nodes none has all ranks, so that each finds the same.
-  return split_by_number(call, node.get(), on_node < call.size ? 0 : object_of_next_level(call));
+  if (on_node < call.size) return tell_resource(call, split_by_number(call, node.get(), 0), "mpi_shared_memory");
+  const std::vector<int> own = objects_of_this_thread();
+  const int level = level_below(call, own);
+  if (level < 0) return split_by_number(call, node.get(), -1);
+  const auto type = static_cast<std::size_t>(level);
+  return tell_resource(call, split_by_number(call, node.get(), own[type]),
+                       "hwloc://" + resources()->types()[type].name);
 }
 
 int split_ours(const Call& call, SplitKind kind, const SplitRequest& request) {
@@ -112,13 +124,13 @@ int split_ours(const Call& call, SplitKind kind, const SplitRequest& request) {
   }
 }
 
-int refuse_different(const Call& call) {
+int refuse_types(const Call& call) {
   int rank = 0;
   host.Comm_rank(call.communicator, &rank);
   if (rank == 0)
     Log().warn(
-        "MPI_Comm_split_type: the ranks gave different split types, or different values of mpi_hw_resource_type or "
-        "mpi_pset_name; they must be the same on all ranks, except that MPI_UNDEFINED is allowed as a split type");
+        "MPI_Comm_split_type: the ranks gave different split types; these must be the same on all ranks, except that "
+        "MPI_UNDEFINED is allowed");
   *call.made = MPI_COMM_NULL;
   return raise(call.communicator, MPI_ERR_ARG, next.Comm_split_type.name());
 }
@@ -135,7 +147,7 @@ bool are_all_ours(MPI_Comm communicator, int& size) {
 }  // namespace
 
 int split(MPI_Comm communicator, int split_type, int key, MPI_Info info, MPI_Comm* made) {
-  Call call{communicator, 0, split_type != MPI_UNDEFINED, key, made};
+  Call call{communicator, 0, split_type != MPI_UNDEFINED, key, info, made};
   if (!made || !are_all_ours(communicator, call.size))
     return next.Comm_split_type(communicator, split_type, key, info, made);
   const SplitRequest request = split_request(split_type, info);
@@ -150,7 +162,7 @@ int split(MPI_Comm communicator, int split_type, int key, MPI_Info info, MPI_Com
   });
   // What is wrong with types of its own is the host's to say.
   if (!any_ours) return next.Comm_split_type(communicator, split_type, key, info, made);
-  return same ? split_ours(call, kind, request) : refuse_different(call);
+  return same ? split_ours(call, kind, request) : refuse_types(call);
 }
 
 int resource_info(MPI_Info* info) {

@@ -85,8 +85,10 @@ bool agree(const std::vector<SplitCard>& cards, SplitKind& kind) {
     if (!first) {
       first = &card;
       kind = card.kind;
-    } else if (card.type != first->type || card.kind != first->kind || card.value != first->value) {
+    } else if (card.type != first->type) {
       return false;
+    } else if (card.kind != first->kind || card.value != first->value) {
+      kind = SplitKind::nothing;
     }
   }
   return true;

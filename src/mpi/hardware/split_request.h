@@ -23,7 +23,7 @@ enum class SplitKind : std::int32_t {
 struct SplitRequest {
   SplitKind kind = SplitKind::host;
   std::string name;   ///< canonical name of a type, or of a process set
-  std::string value;  ///< what the program has written: it must be the same on all ranks
+  std::string value;  ///< what the program has written
 };
 
 /// The call's own arguments, with the constants of every version of this ABI.
@@ -37,7 +37,8 @@ struct SplitCard {
 };
 SplitCard card_of(int split_type, const SplitRequest& request);
 
-/// Whether all ranks ask for the same, apart from those that are to be in no communicator. kind: what they ask for.
+/// Whether all ranks give one type, apart from those that are to be in no communicator. kind: what they ask for. A hint
+/// that is not the same on all of them is ignored (MPI 4.1, 7.4.2).
 bool agree(const std::vector<SplitCard>& cards, SplitKind& kind);
 
 }  // namespace tutti::mpi::hardware
