@@ -88,8 +88,8 @@ TEST(OnlineChoice, AnotherThatWasNeverAsFastIsNotTaken) {
   OnlineChoice choice(2, false);
   begin(choice);
   // The model's choice was disturbed more often than not.
-  for (const std::uint64_t ticks : {1000, 1000, 2000, 900, 2000, 2000}) choice.took(40, 0, ticks);
-  for (int call = 0; call < 5; ++call) choice.took(40, 1, 1100);
+  for (const std::uint64_t ticks : {1000, 1000, 2000, 900, 2000, 2000}) choice.took(50, 0, ticks);
+  for (int call = 0; call < 5; ++call) choice.took(50, 1, 1100);
   const auto decided = choice.begins(100);
   ASSERT_TRUE(decided);
   EXPECT_EQ(decided->phase, Decision::Phase::settled);
@@ -168,7 +168,7 @@ TEST(OnlineChoice, WhatBecomesFasterLaterIsFound) {
 TEST(OnlineChoice, ClocksThatContradictEachOtherLeaveTheModelsChoice) {
   OnlineChoice choice(2, false);
   begin(choice);
-  for (std::uint64_t sequence = 40; sequence < 70; ++sequence) choice.took(sequence, 0, sequence == 40 ? 5 : 1000);
+  for (std::uint64_t sequence = 50; sequence < 70; ++sequence) choice.took(sequence, 0, sequence == 50 ? 5 : 1000);
   for (std::uint64_t sequence = 70; sequence < 74; ++sequence) choice.took(sequence, 1, 10);
   for (int i = 0; i < 16; ++i) choice.contradicted();
   const auto decided = choice.begins(200);
