@@ -61,7 +61,7 @@ class Workspace {
   struct Staging {
     std::size_t offset = 0, bytes = 0;
   };
-  static constexpr std::size_t frame_bytes = 2048;
+  static constexpr std::size_t frame_bytes = 4096;
 
   Node& node_;
   std::size_t used_ = 0;

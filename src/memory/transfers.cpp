@@ -16,8 +16,12 @@ void Transfers::leave_open(const Peer& peer, const Copy& copy, const Lack& lack)
 }
 
 bool Transfers::advance_all() {
-  for (std::size_t i = open_.size(); i-- > 0;) {
-    if (!advance(open_[i])) continue;
+  for (std::size_t i = 0; i < open_.size();) {
+    if (!advance(open_[i])) {
+      ++i;
+      continue;
+    }
+    // The one that comes in its place may ask now for what was too much before.
     open_[i] = open_.back();
     open_.pop_back();
   }

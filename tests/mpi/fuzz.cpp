@@ -12,6 +12,10 @@
 // together with messages, in ways of its own, some of them while it calls others; persistent ones it starts in an order of its
 // own.
 //
+// In some rounds the communicator has a past, and more of it comes between the collectives: calls of no elements, which
+// the host carries out, and calls that it refuses to one rank. (What others have left is there in any case: communicators
+// are made, used and freed all the time.)
+//
 // In some rounds (--choices, 50) the library is asked for algorithms and mechanisms, drawn among those that it says it
 // has; --choices 0 leaves all to its own choice, with the same collectives. --summary 1 prints at the end what ran.
 //
@@ -138,6 +142,49 @@ class Messages {
   MPI_Request requests_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
+/// What a communicator goes through besides the collectives of a round; the same on all ranks but for what is refused.
+class Past {
+ public:
+  Past(MPI_Comm communicator, std::mt19937_64 common)
+      : communicator_(communicator), common_(common), there_is_one_(common_() % 3 == 0) {
+    if (communicator == MPI_COMM_NULL || !there_is_one_) return;
+    // As many as a flag of the engine counts, and more; or a few.
+    const std::uint64_t calls = common_() % 2 == 0 ? 64 + common_() % 128 : common_() % 4;
+    for (std::uint64_t i = 0; i < calls; ++i) of_no_elements();
+  }
+  /// Before one of the collectives.
+  void go_on() {
+    if (!there_is_one_) return;
+    for (std::uint64_t calls = common_() % 3; calls > 0; --calls) of_no_elements();
+    if (const std::uint64_t draw = common_(); draw % 8 == 0) be_refused(draw / 8);
+  }
+
+ private:
+  void of_no_elements() {
+    int nothing = 0, result = 0;
+    if (common_() % 2)
+      MPI_Bcast(&nothing, 0, MPI_INT, 0, communicator_);
+    else
+      MPI_Allreduce(&nothing, &result, 0, MPI_INT, MPI_SUM, communicator_);
+  }
+  void be_refused(std::uint64_t draw) {
+    int rank = 0, size = 1, nothing = 0;
+    PMPI_Comm_rank(communicator_, &rank);
+    PMPI_Comm_size(communicator_, &size);
+    if (draw % static_cast<std::uint64_t>(size) != static_cast<std::uint64_t>(rank)) return;
+    MPI_Errhandler before;
+    MPI_Comm_get_errhandler(communicator_, &before);
+    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+    MPI_Bcast(&nothing, -1, MPI_INT, 0, communicator_);
+    MPI_Comm_set_errhandler(communicator_, before);
+    MPI_Errhandler_free(&before);
+  }
+
+  MPI_Comm communicator_;
+  std::mt19937_64 common_;
+  bool there_is_one_;
+};
+
 /// Completes what has been started, in any way.
 void complete_all(const std::vector<MPI_Request*>& all, std::mt19937_64& local) {
   std::vector<MPI_Request> requests;
@@ -227,7 +274,9 @@ void Fuzzer::run_round(std::uint64_t round) {
     for (std::size_t i = 0; i < 2; ++i) started.push_back(&messages->request(i));
   }
   std::vector<FuzzOperation*> later;
+  Past past(communicator->get(), generator(arguments_.seed, round, 1'000'006));
   for (auto& operation : operations) {
+    past.go_on();
     if (arguments_.trace) report(round, *communicator, *operation, "");
     operation->run();
     choices_.count(*operation);
