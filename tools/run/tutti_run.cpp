@@ -99,13 +99,11 @@ std::string folder_above(int parts) {
   return path;
 }
 
-/// What is preloaded: beside this program, in a build, in a wheel, or below a prefix.
+/// What is preloaded: as this program in a wheel, in a build, or below a prefix.
 std::string find_library() {
-  const std::string of_wheel = folder_above(2) + "/lib/libtutti.so",
-                    of_build = folder_above(2) + "/src/mpi/libtutti.so";
-  const std::string of_command = folder_above(2) + "/lib/tutti/libtutti.so";
-  const std::string of_prefix = folder_above(3) + "/lib/tutti/libtutti.so";
-  for (const std::string& path : {of_wheel, of_build, of_command, of_prefix})
+  const std::string above = folder_above(2);
+  for (const std::string& path :
+       {above + "/lib/libtutti.so", above + "/src/mpi/libtutti.so", folder_above(3) + "/lib/tutti/libtutti.so"})
     if (access(path.c_str(), R_OK) == 0) return path;
   return {};
 }
