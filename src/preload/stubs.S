@@ -115,7 +115,11 @@ tutti_host_functions:
 #define NEWER_STUB(name) newer_stub MPI_##name ;
 #define PMPI_STUB(name) second_stub PMPI_##name ;
 #define NEWER_PMPI_STUB(name) newer_second_stub PMPI_##name ;
-#define MPIX_STUB(name) newer_stub MPIX_##name ;
+// Of those that programs look up by name (dlsym), too; and of one that only some hosts have.
+#define stub_of_Comm_revoke stub
+#define stub_of_Request_is_complete newer_stub
+#define MPIX_STUB(name) stub_of_##name MPIX_##name ;
+#define NEWER_MPIX_STUB(name) newer_stub MPIX_##name ;
 #define PMPIX_STUB(name) newer_second_stub PMPIX_##name ;
 #define OWN_STUB(name) stub tutti_##name ;
         TUTTI_INTERPOSED_FUNCTIONS(MPI_STUB)
@@ -126,7 +130,7 @@ tutti_host_functions:
         TUTTI_INTERPOSED_INITS(NEWER_STUB)
         TUTTI_INTERPOSED_LARGE_INITS(NEWER_STUB)
         TUTTI_INTERPOSED_EXTENSIONS(MPIX_STUB)
-        TUTTI_INTERPOSED_INITS(MPIX_STUB)
+        TUTTI_INTERPOSED_INITS(NEWER_MPIX_STUB)
         TUTTI_INTERPOSED_FUNCTIONS(PMPI_STUB)
         TUTTI_INTERPOSED_BLOCKS(PMPI_STUB)
         TUTTI_INTERPOSED_NEWER(NEWER_PMPI_STUB)

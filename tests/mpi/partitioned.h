@@ -11,6 +11,9 @@
 
 namespace tutti::tests {
 
+// partitioned_memory.cpp
+void a_start_without_memory_is_an_error_and_may_be_made_again(Context& context);
+
 /// What int `i` of a message is.
 constexpr int partitioned_value(int i, int salt) {
   return i * 3 + salt * 7919;
