@@ -393,23 +393,25 @@ const Neighborhood* neighborhood_without_asking(MPI_Comm communicator, Communica
   return topology == MPI_DIST_GRAPH ? nullptr : &neighborhood_of(communicator);
 }
 
-int made_graph(int code, const MPI_Comm* communicator, MPI_Comm parent) {
-  made(code, communicator, parent);
+int made_graph(int by_host, const MPI_Comm* communicator, MPI_Comm parent) {
+  const int code = made(by_host, communicator, parent);
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   CommunicatorState* const state = state_of(*communicator, false);
   if (!state || !state->layout) return code;
   const auto size = static_cast<int>(state->node_ranks.size());
-  state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->rank, size));
+  without_return(*communicator, [&] {
+    state->neighborhood = std::make_unique<Neighborhood>(find_neighborhood(*communicator, state->rank, size));
+  });
   return code;
 }
 
-int made_duplicate(int code, const MPI_Comm* communicator, MPI_Comm parent) {
-  made(code, communicator, parent);
+int made_duplicate(int by_host, const MPI_Comm* communicator, MPI_Comm parent) {
+  const int code = made(by_host, communicator, parent);
   if (code != MPI_SUCCESS || !the_job || !communicator || *communicator == MPI_COMM_NULL) return code;
   CommunicatorState* const state = state_of(*communicator, false);
   const CommunicatorState* const model = state_of_parent(parent);
   if (state && state->is_ours() && !state->neighborhood && model && model->neighborhood)
-    state->neighborhood = std::make_unique<Neighborhood>(*model->neighborhood);
+    without_return(*communicator, [&] { state->neighborhood = std::make_unique<Neighborhood>(*model->neighborhood); });
   return code;
 }
 

@@ -498,7 +498,8 @@ int main(int argc, char** argv) {
   int status = 0;
   {
     Context context(nullptr, 0);
-    std::vector<Test> tests{TEST(partitions_arrive_whatever_the_counts),
+    std::vector<Test> tests{TEST(a_start_without_memory_is_an_error_and_may_be_made_again),
+                            TEST(partitions_arrive_whatever_the_counts),
                             TEST(messages_on_communicators_of_every_origin),
                             TEST(one_message_is_started_ten_thousand_times),
                             TEST(statuses_are_those_of_the_message),

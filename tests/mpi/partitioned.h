@@ -17,6 +17,8 @@ inline int next_of(const Context& context) {
 inline int before(const Context& context) {
   return (context.rank() + context.size() - 1) % context.size();
 }
+// partitioned_memory.cpp
+void a_start_without_memory_is_an_error_and_may_be_made_again(Context& context);
 
 /// What int `i` of a message is.
 constexpr int partitioned_value(int i, int salt) {

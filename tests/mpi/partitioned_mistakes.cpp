@@ -125,7 +125,11 @@ void mistakes_are_told(Context& context) {
   int flag = 0;
   context.expect(MPI_Pready(0, all[0]) == MPI_ERR_REQUEST, "a message that was not started is marked");
   MPI_Startall(2, all);
-  context.expect(MPI_Start(&all[0]) == MPI_ERR_REQUEST, "it is started twice");
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);  // where some hosts raise what they say of requests
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(MPI_Start(&all[0]), &error_class);
+  context.expect(error_class == MPI_ERR_REQUEST, "it is started twice");
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
   context.expect(MPI_Pready(3, all[0]) == MPI_ERR_ARG, "there is no partition 3");
   context.expect(MPI_Pready_range(-1, 1, all[0]) == MPI_ERR_ARG, "there is no partition -1");
   context.expect(MPI_Pready(0, all[1]) == MPI_ERR_REQUEST, "a receiver marks nothing");

@@ -16,12 +16,14 @@ bool may_be_started(const Request& request) {
 }
 
 int start_again(Request& request, const char* function) {
-  return guard(request.communicator_for_errors(), function, [&request] {
+  bool failed = false;
+  const int code = code_of(function, failed, [&request] {
     const std::uint64_t begin = explain::counting ? ticks() : 0;
     requests.start_again(request);
     request.report(begin ? ticks() - begin : 0);
     return MPI_SUCCESS;
   });
+  return failed ? raise(request.communicator_for_errors(), code, function) : code;
 }
 
 }  // namespace

@@ -7,11 +7,13 @@
 using namespace tutti;
 
 TUTTI_EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made(mpi::hardware::split(comm, split_type, key, info, newcomm), newcomm, comm);
+  const int code =
+      mpi::without_return(comm, [=] { return mpi::hardware::split(comm, split_type, key, info, newcomm); });
+  return mpi::made(code, newcomm, comm);
 }
 
 TUTTI_EXPORT int MPI_Get_hw_resource_info(MPI_Info* hw_info) {
-  return mpi::hardware::resource_info(hw_info);
+  return mpi::guard(MPI_COMM_SELF, "MPI_Get_hw_resource_info", [=] { return mpi::hardware::resource_info(hw_info); });
 }
 
 /// 1 if splits by hardware are ours, else 0.
