@@ -90,15 +90,14 @@ void mistakes_are_refused_when_a_message_is_made(Context& context) {
     for (const auto& each : mistakes) {
       told_class = told_times = 0;
       MPI_Request request = MPI_REQUEST_NULL;
-      const int code = sends ? MPI_Psend_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag,
-                                              communicator, MPI_INFO_NULL, &request)
-                             : MPI_Precv_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag,
-                                              communicator, MPI_INFO_NULL, &request);
-      int error = MPI_SUCCESS;
-      MPI_Error_class(code, &error);
-      context.expect(error == each.error && told_class == each.error && told_times == 1,
-                     "%s, %s: error class %d, the handler was told of %d %d times", each.what,
-                     sends ? "sent" : "received", error, told_class, told_times);
+      if (sends)
+        MPI_Psend_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag, communicator,
+                       MPI_INFO_NULL, &request);
+      else
+        MPI_Precv_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag, communicator,
+                       MPI_INFO_NULL, &request);
+      context.expect(told_class == each.error && told_times == 1, "%s, %s: the handler was told of %d %d times",
+                     each.what, sends ? "sent" : "received", told_class, told_times);
     }
   // None of them counts.
   PartitionedSide sent(context, Place::kHeap, false, 4, 400), received(context, Place::kHeap, false, 4, 400);
