@@ -132,7 +132,7 @@ void mistakes_are_told(Context& context) {
   context.expect(MPI_Parrived(all[1], 2, &flag) == MPI_ERR_ARG, "it has no partition 2");
   MPI_Pready(1, all[0]);
   context.expect(MPI_Pready(1, all[0]) == MPI_ERR_ARG, "a partition is marked twice");
-  const int twice[] = {0, 0}, far[] = {2, 3};
+  int twice[] = {0, 0}, far[] = {2, 3};
   context.expect(MPI_Pready_list(2, far, all[0]) == MPI_ERR_ARG, "there is no partition 3 in a list");
   context.expect(MPI_Pready_list(2, twice, all[0]) == MPI_ERR_ARG, "a partition is marked twice in one list");
   context.expect(MPI_Parrived(all[1], -1, &flag) == MPI_ERR_ARG, "it has no partition -1");
