@@ -90,15 +90,14 @@ void mistakes_are_refused_when_a_message_is_made(Context& context) {
     for (const auto& each : mistakes) {
       told_class = told_times = 0;
       MPI_Request request = MPI_REQUEST_NULL;
-      const int code = sends ? MPI_Psend_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag,
-                                              communicator, MPI_INFO_NULL, &request)
-                             : MPI_Precv_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag,
-                                              communicator, MPI_INFO_NULL, &request);
-      int error = MPI_SUCCESS;
-      MPI_Error_class(code, &error);
-      context.expect(error == each.error && told_class == each.error && told_times == 1,
-                     "%s, %s: error class %d, the handler was told of %d %d times", each.what,
-                     sends ? "sent" : "received", error, told_class, told_times);
+      if (sends)
+        MPI_Psend_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag, communicator,
+                       MPI_INFO_NULL, &request);
+      else
+        MPI_Precv_init(each.buffer, each.partitions, each.count, each.type, each.rank, each.tag, communicator,
+                       MPI_INFO_NULL, &request);
+      context.expect(told_class == each.error && told_times == 1, "%s, %s: the handler was told of %d %d times",
+                     each.what, sends ? "sent" : "received", told_class, told_times);
     }
   // None of them counts.
   PartitionedSide sent(context, Place::kHeap, false, 4, 400), received(context, Place::kHeap, false, 4, 400);
@@ -137,7 +136,7 @@ void mistakes_are_told(Context& context) {
   context.expect(MPI_Parrived(all[1], 2, &flag) == MPI_ERR_ARG, "it has no partition 2");
   MPI_Pready(1, all[0]);
   context.expect(MPI_Pready(1, all[0]) == MPI_ERR_ARG, "a partition is marked twice");
-  const int twice[] = {0, 0}, far[] = {2, 3};
+  int twice[] = {0, 0}, far[] = {2, 3};
   context.expect(MPI_Pready_list(2, far, all[0]) == MPI_ERR_ARG, "there is no partition 3 in a list");
   context.expect(MPI_Pready_list(2, twice, all[0]) == MPI_ERR_ARG, "a partition is marked twice in one list");
   context.expect(MPI_Parrived(all[1], -1, &flag) == MPI_ERR_ARG, "it has no partition -1");
