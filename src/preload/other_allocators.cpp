@@ -3,9 +3,13 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
+#include <iterator>
+#include <string_view>
+
+#include "preload/loaded_object.h"
 
 namespace tutti::memory {
 
@@ -59,6 +63,24 @@ int look_at_library(dl_phdr_info* info, std::size_t, void* result) {
   return 0;
 }
 
+constexpr std::string_view family[] = {
+    "malloc",        "free",   "calloc",         "realloc", "reallocarray",      "memalign",
+    "aligned_alloc", "valloc", "posix_memalign", "pvalloc", "malloc_usable_size"};
+
+/// Objects come in link order. A function that one merely takes the address of may have a value there, too, but is not
+/// defined by it.
+int look_for_allocator(dl_phdr_info* info, std::size_t, void* result) {
+  const preload::LoadedObject object(*info);
+  if (object.holds(reinterpret_cast<const void*>(&look_for_allocator))) return 1;
+  auto& found = *static_cast<std::string*>(result);
+  object.for_each_definition([&](const ElfW(Sym) & symbol) {
+    if (std::find(std::begin(family), std::end(family), object.name_of(symbol)) == std::end(family)) return;
+    if (!found.empty()) return;
+    found = std::string(object.name_of(symbol)) + " is that of " + (*info->dlpi_name ? info->dlpi_name : "the program");
+  });
+  return found.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 Watched watcher_of_allocations() noexcept {
@@ -69,15 +91,10 @@ Watched watcher_of_allocations() noexcept {
   return found;
 }
 
-bool allocations_arrive_here() noexcept {
-  Dl_info ours{}, theirs{};
-  if (!dladdr(reinterpret_cast<void*>(&look_at_library), &ours)) return false;
-  for (const char* name : {"malloc", "free", "calloc", "realloc", "reallocarray", "memalign", "aligned_alloc",
-                           "posix_memalign", "valloc", "pvalloc", "malloc_usable_size"}) {
-    void* const definition = dlsym(RTLD_DEFAULT, name);
-    if (!definition || !dladdr(definition, &theirs) || theirs.dli_fbase != ours.dli_fbase) return false;
-  }
-  return true;
+std::string allocator_before_ours() {
+  std::string found;
+  dl_iterate_phdr(look_for_allocator, &found);
+  return found;
 }
 
 }  // namespace tutti::memory

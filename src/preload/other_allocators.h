@@ -2,6 +2,8 @@
 // what is wrong only with blocks that are their own, so that the window must serve nothing where they are.
 #pragma once
 
+#include <string>
+
 #include "preload/shared.h"
 
 namespace tutti::memory {
@@ -21,8 +23,8 @@ struct Watched {
 /// Who watches this process, as far as what has been loaded by now tells. Calls neither malloc nor the environment.
 TUTTI_SHARED Watched watcher_of_allocations() noexcept;
 
-/// Whether the program's calls of malloc, free and all their relatives arrive in this library: not if the program, or
-/// a library before ours, defines one of them itself.
-bool allocations_arrive_here() noexcept;
+/// Empty if the program's calls of malloc, free and all their relatives arrive in this library. Otherwise which one does
+/// not and whose it is: the program, or a library before ours, defines it.
+std::string allocator_before_ours();
 
 }  // namespace tutti::memory

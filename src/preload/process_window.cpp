@@ -37,8 +37,8 @@ enum class State {
 // destructor.
 constinit std::atomic<State> state{State::undecided};
 constinit Window* window = nullptr;
-/// Who watches the allocations, if that is why there is none.
-constinit const char* watched_by = nullptr;
+/// Why there is none, or why it serves nothing; empty: it serves.
+constinit char why_not[512]{};
 constinit std::atomic<bool> fork_handlers{false};
 constinit std::atomic<bool> warned{false};
 /// The window that fork_prepare was called for in this thread; another thread may start one during a fork.
@@ -104,10 +104,6 @@ __attribute__((constructor(101))) void at_load() {
   serving::window_for_request();
 }
 
-std::string reason_when_watched() {
-  return std::string(watched_by) + " watches this process and is to see every allocation";
-}
-
 /// Makes the window; the caller has moved the state to `starting`.
 Window* start(const WindowOptions& options, std::string& reason) {
   if (switched_off()) {
@@ -115,8 +111,7 @@ Window* start(const WindowOptions& options, std::string& reason) {
     return nullptr;
   }
   if (const Watched watched = watcher_of_allocations(); watched.by != Watcher::nobody) {
-    watched_by = watched.name;
-    reason = reason_when_watched();
+    reason = std::string(watched.name) + " watches this process and is to see every allocation";
     return nullptr;
   }
   install_fork_handlers();
@@ -125,8 +120,9 @@ Window* start(const WindowOptions& options, std::string& reason) {
   Window* const made = Window::create(own, reason).release();
   if (!made) return nullptr;
   window = made;
-  const bool serve = allocations_arrive_here();
-  if (!serve) reason = "the program has its own malloc, whose memory is not in the window";
+  const std::string before = allocator_before_ours();
+  const bool serve = before.empty();
+  if (!serve) reason = before + ", whose memory is not in the window";
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(
@@ -138,6 +134,7 @@ Window* start(const WindowOptions& options, std::string& reason) {
 Window* start_from(State expected, const WindowOptions& options, std::string& reason) {
   if (!state.compare_exchange_strong(expected, State::starting, std::memory_order_acq_rel)) return nullptr;
   Window* const made = start(options, reason);
+  reason.copy(why_not, sizeof why_not - 1);
   if (!made) serving::from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
   state.store(made ? State::ready : State::off, std::memory_order_release);
   return made;
@@ -175,9 +172,10 @@ Window* start_process_window(const WindowOptions& options, std::string& reason) 
   for (;;) {
     switch (state.load(std::memory_order_acquire)) {
       case State::ready:
+        reason = why_not;
         return window;
       case State::off:
-        reason = watched_by ? reason_when_watched() : "the window could not be started, or this is the child of a rank";
+        reason = *why_not ? why_not : "this is the child of a rank";
         return nullptr;
       case State::starting:
         sched_yield();

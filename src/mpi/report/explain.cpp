@@ -99,6 +99,7 @@ struct Book {
   std::string why_inactive;
   Source model, network, table;
   std::vector<std::string> mechanisms;
+  std::string no_window;
 };
 /// Never freed: threads may still be in calls when the process ends.
 Book* book = nullptr;
@@ -248,6 +249,7 @@ Heading heading_of(double seconds) {
   heading.network = book->network;
   heading.table = book->table;
   heading.mechanisms = book->mechanisms;
+  heading.no_window = book->no_window;
   heading.ranks = book->ranks;
   heading.cores = book->cores;
   heading.seconds = seconds;
@@ -307,6 +309,7 @@ void start(const Job& job) {
     book->table = job.table_source;
   }
   book->mechanisms = names_of_mechanisms(job);
+  book->no_window = job.no_window;
   book->file = settings.explain_file();
   if (book->file == "summary") {
     book->summary = true;

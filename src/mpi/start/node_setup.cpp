@@ -182,8 +182,10 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
   set_up_requests(node);
   set_up_announcements(job);
-  say_if_missing(node.log, contribution.asked, agreed, mechanism_window,
-                 contribution.window ? "a peer cannot map it" : contribution.window_reason);
+  if (contribution.window && !node.window_shared) contribution.window_reason = "a peer cannot map it";
+  job.no_window = contribution.window_reason;
+  say_if_missing(node.log, contribution.asked, agreed, mechanism_window, job.no_window);
+  if (node.window_shared && !job.no_window.empty()) node.log.note("no window: %s", job.no_window.c_str());
   say_if_missing(node.log, contribution.asked, agreed, mechanism_xpmem, contribution.xpmem_reason);
   say_if_missing(node.log, contribution.asked, agreed, mechanism_cma, cma_reason);
   return "";

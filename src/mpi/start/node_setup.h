@@ -39,6 +39,7 @@ struct Job {
   bool all_take_part = false;     ///< every rank of MPI_COMM_WORLD has the library, and the user wants it
   std::string why_inactive;
   unsigned mechanisms = 0;  ///< that work between all ranks
+  std::string no_window;    ///< why what this rank allocates is not in memory that its peers map; empty: it is
 };
 
 /// Uses of the mechanisms that work only those that `text` allows, in the words of TUTTI_MECHANISM. False, with nothing
