@@ -1,5 +1,6 @@
 /* Every function of the malloc family, below and above TUTTI_WINDOW_MIN, and moves between the two kinds.
-   Argument "window": large blocks must lie in the window; "plain": none may. A second one: the allocator is one whose own sums wrap. */
+   Argument "window": large blocks must lie in the window; "plain": none may. A second one: the allocator is one
+   whose own sums wrap. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
