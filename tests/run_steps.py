@@ -228,6 +228,7 @@ def steps(full: bool) -> List[Step]:
     ]
     hosts = host_names()
     found.append(Step("preload", ["tests/preload/run"], 600))
+    found.append(Step("mpi4py as published", ["tests/mpi4py/wheels"], 300))
     for place, host in enumerate(hosts):
         # In the short run all parts for two of them, and for the others what most depends on the MPI.
         parts = (

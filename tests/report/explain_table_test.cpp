@@ -62,6 +62,14 @@ TEST(ExplainTable, RowsStandByTimeInColumns) {
       "    2 us  intercommunicator\n");
 }
 
+TEST(ExplainTable, SaysWhyThereIsNoWindow) {
+  Heading without = heading();
+  without.no_window = "malloc is that of ./app, whose memory is not in the window";
+  EXPECT_NE(table(without, {}, 40).find("tutti: no window: malloc is that of ./app, whose memory"), std::string::npos);
+  EXPECT_NE(json(without, {}).find("\"no_window\": \"malloc is that of ./app"), std::string::npos);
+  EXPECT_EQ(table(heading(), {}, 40).find("no window"), std::string::npos);
+}
+
 TEST(ExplainTable, SummaryIsOneLineOfWhatWasCarriedOut) {
   const std::vector<Row> rows{row("bcast", 12, "eager", 0.25), row("barrier", Row::none, "host", 0.5)};
   EXPECT_EQ(summary(heading_of(rows), rows),
