@@ -15,7 +15,7 @@ Channel::Channel(Communicator& communicator, Kind kind, std::vector<Shared*> sha
       shared_(std::move(shared)),
       own_offset_(own_offset),
       slot_bytes_(communicator.slot_bytes()) {
-  if (kind == Kind::blocking) workspace_ = std::make_unique<Workspace>(communicator.node(), size_);
+  if (kind == Kind::blocking) workspace_ = std::make_unique<Workspace>(communicator.node(), size_, true);
 }
 
 Channel::~Channel() = default;
@@ -25,7 +25,7 @@ void Channel::published() const {
 }
 
 std::unique_ptr<Workspace> Channel::take_workspace() {
-  if (unused_.empty()) return std::make_unique<Workspace>(communicator_.node(), size_);
+  if (unused_.empty()) return std::make_unique<Workspace>(communicator_.node(), size_, false);
   std::unique_ptr<Workspace> workspace = std::move(unused_.back());
   unused_.pop_back();
   return workspace;
