@@ -15,7 +15,7 @@ Channel::Channel(Communicator& communicator, Kind kind, std::vector<Shared*> sha
       shared_(std::move(shared)),
       own_offset_(own_offset),
       slot_bytes_(communicator.slot_bytes()) {
-  if (kind == Kind::blocking) workspace_ = std::make_unique<Workspace>(communicator.node(), size_);
+  if (kind == Kind::blocking) workspace_ = std::make_unique<Workspace>(communicator.node(), size_, true);
 }
 
 Channel::~Channel() = default;
@@ -27,7 +27,7 @@ void Channel::published() const {
 std::unique_ptr<Workspace> Channel::take_workspace() {
   if (unused_.empty()) {
     unused_.reserve(unused_.capacity() + 1);  // a place for each, so that to give it back needs no memory
-    return std::make_unique<Workspace>(communicator_.node(), size_);
+    return std::make_unique<Workspace>(communicator_.node(), size_, false);
   }
   std::unique_ptr<Workspace> workspace = std::move(unused_.back());
   unused_.pop_back();

@@ -14,8 +14,12 @@ namespace tutti {
 
 class Workspace {
  public:
-  Workspace(Node& node, int ranks)
-      : node_(node), sources_(static_cast<std::size_t>(ranks)), destinations_(static_cast<std::size_t>(ranks)) {}
+  /// waits: of operations that go on with nothing else while they wait.
+  Workspace(Node& node, int ranks, bool waits)
+      : node_(node),
+        transfers_(waits),
+        sources_(static_cast<std::size_t>(ranks)),
+        destinations_(static_cast<std::size_t>(ranks)) {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
@@ -64,10 +68,10 @@ class Workspace {
   static constexpr std::size_t frame_bytes = 4096;
 
   Node& node_;
+  memory::Transfers transfers_;
   std::size_t used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_;
   std::array<Staging, 2> staging_{};
-  memory::Transfers transfers_;
   std::vector<std::byte> scratch_;
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;

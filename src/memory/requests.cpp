@@ -61,8 +61,8 @@ Requests::Area Requests::area(int rank) const {
 Requests::Requests(int self, std::vector<std::byte*> areas, std::size_t room)
     : self_(self), areas_(std::move(areas)), stageable_(room / 16), said_(areas_.size()), seen_(areas_.size()) {}
 
-std::optional<std::size_t> Requests::take_line() {
-  for (std::size_t line = 0; line < lines; ++line) {
+std::optional<std::size_t> Requests::take_line(bool waits) {
+  for (std::size_t line = waits ? 0 : 1; line < lines; ++line) {
     if (given_up_[line] && is_answered(given_up_[line]->owner, given_up_[line]->asked)) {
       given_up_[line].reset();
       taken_[line] = false;
@@ -72,13 +72,13 @@ std::optional<std::size_t> Requests::take_line() {
   return std::nullopt;
 }
 
-std::optional<Requests::Asked> Requests::ask(int owner, const Chunk& chunk) {
+std::optional<Requests::Asked> Requests::ask(int owner, const Chunk& chunk, bool waits) {
   const Area own = area(self_), owners = area(owner);
   const sync::Stamp stamp = (++number_ << owner_bits) | static_cast<sync::Stamp>(owner);
   std::optional<std::size_t> line;
   {
     const std::lock_guard lock(mutex_);
-    line = take_line();
+    line = take_line(waits);
     if (!line) return std::nullopt;
     if (chunk.direction == Copy::Direction::write)
       copy_bytes(own.bounce + *line * chunk_bytes, chunk.local, chunk.bytes);

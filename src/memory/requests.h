@@ -53,8 +53,9 @@ class Requests {
     std::size_t line;
     sync::Stamp stamp;
   };
-  /// Asks the owner to copy. Nothing if this rank has asked for as much as it can at a time.
-  std::optional<Asked> ask(int owner, const Chunk& chunk);
+  /// Asks the owner to copy. Nothing if this rank has asked for as much as it can at a time. waits: the caller does nothing
+  /// else until it has the answer. One line is for such, since those who have the others may be in this very thread.
+  std::optional<Asked> ask(int owner, const Chunk& chunk, bool waits);
   bool is_answered(int owner, const Asked& asked) const;
   /// Once it is: `to` gets what was read, unless it is null.
   void take(const Asked& asked, std::byte* to, std::size_t bytes);
@@ -75,12 +76,12 @@ class Requests {
   std::uint64_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
-  /// What a rank asks for at a time. More has to wait for an answer, which comes whatever this rank does.
+  /// What a rank asks for at a time.
   static constexpr std::size_t lines = 4;
   struct Line;
   struct Area;
   Area area(int rank) const;
-  std::optional<std::size_t> take_line();
+  std::optional<std::size_t> take_line(bool waits);
   void carry_out(int asker, std::size_t line);
 
   int self_;

@@ -29,7 +29,7 @@ bool Transfers::advance_all() {
 }
 
 /// Whether it is over.
-bool Transfers::advance(Open& open) {
+bool Transfers::advance(Open& open) const {
   const Peer& peer = *open.peer;
   for (;;) {
     if (open.asked) {
@@ -50,15 +50,16 @@ bool Transfers::advance(Open& open) {
 }
 
 /// False if it has to be asked later, since as much as may be is under way.
-bool Transfers::ask(Open& open) {
+bool Transfers::ask(Open& open) const {
   const Peer& peer = *open.peer;
   const Copy& copy = open.copy;
   const bool counts = open.lack.of == Lack::Of::count;
   open.part = counts ? sizeof open.filled : std::min(open.lack.bytes, Requests::chunk_bytes);
   const std::uint64_t address =
       counts ? peer.address_of_count(copy.region) : peer.address_of(copy.region) + copy.offset;
-  open.asked = peer.requests->ask(
-      peer.rank, {counts ? Copy::Direction::read : copy.direction, address, copy.local, open.part, open.lack.error});
+  const Requests::Chunk chunk{counts ? Copy::Direction::read : copy.direction, address, copy.local, open.part,
+                              open.lack.error};
+  open.asked = peer.requests->ask(peer.rank, chunk, waits_);
   return open.asked.has_value();
 }
 
@@ -93,7 +94,7 @@ namespace {
 
 /// For those who may wait: what asks before there are operations.
 void carry_out(const Peer& peer, const Copy& copy) {
-  Transfers transfers;
+  Transfers transfers(true);
   transfers.begin(peer, copy);
   if (transfers.over()) return;
   if (peer.requests)

@@ -15,7 +15,8 @@ namespace tutti::memory {
 
 class Transfers {
  public:
-  Transfers() = default;
+  /// waits: who has them goes on with nothing else until they are over.
+  explicit Transfers(bool waits = false) : waits_(waits) {}
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
   ~Transfers() { give_up(); }
@@ -49,10 +50,11 @@ class Transfers {
   };
   void leave_open(const Peer& peer, const Copy& copy, const Lack& lack);
   bool advance_all();
-  static bool advance(Open& open);
-  static bool ask(Open& open);
+  bool advance(Open& open) const;
+  bool ask(Open& open) const;
   static void take(Open& open);
 
+  const bool waits_;
   std::vector<Open> open_;
 };
 
