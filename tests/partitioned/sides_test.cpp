@@ -289,7 +289,7 @@ TEST_P(PartitionedMessages, AreOverWhenAllIsThereThoughTheSenderDoesNotSaySo) {
       for (int i = 0; receiver && i < count; ++i)
         while (!receiver->has_arrived(i)) {
           receiver->progress();
-          rank.turn();
+          take_turn(rank.node);
         }
       // It may have been over, and is so again.
       EXPECT_TRUE(!receiver || receiver->progress());
