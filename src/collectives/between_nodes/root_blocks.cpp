@@ -25,10 +25,11 @@ RootBlocks::RootBlocks(Operation& operation, Crossing& crossing, const Blocks& o
   else
     region_ = posted_block(operation, crossing.owner, 0, side).region;
   if (region_.kind() != memory::Kind::filling) return;
+  // The root may leave its own block where it is: only the root knows, and nobody else reads it.
+  const int root = crossing.nodes.rank_at(crossing.node, crossing.owner);
   for (int rank = 0; rank < crossing.nodes.ranks(); ++rank) {
     const Place block = place_of(rank);
-    if (static_cast<std::ptrdiff_t>(rank) != skip)
-      end_ = std::max(end_, static_cast<std::size_t>(block.at) + block.bytes);
+    if (rank != root) end_ = std::max(end_, static_cast<std::size_t>(block.at) + block.bytes);
   }
 }
 
