@@ -74,6 +74,8 @@ bool PendingOperation::try_to_begin() {
 
 bool PendingOperation::progress() {
   try {
+    // Whatever it waits for: what it has asked of owners keeps others of this rank from asking until the answer is taken.
+    peers_copied();
     resume_parked();
     if (body_->finished()) {
       body_->rethrow();
