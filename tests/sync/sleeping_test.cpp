@@ -47,9 +47,10 @@ TEST(Sleeping, WhoEndsItsWaitLeavesTheWordToOthersThatSleep) {
   Ranks ranks;
   const auto waiter = ranks.waiter_of(0);
   const WaitReason reason{"a test"};
-  // Longer than it takes to go to sleep: a thread whose sleep ends by itself.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-  wait(*waiter, reason, [end] { return std::chrono::steady_clock::now() > end; });
+  // A thread whose sleep ends by itself. Where others have the processor it takes long to go to sleep.
+  int looks_asleep = 0;
+  const std::atomic<std::uint32_t>& word = ranks.doorbells[0].sleeping;
+  wait(*waiter, reason, [&] { return word.load() == 1 && ++looks_asleep > 3; });
   EXPECT_EQ(ranks.doorbells[0].sleeping.load(), 1u) << "another thread that sleeps would not be woken";
   const int self = 0;
   ranks.waiter_of(1)->wake(&self, 1);
