@@ -259,6 +259,8 @@ def steps(full: bool) -> List[Step]:
     for host in hosts if full else [host for host in hosts if host == "mpich"]:
         words = ["tests/mpi4py/run", "--host", host, "--ranks", "1,2,4,5" if full else "2", *rest]
         found.append(Step(f"mpi4py {host}", words, 600 * patience))
+    for host in hosts if full and os.environ.get("TUTTI_TEST_SUITES") else []:
+        found.append(Step(f"suites of others, {host}", ["tests/suites/run", "--host", host], 7200))
     if full:
         found.append(Step("install below a prefix", ["tests/install/prefix"], 3600))
         found.append(Step("install in empty roots", ["tests/install/run"], 3600))
