@@ -16,9 +16,10 @@ namespace tutti::memory {
 namespace {
 constexpr std::size_t page_bytes = 4096;
 
-/// Of what is kept: what a program needs that makes and frees one thing after another, and two of anything.
+/// Of what is kept: what a program needs that makes and frees one thing after another, and a few of anything: a message of
+/// parts, that is made anew, leaves three.
 constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
-constexpr std::size_t always_kept = 2;
+constexpr std::size_t always_kept = 4;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);

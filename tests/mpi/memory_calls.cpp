@@ -65,7 +65,7 @@ void count_call(int, siginfo_t* info, void* context) {
 /// back, faults tell.
 void begin_counting() {
   static thread_local bool counting = false;
-  if (counting || !std::getenv("TUTTI_TEST_COUNT_CALLS")) return;
+  if (counting || !std::getenv("COUNT_CALLS_OF_SYSTEM")) return;
   counting = true;
   struct sigaction action {};
   action.sa_sigaction = count_call;
