@@ -17,10 +17,11 @@ namespace tutti::mpi {
 class Request;
 
 /// MPICH 5 cancels a send that has not ended only if its request is the first of its pool, and ends the process else. A request
-/// that is kept is made while this lives: so the first one stays the program's, as it is without us.
+/// that is kept is made while this lives: so the first one stays the program's, as it is without us. It is not one of
+/// MPI_PROC_NULL: of that Intel MPI 2021 leaves something in the place, by which it never starts what comes there next.
 class FirstRequest {
  public:
-  FirstRequest() { host.Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request_); }
+  FirstRequest() { host.Recv_init(nullptr, 0, MPI_BYTE, 0, 0, MPI_COMM_SELF, &request_); }
   ~FirstRequest() {
     if (request_ != MPI_REQUEST_NULL) host.Request_free(&request_);
   }
