@@ -223,7 +223,7 @@ def steps(full: bool) -> List[Step]:
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
         Step("page of predictions between nodes", [PYTHON, "tools/between-nodes-page", "--check"], 120),
         Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
-        Step("core", run_tests("release"), 900 * patience, sweep),
+        Step("core", run_tests("release"), 1800 * patience, sweep),
         Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
     ]
     hosts = host_names()
