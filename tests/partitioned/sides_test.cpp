@@ -241,6 +241,7 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
 
 TEST_P(PartitionedMessages, ThatWereNotIntroducedCountForNobody) {
   World world;
+  world.is_new = true;
   world.reach = GetParam();
   world.may_stage = true;
   run_ranks(world, [&](int self, Collectives& collectives) {
@@ -268,6 +269,7 @@ TEST_P(PartitionedMessages, ThatWereNotIntroducedCountForNobody) {
 
 TEST_P(PartitionedMessages, AreOverWhenAllIsThereThoughTheSenderDoesNotSaySo) {
   World world;
+  world.is_new = true;
   world.reach = GetParam();
   world.may_stage = true;
   run_ranks(world, [&](int self, Collectives& collectives) {
@@ -304,6 +306,7 @@ TEST_P(PartitionedMessages, AreOverWhenAllIsThereThoughTheSenderDoesNotSaySo) {
 TEST_P(PartitionedMessages, MadeAnewEachTimeLieWhereTheLastOnesDid) {
   if (sanitized) GTEST_SKIP() << "a sanitizer touches pages of its own";
   World world;
+  world.is_new = true;
   world.reach = GetParam();
   world.may_stage = true;
   run_ranks(world, [&](int self, Collectives& collectives) {
