@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from typing import Callable, Iterator, List
 
 from rich.console import Console
@@ -18,6 +19,8 @@ from rich.progress import (
 WIDTH = 140
 #: Tables in fewer columns are a character wide.
 LEAST_WIDTH = 40
+#: Of progress, where there is no terminal.
+SECONDS_BETWEEN_LINES = 15.0
 
 
 def for_output() -> Console:
@@ -29,12 +32,12 @@ def for_output() -> Console:
 
 
 @contextlib.contextmanager
-def progress_bar(remaining: bool = False) -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error while the block runs, told of the title and the fraction done; nothing where that is no
-    terminal. remaining: show the time left, not the time spent."""
+def progress_bar(remaining: bool = False, lines: bool = False) -> Iterator[Callable[[str, float], None]]:
+    """A bar on standard error while the block runs, told of the title and the fraction done. Where that is no terminal:
+    nothing, or with `lines` a line now and then. remaining: show the time left, not the time spent."""
     console = Console(stderr=True)
     if not console.is_terminal:  # a bar that is switched off would still print an empty line
-        yield lambda title, done: None
+        yield _lines_now_and_then() if lines else lambda title, done: None
         return
     columns: List[ProgressColumn] = [
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"),
@@ -43,3 +46,15 @@ def progress_bar(remaining: bool = False) -> Iterator[Callable[[str, float], Non
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0)
         yield lambda title, done: bar.update(task, description=title, completed=done)
+
+
+def _lines_now_and_then() -> Callable[[str, float], None]:
+    due = time.monotonic()
+
+    def tell(title: str, done: float) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + SECONDS_BETWEEN_LINES
+            print(f"tutti: {done:.0%}: {title}", file=sys.stderr, flush=True)
+
+    return tell

@@ -69,6 +69,7 @@ complete -c tutti -n '__fish_seen_subcommand_from bench' -l json -r -F -d 'Write
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l plot -r -F -d 'Draw time against size (PNG, SVG or PDF).'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l table -r -F -d 'Write the tables as text.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -s q -l quiet -d 'Print the summary only.'
+complete -c tutti -n '__fish_seen_subcommand_from bench' -l progress -d 'Where standard error is no terminal: print a line now and then, how far it is.'
 complete -c tutti -n '__fish_seen_subcommand_from bench' -l help -d 'Show this message and exit.'
 complete -c tutti -n '__fish_seen_subcommand_from probe' -l network -d 'Measure what messages between nodes cost, by this launcher\'s MPI.'
 complete -c tutti -n '__fish_seen_subcommand_from probe' -s o -l output -r -F -d 'Where to write; default: the user\'s folder, where the library looks.'

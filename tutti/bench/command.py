@@ -119,6 +119,11 @@ def bench(
     plot: Optional[Path] = typer.Option(None, "--plot", help="Draw time against size (PNG, SVG or PDF)."),
     table: Optional[Path] = typer.Option(None, "--table", help="Write the tables as text."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print the summary only."),
+    progress_lines: bool = typer.Option(
+        False,
+        "--progress",
+        help="Where standard error is no terminal: print a line now and then, how far it is.",
+    ),
 ) -> None:
     """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
     from tutti.bench.report import Reports
@@ -213,7 +218,7 @@ def bench(
     # Of several MPIs each table as soon as it is there.
     early = len(hosts) > 1 and not (quiet or options.compares or json_file == Path("-"))
     for part in [[one] for one in hosts] if early else [hosts]:
-        with progress_bar() as progress:
+        with progress_bar(lines=progress_lines) as progress:
             some = measure(part, options, progress, failures.append)
         cells += some
         if early and some:
