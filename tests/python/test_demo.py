@@ -17,7 +17,7 @@ BUILD = ROOT / "build" / "release"
 STUBS = {
     "path/dpkg": "echo 'Status: install ok installed'",
     "path/cmake": 'case "$*" in *--build*) echo "$*" >>asked; cat build-says; exit $(cat build-status);; esac',
-    "tools/fetch-mimalloc": "echo mimalloc is there",
+    "tools/fetch-mimalloc": "echo noise",
     "tools/link-checkout": "",
     ".venv/bin/python": "echo pip says something; echo and warns >&2",
     ".venv/bin/tutti": 'echo "$*" >>asked; echo the table',
@@ -84,6 +84,7 @@ def test_what_the_compiler_says_of_a_mistake_is_shown(demo):
     assert "dev: 2/3 building failed; all of it: build/demo.log" in done.stderr
     assert "a.cpp:1: error: no such thing" in done.stderr
     assert "Building CXX" not in done.stderr
+    assert "noise" not in done.stderr
     assert done.stdout == ""
 
 
