@@ -17,6 +17,8 @@ namespace {
 
 /// What turns may cost on average where nobody needs them, as small calls take a hundred nanoseconds.
 constexpr int nanoseconds_a_call = 2;
+/// Whatever a turn took: the first ones move data, or find nothing in the caches.
+constexpr int calls_between_max = 300;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ void HostTurns::take() {
   const int least = least_.load(std::memory_order_relaxed);
   const int now = static_cast<int>(std::min<long long>(taken, least == 0 ? INT_MAX : least));
   least_.store(now, std::memory_order_relaxed);
-  left_.store(is_needed() ? 0 : now / nanoseconds_a_call, std::memory_order_relaxed);
+  left_.store(is_needed() ? 0 : std::min(now / nanoseconds_a_call, calls_between_max), std::memory_order_relaxed);
 }
 
 }  // namespace tutti::mpi
