@@ -13,7 +13,7 @@
 namespace tutti::selection {
 
 /// By so much the model may be wrong: what it says takes longer is not tried.
-inline constexpr double tried_within = 1.5;
+inline constexpr double tried_within = 2;
 /// Most candidates for buffers of one kind that are handed to peers in one way.
 inline constexpr std::size_t most_of_a_kind = 6;
 static_assert(most_of_a_kind <= OnlineChoice::most);

@@ -80,7 +80,7 @@ def test_kinds_of_buffers_stay_apart():
     assert means[("mpich", 2, "static", "")] == {"bcast": pytest.approx(8.0)}
     text = Reports(cells, {"mpich": "MPICH"}, False).text
     assert "MPICH, 2 ranks (cost of a call in us)" in text
-    assert "MPICH, 2 ranks, static buffers (times in us)" in text
+    assert "MPICH, 2 ranks, static buffers (cost of a call in us)" in text
 
 
 def test_each_kind_of_buffers_is_a_run_but_for_barriers():

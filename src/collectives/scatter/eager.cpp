@@ -126,9 +126,10 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              .rounds = 1,
                              // All read when the root has written, those of a core one after the other.
                              .remote_bytes = bytes * std::max(1.0, shape.ranks_per_core),
-                             .slot_bytes = bytes * others,
                              .concurrency = others,
-                             .workers = 1};
+                             .workers = 1,
+                             // The root goes on while they copy out of the slot.
+                             .beside = {.slot_bytes = bytes * others}};
     },
     eager::forms<Exchange, ScatterArguments>()};
 
