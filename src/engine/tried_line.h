@@ -25,7 +25,7 @@ static_assert(sizeof(TriedLine) == sync::line_bytes);
 
 /// Choices that may be made so on a communicator: of each collective and class of sizes, for buffers that peers map and for
 /// others; then which of the two the calls of each collective are.
-inline constexpr int tried_collectives = 11, tried_classes = 12;
+inline constexpr int tried_collectives = 11, tried_classes = 14;
 inline constexpr int tried_choices = tried_collectives * tried_classes;
 inline constexpr int tried_lines = 2 * tried_choices + tried_collectives;
 

@@ -57,6 +57,7 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .exchanged_bytes = others * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (others - 1) * bytes,
                              .exposures = 2,
                              .startups = 2 * steps,
                              .by_kernel = reach == selection::Reach::kernel,

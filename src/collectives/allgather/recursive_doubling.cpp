@@ -83,6 +83,7 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
                              .exchanged_bytes = read * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (shape.ranks - 2) * bytes,
                              .exposures = 2,
                              .startups = (fold ? 2.0 : 1.0) * steps,
                              .by_kernel = reach == selection::Reach::kernel,

@@ -64,6 +64,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              .exchanged_bytes = steps * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (steps - 1) * bytes,
                              .exposures = 2,
                              .startups = steps,
                              .by_kernel = reach == selection::Reach::kernel,

@@ -69,6 +69,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .remote_bytes = others * bytes,
                              .exchanged_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = others,
                              .common = true,

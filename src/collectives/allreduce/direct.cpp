@@ -108,6 +108,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = (others - 1) * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others * (1 + bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, others),

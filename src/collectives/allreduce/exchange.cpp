@@ -76,6 +76,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .remote_bytes = 2 * others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = 2 * shape.ranks + bytes / usual_block_bytes,
                              // The other half, the results, each reads from the next one first.

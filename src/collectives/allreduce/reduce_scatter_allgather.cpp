@@ -85,6 +85,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
                              .exchanged_bytes = 2 * part * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 2 * (part + whole) * bytes,
+                             .left_bytes = 2 * part * bytes,
                              .exposures = 2,
                              .startups = steps + (part + whole) * bytes / usual_block_bytes,
                              // Neighbours exchange most.

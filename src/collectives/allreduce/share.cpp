@@ -59,6 +59,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes * others,
                              .exposures = 2.0,
                              .startups = 2 * (shape.ranks + bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),

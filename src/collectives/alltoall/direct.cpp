@@ -130,6 +130,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+                             .left_bytes = others * bytes,
                              .exposures = 2,
                              .startups = others,
                              .across = selection::Across::all};

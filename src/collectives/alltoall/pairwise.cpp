@@ -92,6 +92,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .copied_bytes = bytes,
                              .remote_bytes = steps * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? steps * bytes : 0.0,
+                             .left_bytes = steps * bytes,
                              .exposures = 2,
                              .startups = steps,
                              .across = selection::Across::all};

@@ -32,6 +32,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = 1,
                              .concurrency = shape.ranks - 1.0,

@@ -59,6 +59,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
                              .remote_bytes = depth * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              // Who hands on copies chunk by chunk.
                              .startups = 1 + (depth - 1) * std::max(1.0, bytes / usual_chunk_bytes),

@@ -108,6 +108,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .rounds = mapped ? 4.0 : 2.0,
           .remote_bytes = read,
           .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
+          .left_bytes = read,
           .exposures = 2,
           .startups = 1,
           .concurrency = others,

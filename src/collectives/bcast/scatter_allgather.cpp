@@ -109,6 +109,7 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .copied_bytes = staged ? bytes / ranks : 0.0,
                              .remote_bytes = bytes,
                              .slot_bytes = staged ? bytes + bytes / ranks : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              // No block is shorter than a grain.
                              .startups = std::min(ranks, std::ceil(bytes / grain_bytes)),

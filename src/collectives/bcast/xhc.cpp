@@ -66,6 +66,7 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
                                                  : 0.0,
           .remote_bytes = eager ? bytes * levels : bytes + (levels - 1) * std::min(bytes, usual_chunk_bytes),
           .slot_bytes = eager || staged ? bytes : 0.0,
+          .left_bytes = eager ? 0.0 : bytes,
           .exposures = eager ? 0.0 : 2.0,
           .startups = eager ? 0.0 : chunks,
           .concurrency = children,

@@ -113,6 +113,7 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .slot_bytes = in_slot || shape.reach == selection::Reach::staged
                                                ? bytes * std::max(1.0, shape.ranks_per_core)
                                                : 0.0,
+                             .left_bytes = in_slot ? 0.0 : bytes,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = by_kernel ? of_leaves : 0.0,
                              .lent_bytes = bytes * (copied - of_leaves),

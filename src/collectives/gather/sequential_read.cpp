@@ -77,6 +77,7 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .copied_bytes = bytes,
                              .remote_bytes = bytes * others,
                              .slot_bytes = reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = reach == selection::Reach::kernel ? others : 0.0,
                              .workers = 1,

@@ -60,6 +60,7 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
                              .reduced_bytes = shape.ranks * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others * std::max(1.0, bytes / usual_block_bytes),
                              .workers = 1,

@@ -82,6 +82,7 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           .exchanged_bytes = (1.0 - last) * bytes,
           .slot_bytes = (shape.reach == selection::Reach::staged ? 2.0 : 0.5) * bytes,
           .reduced_bytes = 2 * read * bytes,
+          .left_bytes = read * bytes,
           .exposures = 2,
           .startups = folded.steps + whole + 1 + read * bytes / usual_block_bytes,
           // All store into the root's buffer.

@@ -54,6 +54,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .remote_bytes = others * bytes + bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes * (shape.ranks - 1) / shape.ranks,
                              .exposures = 2,
                              .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
                              .concurrency = readers_of_one(shape, shape.ranks - 1),

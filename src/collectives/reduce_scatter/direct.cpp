@@ -144,6 +144,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = others * bytes,
                              .exposures = 1,
                              .startups = (shape.ranks - 1) * std::max(1.0, bytes / shape.ranks / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),

@@ -108,6 +108,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .remote_bytes = bytes + partials,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = bytes + partials,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = std::max(blocks, bytes / usual_block_bytes),
                              .lent_bytes = partials,

@@ -128,6 +128,7 @@ const selection::Algorithm<ScanArguments> scan_chain{
                              .remote_bytes = last,
                              .slot_bytes = shape.reach == selection::Reach::staged || shape.exclusive ? bytes : 0.0,
                              .reduced_bytes = 2 * last,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others + bytes / block,
                              .crossing = std::max(1.0, apart * others / 2),

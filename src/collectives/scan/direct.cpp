@@ -62,6 +62,7 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .remote_bytes = sources * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = (sources + 1) * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),

@@ -97,6 +97,7 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           .remote_bytes = 3 * bytes,
           .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
           .reduced_bytes = 5 * bytes,
+          .left_bytes = bytes,
           .exposures = 2,
           .startups = 2 * std::max(std::sqrt(static_cast<double>(shape.ranks)), bytes / usual_block_bytes),
           .concurrency = std::sqrt(static_cast<double>(shape.ranks)),

@@ -57,6 +57,7 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 2 * bytes,
+                             .left_bytes = others * bytes,
                              .exposures = 2,
                              .startups = 2 * std::max<double>(shape.ranks - 1, bytes / usual_block_bytes),
                              .concurrency = static_cast<double>(shape.ranks - 1),

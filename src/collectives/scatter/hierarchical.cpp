@@ -128,6 +128,7 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
                              .remote_bytes = bytes * (from_root + below),
                              .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,
+                             .left_bytes = in_slot ? 0.0 : bytes * (shape.ranks - 1),
                              .exposures = static_cast<double>(shape.levels),
                              .startups = reach != selection::Reach::kernel ? 0.0
                                          : from_root > 1                   ? 3.0

@@ -99,6 +99,7 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .left_bytes = bytes * (shape.ranks - 1),
                              .exposures = 1,
                              .startups = reach == selection::Reach::kernel ? 1.0 : 0.0,
                              .by_kernel = reach == selection::Reach::kernel,
