@@ -15,9 +15,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class BcastExchange {
  public:
-  Exchange(const OperationView& operation, const BcastArguments& arguments)
+  BcastExchange(const OperationView& operation, const BcastArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         destination_(arguments.buffer),
@@ -57,6 +57,6 @@ const selection::Algorithm<BcastArguments> bcast_eager{
                              .workers = shape.ranks / 2.0,
                              .common = true};
     },
-    eager::forms<Exchange, BcastArguments>()};
+    eager::forms<BcastExchange, BcastArguments>()};
 
 }  // namespace tutti

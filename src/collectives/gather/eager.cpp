@@ -16,9 +16,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class GatherExchange {
  public:
-  Exchange(const OperationView& operation, const GatherArguments& arguments)
+  GatherExchange(const OperationView& operation, const GatherArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -75,6 +75,6 @@ const selection::Algorithm<GatherArguments> gather_eager{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, GatherArguments>()};
+    eager::forms<GatherExchange, GatherArguments>()};
 
 }  // namespace tutti

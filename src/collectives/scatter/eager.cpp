@@ -64,9 +64,9 @@ class Sender {
   std::size_t at_ = 0;
 };
 
-class Exchange {
+class ScatterExchange {
  public:
-  Exchange(const OperationView& operation, const ScatterArguments& arguments)
+  ScatterExchange(const OperationView& operation, const ScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         layout_(arguments, operation.communicator().size()),
@@ -130,6 +130,6 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              .concurrency = others,
                              .workers = 1};
     },
-    eager::forms<Exchange, ScatterArguments>()};
+    eager::forms<ScatterExchange, ScatterArguments>()};
 
 }  // namespace tutti
