@@ -242,5 +242,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
       Choices<Of##Arguments>& choices, const Key& key, const Of##Arguments& given, Channel::Kind kind);
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

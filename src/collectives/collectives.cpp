@@ -367,5 +367,7 @@ PendingCall* Collectives::prepare_in(const Arguments& given, const Through& thro
                                                 Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task bruck_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
@@ -63,6 +63,6 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    {body, gathered_flags}};
+    {bruck_body, gathered_flags}};
 
 }  // namespace tutti

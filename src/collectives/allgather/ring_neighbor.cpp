@@ -19,7 +19,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task ring_neighbor_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
@@ -39,7 +39,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
 }
 
 /// The odd ones that are coprime to the ranks: 1 first.
-int candidate(const selection::Shape& shape, int index) {
+int distance_candidate(const selection::Shape& shape, int index) {
   for (int j = 1; j == 1 || j < shape.ranks; j += 2)
     if (std::gcd(shape.ranks, j) == 1 && index-- == 0) return j;
   return 0;
@@ -71,7 +71,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              // Neighbours are near each other.
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
-    {body, gathered_flags},
-    {"j", candidate}};
+    {ring_neighbor_body, gathered_flags},
+    {"j", distance_candidate}};
 
 }  // namespace tutti

@@ -17,7 +17,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task ring_source_read_body(Operation& operation, const AllgatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -75,6 +75,6 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done}};
+    {ring_source_read_body, only_done}};
 
 }  // namespace tutti

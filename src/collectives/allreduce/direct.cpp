@@ -57,7 +57,7 @@ Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, 
   co_await operation.others_done();
 }
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -115,7 +115,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

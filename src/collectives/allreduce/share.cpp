@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -65,7 +65,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

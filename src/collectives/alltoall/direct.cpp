@@ -64,7 +64,7 @@ bool expose_blocks(Operation& operation, const Blocks& send) {
               .exposure.in_the_ring;
 }
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
+Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -135,6 +135,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    {body, only_done, in_flight}};
+    {direct_body, only_done, in_flight}};
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task direct_read_body(Operation& operation, const BcastArguments& arguments) {
   return pull(operation, arguments, flat_place(operation, arguments.root), false);
 }
 
@@ -39,6 +39,6 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    {body, pull_flags}};
+    {direct_read_body, pull_flags}};
 
 }  // namespace tutti

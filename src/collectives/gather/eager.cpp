@@ -16,9 +16,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class GatherExchange {
  public:
-  Exchange(const OperationView& operation, const GatherArguments& arguments)
+  GatherExchange(const OperationView& operation, const GatherArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -77,6 +77,6 @@ const selection::Algorithm<GatherArguments> gather_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, GatherArguments>()};
+    eager::forms<GatherExchange, GatherArguments>()};
 
 }  // namespace tutti

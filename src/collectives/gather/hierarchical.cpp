@@ -54,7 +54,7 @@ Task collect(Operation& operation, const topology::RankPlan& plan, const Blocks&
   operation.publish_done();
 }
 
-Task root(Operation& operation, const GatherArguments& arguments) {
+Task hierarchical_root(Operation& operation, const GatherArguments& arguments) {
   keep_own_block(operation.communicator(), arguments);
   co_await collect(operation, operation.communicator().plan(arguments.root), arguments.receive);
 }
@@ -85,8 +85,9 @@ Task member(Operation& operation, const GatherArguments& arguments) {
   if (!in_the_ring) co_await operation.done(plan.parent);
 }
 
-Task body(Operation& operation, const GatherArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : member(operation, arguments);
+Task hierarchical_body(Operation& operation, const GatherArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? hierarchical_root(operation, arguments)
+                                                           : member(operation, arguments);
 }
 
 }  // namespace
@@ -121,6 +122,6 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};
     },
-    {body, only_done}};
+    {hierarchical_body, only_done}};
 
 }  // namespace tutti

@@ -38,7 +38,7 @@ Task contributor(Operation& operation, const ReduceArguments& arguments) {
   operation.seen_all();
 }
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task direct_body(Operation& operation, const ReduceArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
   return is_root ? root(operation, arguments) : contributor(operation, arguments);
 }
@@ -66,7 +66,7 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

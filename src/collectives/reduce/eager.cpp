@@ -13,9 +13,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class ReduceExchange {
  public:
-  Exchange(const OperationView& operation, const ReduceArguments& arguments)
+  ReduceExchange(const OperationView& operation, const ReduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -62,7 +62,7 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ReduceArguments>(),
+    eager::forms<ReduceExchange, ReduceArguments>(),
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -19,7 +19,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const Folded folded(communicator.size());
@@ -91,7 +91,7 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           // Neighbours exchange most.
           .across = across_neighbors(shape)};
     },
-    {body, halving_flags},
+    {reduce_scatter_gather_body, halving_flags},
     {},
     nullptr,
     {.stores_to_peers = true}};

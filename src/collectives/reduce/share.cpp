@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task share_body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -63,7 +63,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .crowd = shape.ranks - 1.0,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     "xbrc",
     {.stores_to_peers = true, .in_rank_order = true}};

@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task direct_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const bool read_by_others = self + 1 < communicator.size();
@@ -70,7 +70,7 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -18,10 +18,10 @@ namespace tutti {
 namespace {
 
 /// A rank has made the prefixes of its share for its block of ranks.
-constexpr FlagName reduced{Line::reduced, 0};
-constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+constexpr FlagName prefix_reduced{Line::reduced, 0};
+constexpr FlagSet scan_hierarchical_flags = FlagSet::of(prefix_reduced, done_flag);
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task hierarchical_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const topology::RankBlocks& blocks = communicator.rank_blocks();
@@ -60,11 +60,11 @@ Task body(Operation& operation, const ScanArguments& arguments) {
                                                    members, topology::elements_in_line(combiner.element_bytes));
   co_await prefix_range(operation, combiner, share,
                         {sources, destinations, members, arguments.exclusive, total_of(block)}, memory::Store::cached);
-  operation.publish(reduced);
+  operation.publish(prefix_reduced);
 
   // Phase 2.
   if (block > 0) {
-    for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, reduced);
+    for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, prefix_reduced);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
     co_await carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
@@ -104,6 +104,6 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           // Its blocks follow the machine where the ranks do.
           .across = shape.distances.scattered ? selection::Across::all : selection::Across::levels};
     },
-    {body, flags}};
+    {hierarchical_body, scan_hierarchical_flags}};
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task share_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -63,7 +63,7 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

@@ -64,9 +64,9 @@ class Sender {
   std::size_t at_ = 0;
 };
 
-class Exchange {
+class ScatterExchange {
  public:
-  Exchange(const OperationView& operation, const ScatterArguments& arguments)
+  ScatterExchange(const OperationView& operation, const ScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         layout_(arguments, operation.communicator().size()),
@@ -131,6 +131,6 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              // The root goes on while they copy out of the slot.
                              .beside = {.slot_bytes = bytes * others}};
     },
-    eager::forms<Exchange, ScatterArguments>()};
+    eager::forms<ScatterExchange, ScatterArguments>()};
 
 }  // namespace tutti

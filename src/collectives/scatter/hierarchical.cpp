@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body_inline(Operation& operation, const ScatterArguments& arguments) {
+Task hierarchical_body_inline(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const topology::RankPlan& plan = communicator.plan(arguments.root);
   const auto own = static_cast<std::size_t>(communicator.rank());
@@ -102,9 +102,9 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
   for (const topology::Branch& branch : plan.branches) co_await operation.done(branch.rank);
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
+Task hierarchical_body(Operation& operation, const ScatterArguments& arguments) {
   const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(operation.communicator().size()));
-  return fits ? body_inline(operation, arguments) : body_by_regions(operation, arguments);
+  return fits ? hierarchical_body_inline(operation, arguments) : body_by_regions(operation, arguments);
 }
 
 }  // namespace
@@ -143,6 +143,6 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .beside = {.copied_bytes = bytes},
                              .across = selection::Across::levels};
     },
-    {body, only_done}};
+    {hierarchical_body, only_done}};
 
 }  // namespace tutti
