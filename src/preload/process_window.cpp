@@ -231,6 +231,8 @@ WindowOptions process_window_options() noexcept {
   options.least_bytes = std::size_t{256} << 20;
   options.retain_bytes = bytes_setting("TUTTI_WINDOW_RETAIN", options.retain_bytes);
   options.windows = local_ranks();
+  const char* const huge = setting("TUTTI_HUGE");
+  options.huge = huge_kind_named(huge ? huge : "auto");
   if (options.bytes == 0) {
     const auto physical =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

@@ -35,7 +35,8 @@ struct Seen {
     options.bytes = bytes;
     std::string reason;
     window = Window::create(options, reason);
-    view = View::create(window->descriptor(), window->capacity(), step, viewed);
+    view = View::create(window->descriptor(), window->capacity(),
+                        {step, viewed, window->huge_pages().kind() != HugeKind::off});
     peer.process = getpid();
     peer.window = view->base();
     peer.window_view = view.get();
