@@ -1,5 +1,6 @@
 #include "preload/process_window.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <strings.h>
@@ -67,6 +68,17 @@ bool launched_as_rank() {
     if (getenv(name)) return true;
   return false;
 }
+
+/// Whether the loader has found an MPI for this process. Shells, launchers' helpers and tools between the launcher and the
+/// program have none; an interpreter may load one later.
+bool has_mpi() {
+  if (dlsym(RTLD_NEXT, "MPI_Init")) return true;
+  dlerror();  // the program's next one is to be about what it asked for itself
+  return false;
+}
+
+/// What makes a window in a process without an MPI: interpreters ask for that much as they start, shells do not.
+constexpr std::size_t much = std::size_t{128} * 1024;
 
 void before_fork() {
   forking = process_window();
@@ -152,6 +164,10 @@ Window* window_for_request() noexcept {
     State expected = State::undecided;
     from_bytes.store(SIZE_MAX, std::memory_order_relaxed);
     state.compare_exchange_strong(expected, State::dormant, std::memory_order_acq_rel);
+    return nullptr;
+  }
+  if (from_bytes.load(std::memory_order_relaxed) < much && !has_mpi()) {
+    from_bytes.store(much, std::memory_order_relaxed);
     return nullptr;
   }
   std::string reason;
