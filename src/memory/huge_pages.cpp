@@ -215,15 +215,18 @@ void HugePages::given_back(std::size_t begin, std::size_t end) noexcept {
   for (std::size_t page = first; page < last && is_waiting(); ++page) wait(page, false);
 }
 
-/// Takes at most a fiftieth of the time, but for the first pages.
+/// This page and those after it of which the same is known. Takes at most a fiftieth of the time, but for the first pages.
 void HugePages::collapse(std::size_t page) noexcept {
-  constexpr auto at_once = std::chrono::milliseconds(20);
+  constexpr auto to_begin_with = std::chrono::milliseconds(20);
+  // In few calls: each waits for all processors to come by.
+  constexpr std::size_t pages_at_once = 4;
   const Clock::time_point begin = Clock::now();
-  if (collapsing_ > at_once + (begin - started_) / 50) return;
-  wait(page, false);
-  if (!advise(page, page + 1, MADV_HUGEPAGE)) return;
-  state_[page] |= advised | dense;
-  if (options_.collapse) advise(page, page + 1, put_together);
+  if (collapsing_ > to_begin_with + (begin - started_) / 50) return;
+  std::size_t end = page;
+  for (; end < std::min(page + pages_at_once, beyond_) && state_[end] & seen; ++end) wait(end, false);
+  if (!advise(page, end, MADV_HUGEPAGE)) return;
+  for (std::size_t each = page; each < end; ++each) state_[each] |= advised | dense;
+  if (options_.collapse) advise(page, end, put_together);
   collapsing_ += Clock::now() - begin;
 }
 

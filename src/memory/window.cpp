@@ -168,6 +168,12 @@ void Window::give_back_addresses() noexcept {
   mapping_->give_back(used);
 }
 
+/// What of a block may hold pages: one that was moved to a huge page has room for that, which nobody knows of, around it.
+std::size_t Window::touched_of(const void* block, std::size_t usable) const noexcept {
+  const std::size_t room = huge_pages_->wants(usable) ? usable + tutti_window_heap_moved_by(block) : 0;
+  return room > huge_page_bytes ? std::min(usable, room - huge_page_bytes) : usable;
+}
+
 void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept {
   if (child_ != Child::owner) return nullptr;
   const KeepErrno keep;
@@ -183,7 +189,7 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   heap_->statistics.allocations++;
   const std::size_t usable = tutti_window_heap_usable_size(block);
   heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
-  heap_->retained -= std::min(heap_->retained, usable);
+  heap_->retained -= std::min(heap_->retained, touched_of(block, usable));
   if (large) huge_pages_->handed_out(offset_of(block), offset_of(block) + bytes);
   return block;
 }
@@ -203,9 +209,8 @@ void Window::release(void* block) noexcept {
   const std::size_t usable = tutti_window_heap_usable_size(block);
   // A block that cannot be made the window's again is not used again.
   if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
-  // What lies behind a block that was moved to the next huge page is never touched.
-  const std::size_t used = huge_pages_->wants(usable) ? usable - huge_page_bytes : usable;
-  const bool keep_pages = used <= heap_->retain_at_most / 2;
+  const std::size_t touched = touched_of(block, usable);
+  const bool keep_pages = touched <= heap_->retain_at_most / 2;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
     const std::uintptr_t page = 4096;
@@ -222,7 +227,7 @@ void Window::release(void* block) noexcept {
     huge_pages_->given_back(offset, offset + usable);
   tutti_window_heap_release(heap_->blocks, block, keep_pages);
   if (!keep_pages) return give_back_addresses();
-  heap_->retained += usable;
+  heap_->retained += touched;
   if (heap_->retained > heap_->retain_at_most) trim_locked();
 }
 
