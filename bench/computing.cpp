@@ -135,12 +135,13 @@ double stencil(std::size_t bytes) {
 
 /// Two threads, each of which allocates blocks, stores to each page of them, and frees them.
 double allocation_loop(std::size_t bytes) {
-  constexpr int blocks = 8;
+  constexpr std::size_t blocks = 8;
+  const std::size_t rounds = 400 * mebibyte / bytes;
   return least_of(3, [&] {
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 2; ++thread)
-      threads.emplace_back([&] {
-        for (int round = 0; round < 50; ++round) {
+      threads.emplace_back([bytes, rounds] {
+        for (std::size_t round = 0; round < rounds; ++round) {
           char* block[blocks];
           for (char*& each : block) {
             each = static_cast<char*>(std::malloc(bytes / blocks));
