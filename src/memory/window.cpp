@@ -221,10 +221,10 @@ void Window::release(void* block) noexcept {
   const std::lock_guard guard(heap_->lock);
   heap_->statistics.releases++;
   const std::size_t offset = offset_of(block);
-  if (keep_pages)
-    huge_pages_->taken_back(offset, offset + usable);
-  else
+  if (!keep_pages)
     huge_pages_->given_back(offset, offset + usable);
+  else if (huge_pages_->is_waiting())
+    huge_pages_->taken_back(offset, offset + usable);
   tutti_window_heap_release(heap_->blocks, block, keep_pages);
   if (!keep_pages) return give_back_addresses();
   heap_->retained += touched;
