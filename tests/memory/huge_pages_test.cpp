@@ -262,6 +262,7 @@ TEST(HugePages, WhereTheMountIsForbiddenTheNextKindServes) {
     GTEST_SKIP() << "it is forbidden here anyway";
   EXPECT_TRUE(in_child([] { return forbid_unshare(0x00050000 | EPERM) && falls_back_by("unshare: "); }));
   EXPECT_TRUE(in_child([] { return forbid_unshare(0x80000000) && falls_back_by("was ended"); })) << "killed for it";
+  if (sanitized) return;  // it may have a thread of its own, with which no process changes its namespace
   EXPECT_TRUE(in_child([] {
     if (!in_namespace()) return false;
     std::ofstream("/proc/sys/user/max_user_namespaces") << "0";
