@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 30;
+constexpr std::size_t settings_count = 31;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -75,6 +75,11 @@ const std::array<Row, settings_count>& table() {
         "Memory of other ranks that a rank has used and that may go on counting as its own; what is more it gives up "
         "after a call, by and by."},
        &Settings::view_retain},
+      {{"HUGE", "auto|mount|advise|collapse|off", "auto",
+        "How large blocks of the window come to pages of 2 MiB: mount: a tmpfs of this process alone; advise: as the "
+        "system gives them to shared memory; collapse: put together once they were used; each with those after it "
+        "where it cannot be had; auto: the same as mount."},
+       &Settings::huge},
       {{"XPMEM_CACHE", "count", "128", "Attachments by xpmem that a rank keeps of the memory of each peer."},
        &Settings::xpmem_cache},
       {{"XPMEM_DEVICE", "string", "/dev/xpmem",

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "memory/arena.h"
 #include "memory/attachments.h"
+#include "memory/huge_pages.h"
 #include "memory/page_ranges.h"
 #include "memory/region.h"
 #include "memory/requests.h"
@@ -47,6 +48,7 @@ struct Node {
   bool may_stage = true;
   /// Pages of the own window that the program has mapped something else over, or protected; may be null.
   const memory::PageRanges* foreign = nullptr;
+  memory::HugePages* huge_pages = nullptr;  ///< of the own window; may be null
   /// By which ranks ask each other for memory that they cannot reach; may be null.
   std::unique_ptr<memory::Requests> requests;
   /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
@@ -84,6 +86,8 @@ struct Node {
   memory::Region reachable(const void* address, std::size_t bytes) const {
     switch (const memory::Kind kind = reach(address, bytes)) {
       case memory::Kind::window:
+        if (huge_pages && bytes >= memory::huge_page_bytes && huge_pages->is_waiting()) [[unlikely]]
+          huge_pages->used(window_offset(address), window_offset(address) + bytes);
         return {kind, window_offset(address)};
       case memory::Kind::xpmem:
         return exposures->expose(address, bytes);

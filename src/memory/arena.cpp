@@ -51,7 +51,7 @@ std::unique_ptr<Arena> Arena::create(std::size_t capacity, std::string& reason) 
     close(descriptor);
     return nullptr;
   }
-  auto mapping = GrowingMapping::create(descriptor, {capacity, std::size_t{1} << 20, false, false, nullptr, false});
+  auto mapping = GrowingMapping::create(descriptor, {capacity, std::size_t{1} << 20, false, 0, nullptr, false});
   if (!mapping) {
     reason = std::string("mmap of the arena: ") + std::strerror(errno);
     close(descriptor);

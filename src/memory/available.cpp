@@ -43,8 +43,8 @@ std::size_t left_of_machine() {
               : SIZE_MAX;
 }
 
-/// The least headroom in a control group and the groups around it: job schedulers set their limits further
-/// up.
+/// The least headroom in a control group and the groups around it, or the least limit without a `usage`: job schedulers
+/// set their limits further up.
 std::size_t left_of_group(const char* root, const char* group, const char* limit, const char* usage) {
   char folder[512];
   const std::size_t stem = std::strlen(root);
@@ -52,7 +52,7 @@ std::size_t left_of_group(const char* root, const char* group, const char* limit
   std::size_t left = SIZE_MAX;
   for (;;) {
     const std::size_t most = number_in(folder, limit, SIZE_MAX);
-    const std::size_t used = number_in(folder, usage, 0);
+    const std::size_t used = usage ? number_in(folder, usage, 0) : 0;
     if (most != SIZE_MAX) left = std::min(left, most > used ? most - used : 0);
     char* const slash = std::strrchr(folder, '/');
     if (!slash || static_cast<std::size_t>(slash - folder) < stem) return left;
@@ -60,7 +60,8 @@ std::size_t left_of_group(const char* root, const char* group, const char* limit
   }
 }
 
-std::size_t left_of_groups() {
+/// less_used: what has been used of it already is not counted.
+std::size_t left_of_groups(bool less_used) {
   char text[4096];
   read_file("/proc/self/cgroup", text);
   std::size_t left = SIZE_MAX;
@@ -69,10 +70,11 @@ std::size_t left_of_groups() {
     const char* const path = std::strchr(line, '/');
     if (!path) continue;
     if (std::strncmp(line, "0::", 3) == 0)
-      left = std::min(left, left_of_group("/sys/fs/cgroup", path, "memory.max", "memory.current"));
+      left =
+          std::min(left, left_of_group("/sys/fs/cgroup", path, "memory.max", less_used ? "memory.current" : nullptr));
     else if (std::strstr(line, ":memory:"))
-      left = std::min(left,
-                      left_of_group("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes"));
+      left = std::min(left, left_of_group("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes",
+                                          less_used ? "memory.usage_in_bytes" : nullptr));
   }
   return left;
 }
@@ -80,7 +82,13 @@ std::size_t left_of_groups() {
 }  // namespace
 
 std::size_t available_memory() noexcept {
-  return std::min(left_of_machine(), left_of_groups());
+  return std::min(left_of_machine(), left_of_groups(true));
+}
+
+std::size_t memory_limit() noexcept {
+  const auto physical =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return std::min(physical, left_of_groups(false));
 }
 
 }  // namespace tutti::memory

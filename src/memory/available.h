@@ -9,4 +9,7 @@ namespace tutti::memory {
 /// this process is out of memory; what cannot be read does not limit. Calls no malloc.
 std::size_t available_memory() noexcept;
 
+/// What the machine has, or the control group may use. Calls no malloc.
+std::size_t memory_limit() noexcept;
+
 }  // namespace tutti::memory

@@ -133,7 +133,7 @@ std::unique_ptr<GrowingMapping> GrowingMapping::create(int descriptor, const Opt
   }
   // To write a core dump the kernel makes memory of every page that was never touched.
   madvise(base, extent, MADV_DONTDUMP);
-  if (options.huge_pages) madvise(base, extent, MADV_HUGEPAGE);
+  if (options.advice) madvise(base, extent, options.advice);
   return std::unique_ptr<GrowingMapping>(new GrowingMapping(base, extent, options));
 }
 

@@ -18,7 +18,7 @@ class GrowingMapping {
     std::size_t capacity = 0;        ///< of the file; offsets are below it
     std::size_t growth = 64 * 1024;  ///< address space is taken in multiples of this, a power of two of at least a page
     bool dumped = false;             ///< what is open belongs into a core dump
-    bool huge_pages = false;
+    int advice = 0;                  ///< for madvise, about all of it; 0: none
     std::atomic<std::size_t>* extent = nullptr;  ///< where extent() is kept; null: in the mapping
     /// Far from all that are not: the process's window, which another copy of this code maps (libtutti.so) than the one
     /// that maps arenas and what is seen of peers. Neither knows where the other will grow.

@@ -1,22 +1,21 @@
 #include "memory/view.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
+#include "memory/huge_pages.h"
 #include "memory/pages.h"
 
 namespace tutti::memory {
 
 namespace {
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
+/// What the kernel maps around a small page that is read, where it has not been told otherwise.
+constexpr std::size_t mapped_around = std::size_t{64} << 10;
 constexpr std::size_t given_up_at_once = std::size_t{4} << 20;
 constexpr std::uint64_t all = ~std::uint64_t{0};
 
@@ -39,18 +38,6 @@ bool for_each_word(std::size_t first, std::size_t last, Visit visit) {
 
 }  // namespace
 
-std::size_t mapped_at_once() noexcept {
-  // What the kernel maps around a page that is read, where it has not been told otherwise.
-  constexpr std::size_t around = std::size_t{64} << 10;
-  char text[128] = {};
-  const int setting = open("/sys/kernel/mm/transparent_hugepage/shmem_enabled", O_RDONLY | O_CLOEXEC);
-  if (setting < 0) return around;
-  const ssize_t length = read(setting, text, sizeof text - 1);
-  close(setting);
-  const bool small = length <= 0 || std::strstr(text, "[never]") || std::strstr(text, "[deny]");
-  return small ? around : huge_page;
-}
-
 View::Bits View::make_bits(std::size_t count) noexcept {
   // One more: nothing may be said to be at the very end.
   const std::size_t bytes = ((count + 1) / 64 + 1) * sizeof(Word);
@@ -60,20 +47,24 @@ View::Bits View::make_bits(std::size_t count) noexcept {
   return bits == MAP_FAILED ? Bits{nullptr, 0} : Bits{static_cast<Word*>(bits), whole_pages};
 }
 
-std::unique_ptr<View> View::create(int descriptor, std::size_t capacity, std::size_t step, Viewed* viewed) {
-  const std::size_t grain = viewed ? std::min(step, mapped_at_once()) : step;
+std::unique_ptr<View> View::create(int descriptor, std::size_t capacity, const Options& options) {
+  const std::size_t step = options.step;
+  const std::size_t mapped_at_once = options.huge_pages ? huge_page_bytes : mapped_around;
+  const std::size_t grain = options.viewed ? std::min(step, mapped_at_once) : step;
   const Bits there = make_bits(capacity / grain);
   const Bits open = make_bits(capacity / step);
   std::unique_ptr<GrowingMapping> mapping;
   if (there.words && open.words)
-    mapping = GrowingMapping::create(descriptor, {capacity, step, false, step >= huge_page, nullptr, false});
+    // A buffer that this rank is the first to touch is to be as its owner would have it.
+    mapping = GrowingMapping::create(descriptor,
+                                     {capacity, step, false, options.huge_pages ? MADV_HUGEPAGE : 0, nullptr, false});
   if (!mapping) {
     for (const Bits& bits : {there, open})
       if (bits.words) munmap(bits.words, bits.bytes);
     return nullptr;
   }
   return std::unique_ptr<View>(new View(std::move(mapping), there, open, static_cast<unsigned>(std::countr_zero(grain)),
-                                        static_cast<unsigned>(std::countr_zero(step)), viewed));
+                                        static_cast<unsigned>(std::countr_zero(step)), options.viewed));
 }
 
 View::View(std::unique_ptr<GrowingMapping> mapping, Bits there, Bits open, unsigned shift, unsigned step_shift,

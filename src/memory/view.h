@@ -13,15 +13,15 @@
 
 namespace tutti::memory {
 
-/// How much of shared memory the kernel maps at once when one byte of it is read.
-std::size_t mapped_at_once() noexcept;
-
 class View {
  public:
-  /// Of a file of `capacity` bytes. `step`: what becomes accessible at once, a power of two of at least a page. viewed:
-  /// counts what is used, and gives it up when that is too much; may be null. Null, with errno, if the system refuses.
-  /// The descriptor may be closed afterwards.
-  static std::unique_ptr<View> create(int descriptor, std::size_t capacity, std::size_t step, Viewed* viewed = nullptr);
+  struct Options {
+    std::size_t step = 0;      ///< what becomes accessible at once, a power of two of at least a page
+    Viewed* viewed = nullptr;  ///< counts what is used, and gives it up when that is too much; may be null
+    bool huge_pages = false;   ///< the file may hold some, which the kernel maps at once
+  };
+  /// Of a file of `capacity` bytes. Null, with errno, if the system refuses. The descriptor may be closed afterwards.
+  static std::unique_ptr<View> create(int descriptor, std::size_t capacity, const Options& options);
   ~View();
   View(const View&) = delete;
   View& operator=(const View&) = delete;

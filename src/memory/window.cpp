@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "memory/window_file.h"
 #include "memory/window_state.h"
 
 namespace tutti::memory {
@@ -47,19 +48,6 @@ std::size_t allowed_by_limits(std::size_t windows) {
   return std::min(limit_of(RLIMIT_FSIZE), addresses == SIZE_MAX ? SIZE_MAX : addresses / 4 / windows);
 }
 
-int make_memfd() {
-  constexpr unsigned no_execute = 0x8;  // MFD_NOEXEC_SEAL, Linux 6.3; some systems demand it, older ones refuse it
-  int descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING | no_execute);
-  if (descriptor < 0) descriptor = memfd_create("tutti-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor < 0) return -1;
-  // Out of the way of programs that expect their first file to be number 3 or close all low numbers.
-  const std::size_t files = limit_of(RLIMIT_NOFILE);
-  const int high = fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(std::min<std::size_t>(files, 1024) / 4 * 3));
-  if (high < 0) return descriptor;
-  close(descriptor);
-  return high;
-}
-
 /// Gives pages back; false if the system refuses.
 bool punch(void* address, std::size_t bytes) noexcept {
   return bytes == 0 || madvise(address, bytes, MADV_REMOVE) == 0;
@@ -82,15 +70,18 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
              " for a window, less than " + in_mebibytes(least);
     return nullptr;
   }
-  const int descriptor = make_memfd();
+  const SystemsHugePages system = systems_huge_pages();
+  const WindowFile file = make_window_file(options.huge, system);
+  const int descriptor = file.descriptor;
   if (descriptor < 0) {
     reason = std::string("memfd_create failed: ") + std::strerror(errno);
     return nullptr;
   }
+  HugePages::Options huge{file.kind, system.private_ones, system.collapse, options.sparse_bytes, options.windows};
   std::unique_ptr<GrowingMapping> mapping;
   for (; bytes >= least; bytes = bytes / 2 / unit * unit) {
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) continue;
-    mapping = GrowingMapping::create(descriptor, {bytes, unit, true, options.huge_pages, options.extent, true});
+    mapping = GrowingMapping::create(descriptor, {bytes, unit, true, huge.advice(), options.extent, true});
     if (mapping) break;
   }
   if (!mapping) {
@@ -98,21 +89,27 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
     close(descriptor);
     return nullptr;
   }
-  fcntl(descriptor, F_ADD_SEALS,
-        F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);  // a peer's SIGBUS, if anybody could shrink it
+  // A peer's SIGBUS, if anybody could shrink it. Only memfds have seals.
+  fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   std::unique_ptr<Window> window(new Window(descriptor, std::move(mapping), options.retain_bytes));
-  window->huge_pages_ = options.huge_pages;
+  window->huge_pages_ = std::make_unique<HugePages>(window->base_, bytes, descriptor, huge);
+  window->why_not_better_ = file.why_not;
   if (options.available) window->fork_->available = options.available;
   tutti_window_heap_memory memory{};
   memory.open = [](void* address, std::size_t size, void* self) {
     auto& there = *static_cast<Window*>(self);
     // In steps of huge pages, so that each becomes accessible as a whole.
-    constexpr std::size_t step = 2 * mebibyte;
+    constexpr std::size_t step = huge_page_bytes;
     const std::size_t begin = there.offset_of(address);
     const std::size_t end = std::min((begin + size + step - 1) / step * step, there.capacity());
     return there.mapping_->open(begin / step * step, end);
   };
-  memory.purge = [](void* address, std::size_t size, void*) { return punch(address, size); };
+  memory.purge = [](void* address, std::size_t size, void* self) {
+    auto& there = *static_cast<Window*>(self);
+    if (!punch(address, size)) return false;
+    there.huge_pages_->given_back(there.offset_of(address), there.offset_of(address) + size);
+    return true;
+  };
   memory.close = [](void* address, std::size_t size, void* self) {
     static_cast<Window*>(self)->purge_and_close(static_cast<std::byte*>(address), size);
   };
@@ -161,6 +158,7 @@ void Window::purge_and_close(std::byte* begin, std::size_t bytes) noexcept {
     // Kernels before 6.6 want to see it accessible.
     if (!mapping_->open(from, std::min(to, capacity())) || !punch(begin, to - from)) return;
   }
+  huge_pages_->given_back(from, to);
   mapping_->close(from, to);
 }
 
@@ -170,11 +168,20 @@ void Window::give_back_addresses() noexcept {
   mapping_->give_back(used);
 }
 
+/// What of a block may hold pages: one that was moved to a huge page has room for that, which nobody knows of, around it.
+std::size_t Window::touched_of(const void* block, std::size_t usable) const noexcept {
+  const std::size_t room = huge_pages_->wants(usable) ? usable + tutti_window_heap_moved_by(block) : 0;
+  return room > huge_page_bytes ? std::min(usable, room - huge_page_bytes) : usable;
+}
+
 void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept {
   if (child_ != Child::owner) return nullptr;
   const KeepErrno keep;
   const std::lock_guard guard(heap_->lock);
-  void* const block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, zero);
+  const bool large = huge_pages_->wants(bytes);
+  void* block = nullptr;
+  if (large) block = tutti_window_heap_allocate(heap_->blocks, bytes, std::max(alignment, huge_page_bytes), zero);
+  if (!block) block = tutti_window_heap_allocate(heap_->blocks, bytes, alignment, zero);
   if (!block) {
     heap_->statistics.refusals++;
     return nullptr;
@@ -182,7 +189,8 @@ void* Window::allocate_block(std::size_t bytes, std::size_t alignment, bool zero
   heap_->statistics.allocations++;
   const std::size_t usable = tutti_window_heap_usable_size(block);
   heap_->high_water = std::max(heap_->high_water, offset_of(block) + usable);
-  heap_->retained -= std::min(heap_->retained, usable);
+  heap_->retained -= std::min(heap_->retained, touched_of(block, usable));
+  if (large) huge_pages_->handed_out(offset_of(block), offset_of(block) + bytes);
   return block;
 }
 
@@ -201,7 +209,8 @@ void Window::release(void* block) noexcept {
   const std::size_t usable = tutti_window_heap_usable_size(block);
   // A block that cannot be made the window's again is not used again.
   if (foreign_.touches(block, usable) && !take_back(block, usable)) return;
-  const bool keep_pages = usable <= heap_->retain_at_most / 2;
+  const std::size_t touched = touched_of(block, usable);
+  const bool keep_pages = touched <= heap_->retain_at_most / 2;
   if (!keep_pages) {
     // While the block is still ours, and outside the lock: it may take long.
     const std::uintptr_t page = 4096;
@@ -211,9 +220,14 @@ void Window::release(void* block) noexcept {
   }
   const std::lock_guard guard(heap_->lock);
   heap_->statistics.releases++;
+  const std::size_t offset = offset_of(block);
+  if (!keep_pages)
+    huge_pages_->given_back(offset, offset + usable);
+  else if (huge_pages_->is_waiting())
+    huge_pages_->taken_back(offset, offset + usable);
   tutti_window_heap_release(heap_->blocks, block, keep_pages);
   if (!keep_pages) return give_back_addresses();
-  heap_->retained += usable;
+  heap_->retained += touched;
   if (heap_->retained > heap_->retain_at_most) trim_locked();
 }
 

@@ -1,6 +1,6 @@
 // The window: memory of a rank that every local peer can map. It is no window of MPI's one-sided functions (MPI_Win).
 //
-// A window is one sparse memfd, mapped shared by its owner, with an allocator (mimalloc) over it. A peer that
+// A window is one sparse file without a name (window_file.h), mapped shared by its owner, with an allocator (mimalloc) over it. A peer that
 // has mapped the same descriptor addresses a byte as (rank, offset): nothing has to be attached at call time.
 // Only pages that were touched exist; freed pages are given back by punching holes. Address space is taken as
 // the window fills, and only what was handed out is accessible (GrowingMapping). When the last process that
@@ -16,6 +16,7 @@
 #include <string>
 
 #include "memory/growing_mapping.h"
+#include "memory/huge_pages.h"
 #include "memory/page_ranges.h"
 
 namespace tutti::memory {
@@ -31,8 +32,11 @@ struct WindowOptions {
   /// Free memory that is kept for reuse before it is given back. A block of more than half of it is given back as it is
   /// freed. The default is what the C library's own malloc keeps at most.
   std::size_t retain_bytes = std::size_t{64} << 20;
-  /// Ask for huge pages; without effect where the kernel does not give them to shared memory.
-  bool huge_pages = true;
+  /// The best kind of file that is tried (window_file.h).
+  HugeKind huge = HugeKind::mount;
+  /// What huge pages may be asked for that is not known to be used densely; 0: a tenth of the part of the memory that is
+  /// this window's among `windows`.
+  std::size_t sparse_bytes = 0;
   /// Bytes that may still be used, which decides what a forked child can be given; nullptr:
   /// available_memory().
   std::size_t (*available)() noexcept = nullptr;
@@ -45,7 +49,7 @@ struct WindowStatistics {
   std::uint64_t allocations = 0;   ///< blocks handed out since the start
   std::uint64_t releases = 0;      ///< blocks taken back since the start
   std::uint64_t refusals = 0;      ///< requests that did not fit
-  std::size_t resident_bytes = 0;  ///< memory that the window holds now (pages of the memfd)
+  std::size_t resident_bytes = 0;  ///< memory that the window holds now (pages of the file)
 };
 
 class __attribute__((visibility("default"))) Window {
@@ -58,11 +62,11 @@ class __attribute__((visibility("default"))) Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  /// The memfd (close-on-exec, sealed against shrinking and growing); the window begins at its offset 0. -1
+  /// The file (close-on-exec; a memfd is sealed against shrinking and growing); the window begins at its offset 0. -1
   /// when the program has closed it behind our back, and in a forked child.
   int descriptor() const noexcept;
   std::byte* base() const noexcept { return base_; }
-  /// The most that the window may hold, equal to the size of the memfd.
+  /// The most that the window may hold, equal to the size of the file.
   std::size_t capacity() const noexcept { return mapping_->capacity(); }
   /// Bytes of address space from the base that are the window's now; what lies beyond may be the program's.
   const std::atomic<std::size_t>& extent() const noexcept { return mapping_->extent(); }
@@ -94,6 +98,9 @@ class __attribute__((visibility("default"))) Window {
   /// Gives memory that is free, but kept for reuse, back to the system now.
   void trim() noexcept;
   WindowStatistics statistics() const noexcept;
+  HugePages& huge_pages() const noexcept { return *huge_pages_; }
+  /// Why its file is of no better kind that was asked for; empty: it is.
+  const std::string& why_not_better() const noexcept { return why_not_better_; }
 
   // --- pages that the program has made something else of (window_foreign.cpp). What follows has no effect outside of
   // the window's range, and none in a forked child. ---
@@ -145,6 +152,7 @@ class __attribute__((visibility("default"))) Window {
   void purge_and_close(std::byte* begin, std::size_t bytes) noexcept;
   void give_back_addresses() noexcept;
   void trim_locked() noexcept;
+  std::size_t touched_of(const void* block, std::size_t usable) const noexcept;
   void* allocate_block(std::size_t bytes, std::size_t alignment, bool zero) noexcept;
   void release_in_child(void* block) noexcept;
   Child affordable_copy() noexcept;
@@ -179,7 +187,8 @@ class __attribute__((visibility("default"))) Window {
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;
   PageRanges foreign_;
-  bool huge_pages_ = false;
+  std::unique_ptr<HugePages> huge_pages_;
+  std::string why_not_better_;
 };
 
 }  // namespace tutti::memory

@@ -158,8 +158,9 @@ bool Window::restore(std::uintptr_t begin, std::uintptr_t end) noexcept {
         if (!is_ours(descriptor_) || map_fixed(from, to - from, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                                                descriptor_, from - base) == MAP_FAILED)
           return false;
+        huge_pages_->given_back(from - base, to - base);
         // As all of the mapping (growing_mapping.cpp); what is open belongs into a core dump, which is the default.
-        if (huge_pages_) advise(from, to - from, MADV_HUGEPAGE);
+        advise(from, to - from, huge_pages_->advice());
         return advise(from, to - from, MADV_DONTFORK);
       });
   if (whole) foreign_.clear(begin, end);

@@ -275,6 +275,12 @@ size_t tutti_window_heap_usable_size(const void* block) {
   return mi_usable_size(block);
 }
 
+size_t tutti_window_heap_moved_by(const void* block) {
+  const mi_segment_t* const segment = _mi_ptr_segment(block);
+  const mi_page_t* const page = _mi_segment_page_of(segment, block);
+  return (size_t)((const uint8_t*)block - (const uint8_t*)_mi_page_ptr_unalign(segment, page, block));
+}
+
 static bool in_use(const mi_arena_t* arena, size_t block) {
   const mi_bitmap_field_t* field = &arena->blocks_inuse[block / MI_BITMAP_FIELD_BITS];
   return (mi_atomic_load_relaxed(field) >> (block % MI_BITMAP_FIELD_BITS)) & 1;

@@ -47,6 +47,8 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
 void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
 size_t tutti_window_heap_usable_size(const void* block);
+/// Bytes from the beginning of the block's room to the block, which lies behind it for its alignment.
+size_t tutti_window_heap_moved_by(const void* block);
 /// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of
 /// it.
 void tutti_window_heap_visit_large(tutti_window_heap* heap, void (*visit)(void* begin, size_t bytes, void* context),

@@ -1,5 +1,6 @@
 #include "preload/process_window.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <strings.h>
@@ -67,6 +68,17 @@ bool launched_as_rank() {
     if (getenv(name)) return true;
   return false;
 }
+
+/// Whether the loader has found an MPI for this process. Shells, launchers' helpers and tools between the launcher and the
+/// program have none; an interpreter may load one later.
+bool has_mpi() {
+  if (dlsym(RTLD_NEXT, "MPI_Init")) return true;
+  dlerror();  // the program's next one is to be about what it asked for itself
+  return false;
+}
+
+/// What makes a window in a process without an MPI: interpreters ask for that much as they start, shells do not.
+constexpr std::size_t much = std::size_t{128} * 1024;
 
 void before_fork() {
   forking = process_window();
@@ -154,6 +166,10 @@ Window* window_for_request() noexcept {
     state.compare_exchange_strong(expected, State::dormant, std::memory_order_acq_rel);
     return nullptr;
   }
+  if (from_bytes.load(std::memory_order_relaxed) < much && !has_mpi()) {
+    from_bytes.store(much, std::memory_order_relaxed);
+    return nullptr;
+  }
   std::string reason;
   return start_from(State::undecided, process_window_options(), reason);
 }
@@ -231,6 +247,8 @@ WindowOptions process_window_options() noexcept {
   options.least_bytes = std::size_t{256} << 20;
   options.retain_bytes = bytes_setting("TUTTI_WINDOW_RETAIN", options.retain_bytes);
   options.windows = local_ranks();
+  const char* const huge = setting("TUTTI_HUGE");
+  options.huge = huge_kind_named(huge ? huge : "auto");
   if (options.bytes == 0) {
     const auto physical =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

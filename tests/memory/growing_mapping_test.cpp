@@ -23,7 +23,7 @@ constexpr std::size_t gibibyte = 1024 * mebibyte;
 std::unique_ptr<GrowingMapping> map_file(std::size_t bytes, std::size_t growth) {
   const int descriptor = memfd_create("test", MFD_CLOEXEC);
   EXPECT_EQ(ftruncate(descriptor, static_cast<off_t>(bytes)), 0);
-  auto mapping = GrowingMapping::create(descriptor, {bytes, growth, false, false, nullptr, false});
+  auto mapping = GrowingMapping::create(descriptor, {bytes, growth, false, 0, nullptr, false});
   close(descriptor);
   EXPECT_TRUE(mapping);
   return mapping;
@@ -34,8 +34,8 @@ TEST(GrowingMapping, LiesWhereThoseThatAreApartDoNotGrow) {
   const int descriptor = memfd_create("test", MFD_CLOEXEC);
   constexpr std::size_t bytes = 64 * gibibyte;
   ASSERT_EQ(ftruncate(descriptor, static_cast<off_t>(bytes)), 0);
-  const auto apart = GrowingMapping::create(descriptor, {bytes, mebibyte, false, false, nullptr, true});
-  const auto other = GrowingMapping::create(descriptor, {bytes, mebibyte, false, false, nullptr, false});
+  const auto apart = GrowingMapping::create(descriptor, {bytes, mebibyte, false, 0, nullptr, true});
+  const auto other = GrowingMapping::create(descriptor, {bytes, mebibyte, false, 0, nullptr, false});
   close(descriptor);
   ASSERT_TRUE(apart && other);
   constexpr std::size_t tebibyte = 1024 * gibibyte;
@@ -108,7 +108,7 @@ TEST(GrowingMapping, ALimitRefusesAndTheRestStaysUsable) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &less), 0);
   const bool much = mapping->open(mebibyte, gibibyte);
   const bool little = mapping->open(mebibyte, 50 * mebibyte);
-  const auto another = GrowingMapping::create(-1, {gibibyte, mebibyte, false, false, nullptr, false});
+  const auto another = GrowingMapping::create(-1, {gibibyte, mebibyte, false, 0, nullptr, false});
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_FALSE(much);
   EXPECT_TRUE(little);

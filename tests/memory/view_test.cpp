@@ -17,14 +17,12 @@
 
 #include "base/sanitizer.h"
 #include "memory/region.h"
-#include "memory/window.h"
 #include "readable.h"
+#include "window_blocks.h"
 
 namespace tutti::memory {
 namespace {
 
-constexpr std::size_t kibibyte = 1024;
-constexpr std::size_t mebibyte = 1024 * kibibyte;
 constexpr std::size_t gibibyte = 1024 * mebibyte;
 constexpr std::size_t step = 2 * mebibyte;
 
@@ -32,10 +30,12 @@ constexpr std::size_t step = 2 * mebibyte;
 struct Seen {
   explicit Seen(std::size_t bytes, Viewed* viewed = nullptr) {
     WindowOptions options;
+    options.huge = kind_of_test();
     options.bytes = bytes;
     std::string reason;
     window = Window::create(options, reason);
-    view = View::create(window->descriptor(), window->capacity(), step, viewed);
+    view = View::create(window->descriptor(), window->capacity(),
+                        {step, viewed, window->huge_pages().kind() != HugeKind::off});
     peer.process = getpid();
     peer.window = view->base();
     peer.window_view = view.get();

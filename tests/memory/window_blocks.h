@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -15,9 +16,16 @@ namespace tutti::memory {
 inline constexpr std::size_t kibibyte = 1024;
 inline constexpr std::size_t mebibyte = 1024 * kibibyte;
 
+/// The kind of file that the tests are run with.
+inline HugeKind kind_of_test() {
+  const char* const kind = std::getenv("TUTTI_HUGE");
+  return huge_kind_named(kind ? kind : "auto");
+}
+
 inline std::unique_ptr<Window> make_window(std::size_t bytes, std::size_t retain_bytes = WindowOptions().retain_bytes) {
   WindowOptions options;
   options.bytes = bytes;
+  options.huge = kind_of_test();
   options.retain_bytes = retain_bytes;
   std::string reason;
   auto window = Window::create(options, reason);

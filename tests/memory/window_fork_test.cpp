@@ -77,6 +77,7 @@ bool readable(const char* byte) {
 
 TEST(Window, WhatThereIsNoMemoryForIsNotCopiedIntoAChild) {
   WindowOptions options;
+  options.huge = kind_of_test();
   options.bytes = 1024 * mebibyte;
   options.available = []() noexcept { return available_in_test; };
   std::string reason;

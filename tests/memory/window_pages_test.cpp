@@ -9,17 +9,18 @@
 #include <string>
 
 #include "memory/window.h"
+#include "window_blocks.h"
 
 namespace tutti::memory {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
 class WindowPages : public testing::Test {
  protected:
   void SetUp() override {
     WindowOptions options;
+    options.huge = kind_of_test();
     options.bytes = 128 * mebibyte;
     std::string reason;
     window = Window::create(options, reason);

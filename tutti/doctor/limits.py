@@ -157,41 +157,65 @@ def _chosen(text: Optional[str]) -> str:
     return found.group(1) if found else ""
 
 
-def _pages(machine: Machine, name: str, title: str, file: str, good: Tuple[str, ...], slower: str) -> Check:
-    path = f"/sys/kernel/mm/transparent_hugepage/{file}"
-    text = machine.text(path)
-    if text is None:
-        if not machine.exists("/sys/kernel/mm"):
-            return Check(name, title, UNKNOWN, f"{path} cannot be read")
-        remedy = "a kernel of version 4.8 or later with CONFIG_TRANSPARENT_HUGEPAGE=y"
-        return Check(name, title, WARN, "this kernel has none", slower, remedy)
-    word = _chosen(text)
-    if word in good:
-        return Check(name, title, OK, word)
-    wanted = "madvise" if file == "enabled" else "advise"
-    where = "on this container's host: " if machine.container else ""
-    return Check(name, title, WARN, word or text, slower, f"{where}echo {wanted} | sudo tee {path}")
+_HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage"
+
+
+def _without_huge_pages(machine: Machine, name: str, title: str, slower: str) -> Optional[Check]:
+    """None if this kernel has some."""
+    if machine.exists(_HUGE_PAGES):
+        return None
+    if not machine.exists("/sys/kernel/mm"):
+        return Check(name, title, UNKNOWN, f"{_HUGE_PAGES} cannot be read")
+    remedy = "a kernel of version 4.8 or later with CONFIG_TRANSPARENT_HUGEPAGE=y"
+    return Check(name, title, WARN, "this kernel has none", slower, remedy)
 
 
 def _huge_pages(machine: Machine) -> Check:
-    return _pages(
-        machine,
-        "huge-pages",
-        "Transparent huge pages",
-        "enabled",
-        ("always", "madvise"),
-        "only slower: the first touch of a program's own large arrays, with or without Tutti",
-    )
+    name, title = "huge-pages", "Transparent huge pages"
+    slower = "only slower: the first touch of a program's own large arrays, with or without Tutti"
+    path = f"{_HUGE_PAGES}/enabled"
+    lacking = _without_huge_pages(machine, name, title, slower)
+    if lacking:
+        return lacking
+    text = machine.text(path) or ""
+    word = _chosen(text)
+    if word in ("always", "madvise"):
+        return Check(name, title, OK, word)
+    where = "on this container's host: " if machine.container else ""
+    return Check(name, title, WARN, word or text, slower, f"{where}echo madvise | sudo tee {path}")
 
 
-def _shmem_huge_pages(machine: Machine) -> Check:
-    return _pages(
-        machine,
-        "shmem-huge-pages",
-        "Huge pages for shared memory",
-        "shmem_enabled",
-        ("always", "within_size", "advise", "force"),
-        "only slower: the first touch of large arrays, which lie in shared memory under Tutti",
+def _window_huge_pages(machine: Machine) -> Check:
+    """The kind that a rank's window would be, as src/memory/window_file.cpp finds it (TUTTI_HUGE)."""
+    name, title = "window-huge-pages", "Huge pages of the window"
+    slower = "only slower: the first touch of large arrays, and of some programs what they read at random"
+    none = _without_huge_pages(machine, name, title, slower)
+    if none:
+        return none
+    word = _chosen(machine.text(f"{_HUGE_PAGES}/shmem_enabled"))
+    mount, collapse = machine.trials["huge-mount"], machine.trials["collapse"]
+    advised = word in ("always", "within_size", "advise", "force")
+    lacking = []
+    if word == "deny":
+        lacking.append("mount: the system denies huge pages to shared memory")
+    elif not mount.worked:
+        lacking.append(f"mount: {mount.detail}")
+    else:
+        return Check(name, title, OK, "mount")
+    lacking.append(f"advise: shmem_enabled is {word or 'not known'}")
+    if advised:
+        return Check(name, title, OK, f"advise, since not {lacking[0]}")
+    kind = "collapse" if collapse.worked else "off"
+    if not collapse.worked:
+        lacking.append(f"collapse: {collapse.detail}")
+    where = "on this container's host: " if machine.container else ""
+    return Check(
+        name,
+        title,
+        WARN,
+        f"{kind}, since not {'; '.join(lacking)}",
+        slower,
+        f"{where}user namespaces for everybody, or echo advise | sudo tee {_HUGE_PAGES}/shmem_enabled",
     )
 
 
@@ -219,6 +243,6 @@ def limit_checks(machine: Machine) -> List[Check]:
         _memory_limit,
         _dev_shm,
         _huge_pages,
-        _shmem_huge_pages,
+        _window_huge_pages,
     )
     return [part(machine) for part in parts]

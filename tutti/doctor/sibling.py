@@ -26,6 +26,8 @@ LEAST_WINDOW_BYTES = 1 << 30
 _NORESERVE = 0x4000
 _ADD_SEALS, _SEAL_SHRINK, _SEAL_GROW = 1033, 2, 4
 _PREFERRED = 1
+_NEW_NAMESPACES = 0x10000000 | 0x00020000  # of users and of mounts
+_COLLAPSE = 25
 #: mbind, get_mempolicy, pidfd_open.
 _CALLS = {"x86_64": (237, 239, 434), "aarch64": (235, 236, 434)}
 
@@ -86,6 +88,26 @@ def pattern(process: int) -> bytes:
     return (text * (BLOCK_BYTES // len(text) + 1))[:BLOCK_BYTES]
 
 
+def _mounted(user: int, group: int) -> str:
+    """Mounts it, in a process that ends then. Returns what went wrong, or nothing."""
+    if _libc.unshare(_NEW_NAMESPACES):
+        return _error("unshare")
+    for name, line in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        try:
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(line)
+        except OSError as problem:
+            if name != "setgroups":
+                return _error(f"/proc/self/{name}", problem.errno)
+    if _libc.mount(b"tutti", b"/proc", b"tmpfs", ctypes.c_ulong(0), b"huge=advise,size=0"):
+        return _error("mount")
+    return ""
+
+
 class Sibling:
     """The process's own memory, and what it tries."""
 
@@ -137,6 +159,26 @@ class Sibling:
             return refused(f"no mapping of {LEAST_WINDOW_BYTES >> 30} GiB or more: {problem}")
         fcntl.fcntl(self.descriptor, _ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW)
         return {**worked(), "bytes": wanted}
+
+    def mount_huge(self) -> Dict[str, Any]:
+        """A tmpfs with huge pages, which a child mounts where nobody else sees it."""
+        told, tell = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.write(tell, _mounted(os.geteuid(), os.getegid()).encode())
+            os._exit(0)
+        os.close(tell)
+        with os.fdopen(told, "rb") as end:
+            problem = end.read().decode()
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status):
+            problem = "the process that mounts it was ended"
+        return refused(problem) if problem else worked()
+
+    def collapse(self) -> Dict[str, Any]:
+        """Of no bytes: whether the kernel knows the advice."""
+        known = _libc.madvise(None, ctypes.c_size_t(0), _COLLAPSE) == 0
+        return worked() if known else refused("this kernel has no MADV_COLLAPSE")
 
     def get_mempolicy(self) -> Dict[str, Any]:
         numbers = _CALLS.get(platform.machine())
@@ -269,6 +311,8 @@ def main() -> None:
     alone: List[Any] = [
         ("memfd", own.memfd),
         ("window", own.make_window),
+        ("huge-mount", own.mount_huge),
+        ("collapse", own.collapse),
         ("get_mempolicy", own.get_mempolicy),
         ("mbind", own.mbind),
         ("affinity", own.affinity),

@@ -17,6 +17,8 @@ from typing import Any, Dict, List, Optional, Sequence
 TRIES = (
     "memfd",
     "window",
+    "huge-mount",
+    "collapse",
     "get_mempolicy",
     "mbind",
     "affinity",

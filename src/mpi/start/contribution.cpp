@@ -50,6 +50,7 @@ void add_window(Contribution& contribution) {
   contribution.card.window_descriptor = window->descriptor();
   contribution.card.window_bytes = window->capacity();
   contribution.card.window_address = reinterpret_cast<std::uintptr_t>(window->base());
+  contribution.card.window_has_huge_pages = window->huge_pages().kind() != memory::HugeKind::off;
   contribution.card.window_probe = window->offset_of(contribution.probe);
 }
 

@@ -176,6 +176,7 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   for (memory::Peer& peer : node.peers) peer.copies = node.cma;
   if (node.window_shared && contribution.window) {
     node.foreign = &contribution.window->foreign();
+    node.huge_pages = &contribution.window->huge_pages();
     node.window_base = contribution.window->base();
     node.window_extent = &contribution.window->extent();
   }
@@ -186,6 +187,11 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
   job.no_window = contribution.window_reason;
   say_if_missing(node.log, contribution.asked, agreed, mechanism_window, job.no_window);
   if (node.window_shared && !job.no_window.empty()) node.log.note("no window: %s", job.no_window.c_str());
+  if (node.window_shared && contribution.window) {
+    const std::string& why_not = contribution.window->why_not_better();
+    node.log.note("huge pages of the window: %s%s%s", name_of(contribution.window->huge_pages().kind()),
+                  why_not.empty() ? "" : ", since not ", why_not.c_str());
+  }
   say_if_missing(node.log, contribution.asked, agreed, mechanism_xpmem, contribution.xpmem_reason);
   say_if_missing(node.log, contribution.asked, agreed, mechanism_cma, cma_reason);
   return "";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/communicator.h"
+#include "memory/huge_pages.h"
 #include "mpi/host.h"
 #include "mpi/start/arena_header.h"
 #include "mpi/start/mechanisms.h"
@@ -37,15 +38,13 @@ std::size_t usual_arena_bytes() {
   return std::max(bytes, least_arena_bytes);
 }
 
-/// Small steps where control memory lies, huge pages where arrays do.
+/// Small steps where control memory lies; huge pages where arrays do.
 constexpr std::size_t arena_step = std::size_t{64} << 10;
-constexpr std::size_t window_step = std::size_t{2} << 20;
 
 /// Takes the descriptor. Null if there is none or the system refuses.
-memory::View* view_of(Node& node, int descriptor, std::size_t bytes, std::size_t step,
-                      memory::Viewed* viewed = nullptr) {
+memory::View* view_of(Node& node, int descriptor, std::size_t bytes, const memory::View::Options& options) {
   if (descriptor < 0) return nullptr;
-  auto view = memory::View::create(descriptor, bytes, step, viewed);
+  auto view = memory::View::create(descriptor, bytes, options);
   close(descriptor);
   if (!view) return nullptr;
   node.views.push_back(std::move(view));
@@ -112,8 +111,9 @@ bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint6
 
 /// Maps the parts of a peer's memory that are looked at first. Takes the descriptors.
 void see_through_views(Node& node, memory::Peer& peer, const Card& card, const Opened& opened) {
-  peer.arena_view = view_of(node, opened.arena, card.arena_bytes, arena_step);
-  peer.window_view = view_of(node, opened.window, card.window_bytes, window_step, node.viewed.get());
+  peer.arena_view = view_of(node, opened.arena, card.arena_bytes, {arena_step});
+  peer.window_view = view_of(node, opened.window, card.window_bytes,
+                             {memory::huge_page_bytes, node.viewed.get(), card.window_has_huge_pages != 0});
   peer.arena = peer.arena_view ? peer.arena_view->base() : nullptr;
   peer.window = peer.window_view ? peer.window_view->base() : nullptr;
   peer.arena_address = card.arena_address;

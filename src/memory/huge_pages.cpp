@@ -1,0 +1,248 @@
+#include "memory/huge_pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+#include "memory/available.h"
+
+namespace tutti::memory {
+
+namespace {
+
+constexpr int put_together = 25;  // MADV_COLLAPSE
+constexpr const char* settings = "/sys/kernel/mm/transparent_hugepage/";
+
+/// The file's text; empty if it cannot be read.
+std::string text_of(const char* file) {
+  char text[256];
+  const int descriptor = open((std::string(settings) + file).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return "";
+  const ssize_t length = read(descriptor, text, sizeof text);
+  close(descriptor);
+  return {text, length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+/// The word in brackets: "always [madvise] never".
+std::string chosen(const std::string& text) {
+  const auto begin = text.find('['), end = text.find(']');
+  return begin == std::string::npos || end < begin ? "" : text.substr(begin + 1, end - begin - 1);
+}
+
+/// Past those who watch or replace the function.
+bool ask(void* begin, std::size_t bytes, int advice) noexcept {
+  return syscall(SYS_madvise, begin, bytes, advice) == 0;
+}
+
+}  // namespace
+
+const char* name_of(HugeKind kind) {
+  constexpr const char* names[] = {"mount", "advise", "collapse", "off"};
+  return names[static_cast<int>(kind)];
+}
+
+HugeKind huge_kind_named(std::string_view text) {
+  for (const HugeKind kind : {HugeKind::advise, HugeKind::collapse, HugeKind::off})
+    if (text == name_of(kind)) return kind;
+  return HugeKind::mount;
+}
+
+SystemsHugePages systems_huge_pages() {
+  SystemsHugePages system;
+  system.are_there = std::strtoull(text_of("hpage_pmd_size").c_str(), nullptr, 10) == huge_page_bytes;
+  if (!system.are_there) return system;
+  system.private_ones = chosen(text_of("enabled")) == "always";
+  system.shared = chosen(text_of("shmem_enabled"));
+  // Since Linux 6.10 each size has a setting of its own, which usually is that for all ("inherit").
+  const std::string own = chosen(text_of("hugepages-2048kB/shmem_enabled"));
+  system.denied = system.shared == "deny" || own == "never";
+  if (!own.empty() && own != "inherit") system.shared = own;
+  for (const char* word : {"advise", "always", "within_size", "force"}) system.advised |= system.shared == word;
+  system.advised = system.advised && !system.denied;
+  // Of no bytes: whether the advice is known.
+  system.collapse = ask(nullptr, 0, put_together);
+  return system;
+}
+
+HugePages::HugePages(std::byte* base, std::size_t capacity, int descriptor, const Options& options)
+    : options_(options), base_(base), descriptor_(descriptor), pages_(capacity / huge_page_bytes) {
+  const bool keeps_books = options_.kind != HugeKind::off && !options_.takes_all() && pages_ > 0;
+  void* const state =
+      keeps_books ? mmap(nullptr, pages_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                  : MAP_FAILED;
+  struct stat status {};
+  if (fstat(descriptor, &status) == 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
+  if (state != MAP_FAILED) state_ = static_cast<std::uint8_t*>(state);
+}
+
+HugePages::~HugePages() {
+  if (state_) munmap(state_, pages_);
+}
+
+/// Calls `visit(begin, end)` for the longest runs of pages in [first, last) whose state `is`.
+template <class Is, class Visit>
+void HugePages::for_each_run(std::size_t first, std::size_t last, Is is, Visit visit) noexcept {
+  for (std::size_t page = first; page < last; ++page) {
+    if (!is(state_[page])) continue;
+    const std::size_t begin = page;
+    while (page < last && is(state_[page])) ++page;
+    visit(begin, page);
+  }
+}
+
+bool HugePages::advise(std::size_t first, std::size_t last, int advice) noexcept {
+  return ask(base_ + first * huge_page_bytes, (last - first) * huge_page_bytes, advice);
+}
+
+void HugePages::wait(std::size_t page, bool wanted) noexcept {
+  if (((state_[page] & waiting) != 0) == wanted) return;
+  state_[page] = static_cast<std::uint8_t>(wanted ? state_[page] | waiting : state_[page] & ~(waiting | seen));
+  wanted ? ++waiting_ : --waiting_;
+}
+
+std::size_t HugePages::sparse_at_most() noexcept {
+  // Not at start-up: it takes longer than all the rest, and most windows never come to it.
+  if (options_.sparse_bytes == 0)
+    options_.sparse_bytes = std::max<std::size_t>(memory_limit() / std::max<std::size_t>(options_.ranks, 1) / 10, 1);
+  return options_.sparse_bytes;
+}
+
+/// Whether the program has not closed the descriptor behind our back.
+bool HugePages::is_ours() const noexcept {
+  struct stat status {};
+  return fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+/// Whether about half of the page or more has been written. From the file: a load would make memory of what was never
+/// touched, or find the page protected by the program. A page of zeros looks as if it had not been touched.
+bool HugePages::is_dense(std::size_t page) const noexcept {
+  constexpr std::size_t looks = 8, enough = 4;
+  constexpr std::size_t stride = huge_page_bytes / looks;
+  int written = 0;
+  for (std::size_t look = 0; look < looks && written + (looks - look) >= enough; ++look) {
+    std::uint64_t words[8] = {};
+    const std::size_t at = page * huge_page_bytes + look * stride + stride / 2;
+    if (pread(descriptor_, words, sizeof words, static_cast<off_t>(at)) != sizeof words) return false;
+    written += std::any_of(std::begin(words), std::end(words), [](std::uint64_t word) { return word != 0; });
+  }
+  return written >= static_cast<int>(enough);
+}
+
+/// Takes at most a fiftieth of the time.
+void HugePages::look_for_dense() noexcept {
+  const Clock::time_point begin = Clock::now();
+  if (begin < next_look_ || !is_ours()) return;
+  for (std::size_t page = 0; page < beyond_; ++page) {
+    if ((state_[page] & (advised | dense)) != advised || !is_dense(page)) continue;
+    state_[page] |= dense;
+    sparse_ -= huge_page_bytes;
+  }
+  const Clock::time_point end = Clock::now();
+  next_look_ = end + 50 * (end - begin);
+}
+
+/// Asks for what waits, as far as the bound allows.
+void HugePages::advise_waiting() noexcept {
+  // Each advised stretch is a mapping of its own for the kernel, of which a process may have 65530.
+  constexpr std::size_t mappings_at_most = 16384;
+  if (options_.kind == HugeKind::collapse || waiting_ == 0) return;
+  const std::size_t most = sparse_at_most();
+  if (sparse_ + waiting_ * huge_page_bytes > most) look_for_dense();
+  std::size_t room = most > sparse_ ? (most - sparse_) / huge_page_bytes : 0;
+  for_each_run(
+      0, beyond_, [](std::uint8_t state) { return (state & waiting) != 0; },
+      [&](std::size_t first, std::size_t last) {
+        last = std::min(last, first + room);
+        if (first == last || mappings_ >= mappings_at_most || !advise(first, last, MADV_HUGEPAGE)) return;
+        ++mappings_;
+        room -= last - first;
+        sparse_ += (last - first) * huge_page_bytes;
+        for (std::size_t page = first; page < last; ++page) {
+          wait(page, false);
+          state_[page] |= advised;
+        }
+      });
+}
+
+void HugePages::handed_out(std::size_t begin, std::size_t end) noexcept {
+  if (!state_) return;
+  const std::lock_guard lock(mutex_);
+  const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
+  const std::size_t last = std::min(end / huge_page_bytes, pages_);
+  bool more = false;
+  for (std::size_t page = first; page < last; ++page) {
+    if (state_[page] & advised) continue;
+    wait(page, true);
+    more = true;
+  }
+  if (!more) return;
+  beyond_ = std::max(beyond_, last);
+  advise_waiting();
+}
+
+void HugePages::taken_back(std::size_t begin, std::size_t end) noexcept {
+  if (!state_ || !is_waiting()) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t page = begin / huge_page_bytes; page < std::min(end / huge_page_bytes, beyond_); ++page)
+    wait(page, false);
+}
+
+void HugePages::given_back(std::size_t begin, std::size_t end) noexcept {
+  if (!state_) return;
+  const std::lock_guard lock(mutex_);
+  const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
+  const std::size_t last = std::min(end / huge_page_bytes, beyond_);
+  for_each_run(
+      first, last, [](std::uint8_t state) { return (state & advised) != 0; },
+      [&](std::size_t from, std::size_t to) {
+        // As all that was never asked for, so that the kernel can make one mapping of both.
+        advise(from, to, MADV_NOHUGEPAGE);
+        if (mappings_ > 0) --mappings_;
+        for (std::size_t page = from; page < to; ++page) {
+          if (!(state_[page] & dense)) sparse_ -= huge_page_bytes;
+          state_[page] = 0;
+        }
+      });
+  for (std::size_t page = first; page < last && is_waiting(); ++page) wait(page, false);
+}
+
+/// This page and those after it of which the same is known. Takes at most a fiftieth of the time, but for the first pages.
+void HugePages::collapse(std::size_t page) noexcept {
+  constexpr auto to_begin_with = std::chrono::milliseconds(20);
+  // In few calls: each waits for all processors to come by.
+  constexpr std::size_t pages_at_once = 4;
+  const Clock::time_point begin = Clock::now();
+  if (collapsing_ > to_begin_with + (begin - started_) / 50) return;
+  std::size_t end = page;
+  for (; end < std::min(page + pages_at_once, beyond_) && state_[end] & seen; ++end) wait(end, false);
+  if (!advise(page, end, MADV_HUGEPAGE)) return;
+  for (std::size_t each = page; each < end; ++each) state_[each] |= advised | dense;
+  if (options_.collapse) advise(page, end, put_together);
+  collapsing_ += Clock::now() - begin;
+}
+
+void HugePages::used(std::size_t begin, std::size_t end) noexcept {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !state_) return;
+  advise_waiting();
+  const std::size_t first = (begin + huge_page_bytes - 1) / huge_page_bytes;
+  for (std::size_t page = first; page < std::min(end / huge_page_bytes, beyond_); ++page) {
+    if (!(state_[page] & waiting)) continue;
+    // A block that is used once may never be used again.
+    if (state_[page] & seen)
+      collapse(page);
+    else
+      state_[page] |= seen;
+  }
+}
+
+}  // namespace tutti::memory
