@@ -1,35 +1,35 @@
-// How a call is timed: every rank prepares its data, all meet at the start line, each rank times its own call, and the
-// slowest counts. After the call every rank reads what it got, as a program would, and checks it; that is not timed,
-// but the next call finds the buffers in the caches of those who use them, and not still in those of who wrote them.
-// Host and Tutti take turns in an order drawn anew for each pair of calls, so that neither profits from the machine's
-// becoming faster or slower. A turn is several calls, of which the first does not count: the others find in the caches what
-// their own side leaves there, as in a program that runs with one or the other, and what is learned from calls is learned
-// from such ones.
+// What a call costs the program. A program writes its data, calls, and uses the result, again and again; a call costs
+// what this loop takes longer than the same loop without the call. What the call leaves behind is in it: lines that
+// other cores have read and that the next write has to take back, results that lie in the cache of who wrote them. The
+// time between a call's entry and exit is shown beside it; it says less, since a call can leave work to its caller.
 //
-// Where ranks share cores there is no start line: who meets there leaves it one time slice after the other, and that
-// would be measured. There a sample is the mean of several calls of one side in a row, data changed before and read
-// after each; what other ranks of the processor do between their calls is in it where a call waits for them.
+// Each rank times its loops, and those of the slowest rank count, of both kinds. Every byte that a rank sends is written
+// before each call; every byte that it gets is read after it and compared with what it should be. Both sides have
+// buffers of their own.
 //
-// `--timing between-barriers` times the call alone there. All ranks meet before the call, after it, and once more;
-// counted is from the moment when the last of them came to the first meeting to that when the last came to the second,
-// less from there to the third, in which there is a barrier and no call. What the ranks of a processor prepare and
-// check lies outside.
+// Host and Tutti take turns in an order drawn anew for each round, so that neither profits from the machine's becoming
+// faster or slower. A turn is some iterations that do not count, so many with the call as take a fraction of a
+// millisecond, and as many without it. A sample is the mean of a turn.
 //
-// Where algorithms are compared two do not count: Tutti chooses anew in them.
+// Virtual machines move their processors about, between cores that share a cache and cores that do not. A flag between
+// two ranks is timed between rounds: one in which that changed does not count, and the others are told apart by it. With
+// `--state-flag-us` only those of one state count.
+//
+// Where algorithms are compared, two calls of a turn do not count: Tutti chooses anew in them.
 //
 // `--overlap`: all is measured once more, with a computation between start and wait that takes as long as the call alone
-// took. What the two take together beyond the computation was not overlapped; this is the formula of the OSU benchmarks.
-//
-// `--state-flag-us`: a flag is timed before and after every round of turns. One that began or ended in another state of
-// the machine is forgotten, and its time does not count.
+// costs. What the two take together beyond the computation was not overlapped; this is the formula of the OSU
+// benchmarks.
 #include "cell.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "buffers.h"
 #include "persistent.h"
@@ -42,13 +42,18 @@ constexpr std::size_t kWarmUps = 3;
 constexpr std::size_t kPoolBytes = 64 << 20;
 constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kMaximumRepeats = 200'000;
-constexpr int kCallsInARow = 8;
-constexpr int kCallsOfATurn = 5;
-constexpr int kCallsToBegin = 1;
-constexpr int kCallsAfterAChoice = 2;
+constexpr double kTurnUs = 200;
+constexpr double kMostIterations = 256;
+constexpr int kIterationsToBegin = 1;
+constexpr int kIterationsAfterAChoice = 2;
 constexpr int kBatchesOfALook = 11;
-/// Looks at a machine that is in another state before a cell is given up: ten seconds.
+/// Looks at a machine that is in another state, or rounds in which it changed, before a cell is given up: ten seconds.
 constexpr int kPatience = 500;
+/// A state of the machine has at least this part of the rounds, else it is a disturbance.
+constexpr double kLeastPartOfAState = 0.1;
+constexpr std::size_t kLeastRoundsOfAState = 5;
+/// What is less than this is not told from nothing.
+constexpr double kLeastCostUs = 0.001;
 
 std::size_t buffers_of(const Options& options, std::size_t bytes) {
   if (options.buffers != Buffers::kFresh) return 1;
@@ -81,15 +86,15 @@ std::array<std::size_t, 2> bytes_of(const Options& options, const Collective& co
   return {collective.bytes_of(collective.send_count(root)), collective.bytes_of(collective.receive_count(root))};
 }
 
-/// The durations of one side on this rank; with skew also when each call began and ended, on the shared clock.
+/// One side's turns on this rank, in microseconds an iteration.
 struct Samples {
-  std::vector<double> duration_us;
-  std::vector<double> start_us;
-  std::vector<double> end_us;
+  std::vector<double> with_us;     ///< the loop with the call
+  std::vector<double> without_us;  ///< the same loop without it
+  std::vector<double> inside_us;   ///< of the former, between entry and exit of the call
 
-  std::size_t count() const { return duration_us.size(); }
-  void forget_after(std::size_t calls) {
-    for (auto* times : {&duration_us, &start_us, &end_us}) times->resize(std::min(times->size(), calls));
+  std::size_t count() const { return with_us.size(); }
+  void forget_after(std::size_t turns) {
+    for (auto* times : {&with_us, &without_us, &inside_us}) times->resize(std::min(times->size(), turns));
   }
 };
 
@@ -118,7 +123,7 @@ class Cell {
   Cell(const Bench& bench, const Collective& collective, const Place& place, const Prediction& prediction)
       : bench_(bench), collective_(collective), prediction_(prediction), rank_(place.rank), ranks_(place.ranks) {}
 
-  CellResult measure();
+  std::vector<CellResult> measure();
 
  private:
   const Pools* pools_of(Source source);
@@ -127,39 +132,51 @@ class Cell {
   bool can_do_it(Runner& runner);
 
   Call call_of(const Runner& runner) const {
-    const std::uint64_t salt = bench_.options.unchanged ? 0 : call_;
-    return {runner.pools->send.at(call_), runner.pools->receive.at(call_), root_, salt};
+    return {runner.pools->send.at(call_), runner.pools->receive.at(call_), root(), call_};
+  }
+  int root() const {
+    return bench_.options.rotate_root ? static_cast<int>(call_ % static_cast<std::size_t>(ranks_))
+                                      : bench_.options.root;
   }
   void prepare(const Runner& runner);
   void perform(const Runner& runner) {
     compute_meanwhile(runner.computes_ticks);
     collective_.perform(functions_of(runner.side, bench_.options.form), call_of(runner));
   }
-  void time_call(Runner& runner, Samples* samples);
-  void time_calls_in_a_row(Runner& runner, Samples* samples);
-  void time_between_barriers(Runner& runner, Samples* samples);
-  void time(Runner& runner, Samples* samples);
+  void iterate(Runner& runner) {
+    prepare(runner);
+    perform(runner);
+    check(runner);
+  }
+  double loop_with_us(Runner& runner, double& inside_us);
+  double loop_without_us(const Runner& runner);
   void take_turn(Runner& runner, bool counts);
   void check(Runner& runner);
-  void wait_for_start();
-  bool between_barriers() const { return bench_.options.timing == Timing::kBetweenBarriers; }
-  bool in_a_row() const { return bench_.start_line.crowded() && bench_.options.skew_us <= 0 && !between_barriers(); }
-  void take_turns();
+  void take_round();
+  void choose_iterations();
   void take_all_turns();
-  void measure_overlap(CellResult& result);
+  void measure_overlap(std::vector<CellResult>& results);
+  std::vector<CellResult> sum_up() const;
   bool go_on(std::uint64_t spent_ns, std::size_t done);
-  Median slowest(const Samples& samples) const;
+  std::vector<double> slowest(const std::vector<double>& mine) const;
+  std::vector<std::vector<std::size_t>> states() const;
   bool everybodys(bool right) const;
+  double look() const { return bench_.floor.flag_us(kBatchesOfALook); }
+  double per_iteration_us(std::uint64_t start, std::uint64_t end) const {
+    return bench_.clock.nanoseconds_between(start, end) / 1000 / iterations_;
+  }
 
   const Bench& bench_;
   const Collective& collective_;
   const Prediction& prediction_;
   int rank_;
   int ranks_;
-  int root_ = 0;
-  std::size_t call_ = 0;           ///< counts all calls of both sides: the salt of the data and the place in the pool
-  std::size_t turn_ = 0;           ///< counts the rounds in which each runner has had its turn
-  std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides, who is late
+  std::size_t call_ = 0;           ///< counts iterations of both sides: the salt of the data and the place in the pool
+  std::size_t round_ = 0;          ///< counts the rounds in which each runner has had its turn
+  int iterations_ = 2;             ///< of each loop
+  double longest_us_ = 0;          ///< iteration with a call so far, before those that count
+  std::vector<double> flags_us_;   ///< of each round that counts
+  std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides
   std::map<Source, Pools> pools_;
   std::vector<Runner> runners_;
 };
@@ -206,87 +223,57 @@ bool Cell::can_do_it(Runner& runner) {
 
 void Cell::prepare(const Runner& runner) {
   ++call_;
-  const Options& options = bench_.options;
-  // What a call in place overwrote must be restored even if it is to be the same as before.
-  const bool keep = options.unchanged && call_ > 2 * kWarmUps && !options.rotate_root && !options.compares() &&
-                    !collective_.overwrites(root_);
-  if (!keep) collective_.fill(call_of(runner));
-  if (options.buffers == Buffers::kFresh) {
+  collective_.fill(call_of(runner));
+  if (bench_.options.buffers == Buffers::kFresh) {
     runner.pools->send.flush_from_caches(call_);
     runner.pools->receive.flush_from_caches(call_);
   }
 }
 
-void Cell::wait_for_start() {
+double Cell::loop_with_us(Runner& runner, double& inside_us) {
   bench_.start_line.wait();
-  if (bench_.options.skew_us <= 0) return;
-  std::uniform_real_distribution<double> lateness_ns(0, bench_.options.skew_us * 1000);
-  double mine_ns = 0;
-  for (int rank = 0; rank < ranks_; ++rank) {
-    const double drawn_ns = lateness_ns(common_);
-    if (rank == rank_) mine_ns = drawn_ns;
-  }
-  spin_until_ns(shared_now_ns() + static_cast<std::uint64_t>(mine_ns));
-}
-
-void Cell::time_call(Runner& runner, Samples* samples) {
-  prepare(runner);
-  wait_for_start();
-  const bool skewed = bench_.options.skew_us > 0;
-  const std::uint64_t start_ns = skewed ? shared_now_ns() : 0;
+  double inside_ns = 0;
   const std::uint64_t start = Clock::ticks();
-  perform(runner);
-  const std::uint64_t end = Clock::ticks();
-  const std::uint64_t end_ns = skewed ? shared_now_ns() : 0;
-  check(runner);
-  if (!samples) return;
-  samples->duration_us.push_back(bench_.clock.nanoseconds_between(start, end) / 1000);
-  if (skewed) {
-    samples->start_us.push_back(static_cast<double>(start_ns) / 1000);
-    samples->end_us.push_back(static_cast<double>(end_ns) / 1000);
-  }
-}
-
-void Cell::time_calls_in_a_row(Runner& runner, Samples* samples) {
-  PMPI_Barrier(MPI_COMM_WORLD);
-  double nanoseconds = 0;
-  for (int i = 0; i < kCallsInARow; ++i) {
+  for (int i = 0; i < iterations_; ++i) {
     prepare(runner);
-    const std::uint64_t begin = Clock::ticks();
+    const std::uint64_t entry = Clock::ticks();
     perform(runner);
-    nanoseconds += bench_.clock.nanoseconds_between(begin, Clock::ticks());
+    inside_ns += bench_.clock.nanoseconds_between(entry, Clock::ticks());
     check(runner);
   }
-  if (samples) samples->duration_us.push_back(nanoseconds / 1000 / kCallsInARow);
+  inside_us = inside_ns / 1000 / iterations_;
+  return per_iteration_us(start, Clock::ticks());
 }
 
-void Cell::time_between_barriers(Runner& runner, Samples* samples) {
+double Cell::loop_without_us(const Runner& runner) {
+  bool right = false;
+  // The first iteration takes back what the last call left with others.
   prepare(runner);
-  const std::uint64_t begin = bench_.meeting.wait();
-  perform(runner);
-  const std::uint64_t end = bench_.meeting.wait();
-  const std::uint64_t later = bench_.meeting.wait();
-  check(runner);
-  const double call_ns = static_cast<double>(end - begin) - static_cast<double>(later - end);
-  if (samples) samples->duration_us.push_back(std::max(0.0, call_ns / 1000));
-}
-
-void Cell::time(Runner& runner, Samples* samples) {
-  if (between_barriers()) return time_between_barriers(runner, samples);
-  in_a_row() ? time_calls_in_a_row(runner, samples) : time_call(runner, samples);
+  right ^= collective_.right(call_of(runner));
+  bench_.start_line.wait();
+  const std::uint64_t start = Clock::ticks();
+  for (int i = 0; i < iterations_; ++i) {
+    prepare(runner);
+    right ^= collective_.right(call_of(runner));
+  }
+  return per_iteration_us(start, Clock::ticks());
 }
 
 void Cell::take_turn(Runner& runner, bool counts) {
-  Samples* samples = counts ? &runner.samples : nullptr;
   const bool compares = bench_.options.compares();
   if (compares && runner.side == Side::kTutti) runner.outcome.contender.select(collective_.communicator());
-  for (int i = 0; i < (compares ? kCallsAfterAChoice : in_a_row() ? 0 : kCallsToBegin); ++i) {
-    prepare(runner);
-    perform(runner);
-    check(runner);
-  }
-  for (int i = 0; i < (in_a_row() ? 1 : kCallsOfATurn); ++i) time(runner, samples);
+  for (int i = 0; i < (compares ? kIterationsAfterAChoice : kIterationsToBegin); ++i) iterate(runner);
+  double inside_us = 0;
+  const double with_us = loop_with_us(runner, inside_us);
   if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
+  const double without_us = loop_without_us(runner);
+  if (!counts) {
+    longest_us_ = std::max(longest_us_, with_us);
+    return;
+  }
+  runner.samples.with_us.push_back(with_us);
+  runner.samples.without_us.push_back(without_us);
+  runner.samples.inside_us.push_back(inside_us);
 }
 
 void Cell::check(Runner& runner) {
@@ -305,30 +292,43 @@ bool Cell::go_on(std::uint64_t spent_ns, std::size_t done) {
   return more != 0;
 }
 
-/// Some rounds in which each runner has its turn, in an order drawn anew.
-void Cell::take_turns() {
+/// Each runner has its turn, in an order drawn anew.
+void Cell::take_round() {
   std::vector<std::size_t> order(runners_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const int rounds = bench_.options.compares() ? 1 : 2;
-  for (int round = 0; round < rounds; ++round, ++turn_) {
-    if (bench_.options.rotate_root) root_ = static_cast<int>(turn_ % static_cast<std::size_t>(ranks_));
-    std::shuffle(order.begin(), order.end(), common_);
-    for (const std::size_t i : order) take_turn(runners_[i], turn_ >= kWarmUps);
-  }
+  std::shuffle(order.begin(), order.end(), common_);
+  for (const std::size_t i : order) take_turn(runners_[i], round_ >= kWarmUps);
+  if (++round_ == kWarmUps) choose_iterations();
 }
 
-Median Cell::slowest(const Samples& samples) const {
-  const int count = static_cast<int>(samples.duration_us.size());
-  const auto maximum = [&](const std::vector<double>& mine) {
-    std::vector<double> all(mine.size());
-    PMPI_Reduce(mine.data(), all.data(), count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    return all;
-  };
-  if (bench_.options.skew_us <= 0) return median_of(maximum(samples.duration_us));
-  std::vector<double> duration_us = maximum(samples.end_us);
-  const std::vector<double> last_start_us = maximum(samples.start_us);
-  for (std::size_t i = 0; i < duration_us.size(); ++i) duration_us[i] -= last_start_us[i];
-  return median_of(std::move(duration_us));
+/// By rank 0's clock.
+void Cell::choose_iterations() {
+  iterations_ = static_cast<int>(std::clamp(kTurnUs / longest_us_, 2.0, kMostIterations));
+  PMPI_Bcast(&iterations_, 1, MPI_INT, 0, MPI_COMM_WORLD);
+}
+
+/// The largest of all ranks' values; right on rank 0.
+std::vector<double> Cell::slowest(const std::vector<double>& mine) const {
+  std::vector<double> all(mine.size());
+  PMPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  return all;
+}
+
+/// The rounds that count, by the state of the machine, the one with the quicker flag first. One at most where flags
+/// cannot be timed.
+std::vector<std::vector<std::size_t>> Cell::states() const {
+  std::vector<std::vector<std::size_t>> found(2);
+  if (flags_us_.empty()) return {};
+  const auto [least, most] = std::minmax_element(flags_us_.begin(), flags_us_.end());
+  const double between = same_state(*least, *most) ? *most : std::sqrt(*least * *most);
+  for (std::size_t i = 0; i < flags_us_.size(); ++i) found[flags_us_[i] > between ? 1 : 0].push_back(i);
+  const double needed = kLeastPartOfAState * static_cast<double>(flags_us_.size());
+  if (!found[1].empty())
+    std::erase_if(found, [&](const auto& rounds) {
+      return rounds.size() < kLeastRoundsOfAState || static_cast<double>(rounds.size()) < needed;
+    });
+  std::erase_if(found, [](const auto& rounds) { return rounds.empty(); });
+  return found;
 }
 
 bool Cell::everybodys(bool right) const {
@@ -339,65 +339,98 @@ bool Cell::everybodys(bool right) const {
 
 /// As many as the options ask for.
 void Cell::take_all_turns() {
-  turn_ = 0;
-  const bool in_one_state = bench_.options.state_flag_us > 0;
-  StateGate gate([this] { return bench_.floor.flag_us(kBatchesOfALook); }, bench_.options.state_flag_us, kPatience);
+  round_ = 0;
+  flags_us_.clear();
+  const double asked_us = bench_.options.state_flag_us;
+  StateGate gate([this] { return look(); }, asked_us, kPatience);
   std::uint64_t spent_ns = 0;
-  while (go_on(spent_ns, runners_[0].samples.count())) {
-    if (in_one_state && !gate.open()) break;
-    const std::size_t counted = runners_[0].samples.count();
+  int lost = 0;
+  double flag_us = look();
+  while (lost < kPatience && go_on(spent_ns, flags_us_.size())) {
+    if (asked_us > 0 && !gate.open()) break;
+    const bool counts = round_ >= kWarmUps;
     const std::uint64_t start_ns = shared_now_ns();
-    take_turns();
-    if (in_one_state && !gate.still_open())
-      for (Runner& runner : runners_) runner.samples.forget_after(counted);
-    else
-      spent_ns += shared_now_ns() - start_ns;
+    take_round();
+    spent_ns += shared_now_ns() - start_ns;
+    const double before_us = std::exchange(flag_us, look());
+    const bool lasted =
+        flag_us < 0 || (same_state(before_us, flag_us) && (asked_us <= 0 || same_state(flag_us, asked_us)));
+    if (counts && lasted) flags_us_.push_back((before_us + flag_us) / 2);
+    if (!lasted) ++lost;
+    for (Runner& runner : runners_) runner.samples.forget_after(flags_us_.size());
   }
   forget_persistent();
 }
 
-void Cell::measure_overlap(CellResult& result) {
-  const auto alone_us = [&](const Runner& runner) {
-    return runner.side == Side::kHost ? result.host_us.value : result.outcomes.front().us.value;
-  };
+/// What all ranks' samples say, a result for each state of the machine.
+std::vector<CellResult> Cell::sum_up() const {
+  const auto found = states();
+  std::vector<CellResult> results(found.size());
+  for (std::size_t state = 0; state < found.size(); ++state) {
+    std::vector<double> flags_us;
+    for (const std::size_t round : found[state]) flags_us.push_back(flags_us_[round]);
+    results[state].flag_us = median_of(flags_us).value;
+    results[state].repeats = found[state].size();
+  }
+  for (const Runner& runner : runners_) {
+    const auto with_us = slowest(runner.samples.with_us), without_us = slowest(runner.samples.without_us);
+    const auto inside_us = slowest(runner.samples.inside_us);
+    const bool correct = everybodys(runner.outcome.correct);
+    for (std::size_t state = 0; state < found.size(); ++state) {
+      std::vector<double> costs_us, insides_us;
+      for (const std::size_t round : found[state]) {
+        costs_us.push_back(std::max(with_us[round] - without_us[round], kLeastCostUs));
+        insides_us.push_back(inside_us[round]);
+      }
+      const Times times{median_of(std::move(costs_us)), median_of(std::move(insides_us)).value};
+      CellResult& result = results[state];
+      if (runner.side == Side::kHost) {
+        result.host = times;
+        result.host_correct = correct;
+      } else {
+        result.outcomes.push_back(runner.outcome);
+        result.outcomes.back().times = times;
+        result.outcomes.back().correct = correct;
+      }
+    }
+  }
+  return results;
+}
+
+/// results: of the calls alone, to which the overlap is added. Computed is as long as a call in the first state takes.
+void Cell::measure_overlap(std::vector<CellResult>& results) {
   for (Runner& runner : runners_) {
-    double computed_us = alone_us(runner);
+    const CellResult& alone = results.front();
+    double computed_us = (runner.side == Side::kHost ? alone.host : alone.outcomes.front().times).cost_us.value;
     PMPI_Bcast(&computed_us, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     runner.computes_ticks = bench_.clock.ticks_in(computed_us * 1000);
     runner.samples = {};
   }
   take_all_turns();
-  for (Runner& runner : runners_) {
-    const double together_us = slowest(runner.samples).value, alone = alone_us(runner);
-    const double overlap = std::clamp(1 - (together_us - alone) / alone, 0.0, 1.0);
-    (runner.side == Side::kHost ? result.host_overlap : result.outcomes.front().overlap) = overlap;
-    (runner.side == Side::kHost ? result.host_correct : result.outcomes.front().correct) =
-        everybodys(runner.outcome.correct);
+  const auto overlap = [](const Times& together, const Times& alone) {
+    return std::clamp(1 - (together.cost_us.value - alone.cost_us.value) / alone.cost_us.value, 0.0, 1.0);
+  };
+  const auto together = sum_up();
+  for (CellResult& result : results) {
+    if (together.empty()) return;
+    result.host_overlap = overlap(together.front().host, result.host);
+    result.host_correct = result.host_correct && together.front().host_correct;
+    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
+      Outcome& outcome = result.outcomes[i];
+      outcome.overlap = overlap(together.front().outcomes[i].times, outcome.times);
+      outcome.correct = outcome.correct && together.front().outcomes[i].correct;
+    }
   }
 }
 
-CellResult Cell::measure() {
-  root_ = bench_.options.root;
+std::vector<CellResult> Cell::measure() {
   add_host();
   add_contenders();
   take_all_turns();
+  std::vector<CellResult> results = sum_up();
+  if (bench_.options.overlap && !results.empty()) measure_overlap(results);
   if (bench_.measure_tutti && bench_.options.compares()) Contender{}.select(collective_.communicator());
-  CellResult result;
-  result.repeats = runners_[0].samples.count();
-  for (Runner& runner : runners_) {
-    const Median median = slowest(runner.samples);
-    const bool correct = everybodys(runner.outcome.correct);
-    if (runner.side == Side::kHost) {
-      result.host_us = median;
-      result.host_correct = correct;
-      continue;
-    }
-    runner.outcome.us = median;
-    runner.outcome.correct = correct;
-    result.outcomes.push_back(runner.outcome);
-  }
-  if (bench_.options.overlap) measure_overlap(result);
-  return result;
+  return results;
 }
 
 }  // namespace
@@ -413,8 +446,8 @@ std::size_t buffer_capacity(const Options& options) {
   return capacity_of(source_of(options));
 }
 
-CellResult measure_cell(const Bench& bench, const Collective& collective, const Place& place,
-                        const Prediction& prediction) {
+std::vector<CellResult> measure_cell(const Bench& bench, const Collective& collective, const Place& place,
+                                     const Prediction& prediction) {
   return Cell(bench, collective, place, prediction).measure();
 }
 

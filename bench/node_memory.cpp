@@ -90,14 +90,13 @@ std::unique_ptr<NodeMemory> NodeMemory::create(std::size_t payload_bytes) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &self->rank_);
   PMPI_Comm_size(MPI_COMM_WORLD, &self->ranks_);
   if (!on_one_machine(self->ranks_)) return nullptr;
-  const std::size_t flag_bytes = sizeof(Flag) * static_cast<std::size_t>(3 * self->ranks_ + kExtraFlags);
+  const std::size_t flag_bytes = sizeof(Flag) * static_cast<std::size_t>(self->ranks_ + kExtraFlags);
   const std::size_t payload_at = (flag_bytes + 4095) / 4096 * 4096;
   self->payload_bytes_ = payload_bytes;
   self->mapped_bytes_ = payload_at + payload_bytes;
   void* memory = map_together(self->rank_, self->mapped_bytes_);
   if (memory) {
     self->flags_ = static_cast<Flag*>(memory);
-    self->meeting_flags_ = self->flags_ + self->ranks_ + kExtraFlags;
     self->payload_ = static_cast<char*>(memory) + payload_at;
   }
   if (!everyone(memory != nullptr)) return nullptr;

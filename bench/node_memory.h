@@ -27,8 +27,6 @@ class NodeMemory {
 
   /// The flag of a rank. Flags ranks()..ranks()+3 belong to whoever the user of this object says.
   Flag& flag(int index) { return flags_[index]; }
-  /// The two flags by which a rank meets the others (meeting.h).
-  Flag& meeting_flag(int rank, int turn) { return meeting_flags_[2 * rank + turn]; }
   char* payload() { return payload_; }
   std::size_t payload_bytes() const { return payload_bytes_; }
   int rank() const { return rank_; }
@@ -40,7 +38,6 @@ class NodeMemory {
   NodeMemory() = default;
 
   Flag* flags_ = nullptr;
-  Flag* meeting_flags_ = nullptr;
   char* payload_ = nullptr;
   std::size_t payload_bytes_ = 0;
   std::size_t mapped_bytes_ = 0;

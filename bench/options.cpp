@@ -18,8 +18,6 @@ void check(const Options& options, int ranks) {
     throw CLI::ValidationError("--root", "must be a rank of this job (0.." + std::to_string(ranks - 1) + ") or rotate");
   if (!options.algorithms.empty() && options.collectives.size() != 1)
     throw CLI::ValidationError("--algorithms", "compares those of one collective; name it with --collective");
-  if (options.timing == Timing::kBetweenBarriers && options.skew_us > 0)
-    throw CLI::ValidationError("--timing", "between-barriers and --skew-us exclude each other");
   if (options.overlap && options.form == Form::kBlocking)
     throw CLI::ValidationError("--overlap", "needs another --form than blocking");
   if (options.overlap && options.compares())
@@ -31,16 +29,16 @@ void check(const Options& options, int ranks) {
 int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
                   std::string& message) {
   CLI::App app{
-      "Measures collectives of the MPI (PMPI_) and of Tutti (MPI_) side by side in one process, call by call in "
-      "random order. The time of a call is that of its slowest rank; medians are printed.",
+      "Measures what collectives of the MPI (PMPI_) and of Tutti (MPI_) cost a program, side by side in one process: a "
+      "loop that writes its data, calls, and uses the result, less the same loop without the call, on the slowest "
+      "rank. "
+      "Medians are printed.",
       "tutti-bench"};
   const std::map<std::string, Buffers> buffer_words{{"window", Buffers::kWindow},
                                                     {"static", Buffers::kStatic},
                                                     {"stack", Buffers::kStack},
                                                     {"mmap", Buffers::kMmap},
                                                     {"fresh", Buffers::kFresh}};
-  const std::map<std::string, Timing> timing_words{{"calls", Timing::kCalls},
-                                                   {"between-barriers", Timing::kBetweenBarriers}};
   const std::map<std::string, Form> form_words{{"blocking", Form::kBlocking},
                                                {"nonblocking", Form::kNonblocking},
                                                {"tested", Form::kTested},
@@ -65,26 +63,11 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
                  "system; fresh: of malloc, the next of a pool for each call, flushed from the caches")
       ->transform(CLI::CheckedTransformer(buffer_words))
       ->option_text("window|static|stack|mmap|fresh [window]");
-  app.add_flag(
-      "--unchanged", options.unchanged,
-      "Ranks that send do not rewrite their data before each call, which measures the caches; data that a call "
-      "in place overwrote is still restored");
   app.add_option("--host-memory", options.host_private_memory,
                  "same: the host's own collective is measured on the same malloc'ed buffers as Tutti's; private: on "
                  "anonymous memory that an interposed malloc has no part in")
       ->transform(CLI::CheckedTransformer(memory_words))
       ->option_text("same|private [same]");
-  app.add_option("--skew-us", options.skew_us,
-                 "Each rank arrives up to so many microseconds late, at random; the time is then from the last "
-                 "arrival to the last departure")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--timing", options.timing,
-                 "calls: each rank times its calls; where ranks share processors, several in a row, with what other "
-                 "ranks do between theirs; between-barriers: how much later all ranks have come to a barrier because "
-                 "of the call before it")
-      ->transform(CLI::CheckedTransformer(timing_words))
-      ->option_text("calls|between-barriers [calls]");
   app.add_option("--form", options.form,
                  "blocking; nonblocking: started, and waited for at once; tested: started, and asked for by a loop of "
                  "MPI_Test; persistent: started and waited for, made ready before")
@@ -97,7 +80,7 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
   app.add_option("--seconds-per-cell", options.seconds_per_cell, "Time to spend on each collective and size")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--minimum-repeats", options.minimum_repeats, "At least so many calls of each")
+  app.add_option("--minimum-repeats", options.minimum_repeats, "At least so many turns of each")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("--floor", options.floor,

@@ -10,9 +10,6 @@ namespace tutti::bench {
 /// What buffers a program has; see `tutti-bench --help`. kFresh: of kWindow, another one for each call.
 enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 
-/// How a call is timed; see cell.cpp.
-enum class Timing { kCalls, kBetweenBarriers };
-
 /// How a collective is called: nonblocking or persistent ones are waited for at once; kTested: nonblocking ones, asked for by
 /// MPI_Test again and again.
 enum class Form { kBlocking, kNonblocking, kTested, kPersistent };
@@ -26,14 +23,11 @@ struct Options {
   int root = 0;
   bool in_place = false;
   Buffers buffers = Buffers::kWindow;
-  bool unchanged = false;
   bool host_private_memory = false;
-  double skew_us = 0;
-  Timing timing = Timing::kCalls;
   Form form = Form::kBlocking;
   bool overlap = false;  ///< measure also how much of a nonblocking call goes on while its rank computes
   double seconds_per_cell = 0.3;
-  std::size_t minimum_repeats = 20;
+  std::size_t minimum_repeats = 10;
   bool floor = false;
   double state_flag_us = 0;             ///< count only what is measured while a flag takes about so long; 0: everything
   std::vector<std::string> algorithms;  ///< to compare with each other, as in TUTTI_ALGORITHM; for one collective only

@@ -19,8 +19,7 @@ struct Row {
   bool compares = false;  ///< several of Tutti's ways were asked for
   CellResult result;
   Prediction prediction;
-  double flag_us = -1;
-  double copy_us = -1;
+  double copy_us = -1;  ///< only where the floor is asked for
 };
 
 /// Writes on rank 0, and is silent elsewhere.

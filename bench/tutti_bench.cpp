@@ -97,7 +97,6 @@ class Measurement {
         cells_(cells_of(options)),
         node_(NodeMemory::create(largest_copy())),
         start_line_(node_.get(), clock_),
-        meeting_(node_.get()),
         floor_(node_.get(), clock_),
         report_(rank == 0, options.json_lines) {}
 
@@ -127,7 +126,7 @@ class Measurement {
     const std::size_t largest = everybodys_largest(buffer_bytes(options_, *cell.entry->make(place_of(cell)), rank_));
     return largest * static_cast<std::size_t>(ranks_) <= available_bytes_ / 2 && largest <= capacity_;
   }
-  Row measure(const Plan& cell, const Bench& bench, double flag_us);
+  std::vector<Row> measure(const Plan& cell, const Bench& bench);
   void leave_out(const Plan& cell, const char* why) const {
     if (rank_ == 0)
       std::fprintf(stderr, "tutti-bench: %s of %zu bytes is left out: %s\n", cell.entry->name, cell.bytes, why);
@@ -143,12 +142,12 @@ class Measurement {
   std::unique_ptr<Ring> ring_;
   const std::unique_ptr<NodeMemory> node_;
   StartLine start_line_;
-  Meeting meeting_;
   Floor floor_;
   Report report_;
 };
 
-Row Measurement::measure(const Plan& cell, const Bench& bench, double flag_us) {
+/// A row for each state of the machine.
+std::vector<Row> Measurement::measure(const Plan& cell, const Bench& bench) {
   const Place place = place_of(cell);
   const auto collective = cell.entry->make(place);
   Row row;
@@ -157,13 +156,18 @@ Row Measurement::measure(const Plan& cell, const Bench& bench, double flag_us) {
   row.bytes = cell.bytes;
   row.host = host_name();
   row.compares = options_.compares();
-  row.flag_us = flag_us;
-  const std::size_t copied = options_.floor ? copy_bytes(*collective) : 0;
-  if (copied > 0) row.copy_us = floor_.copy_us(copied);
+  if (options_.floor) {
+    const std::size_t copied = copy_bytes(*collective);
+    row.copy_us = copied > 0 ? floor_.copy_us(copied) : 0;
+  }
   if (bench.measure_tutti)
     row.prediction = predict(place.communicator, cell.entry->chosen_as, cell.entry->chosen_by(cell.bytes, ranks_));
-  row.result = measure_cell(bench, *collective, place, row.prediction);
-  return row;
+  std::vector<Row> rows;
+  for (CellResult& result : measure_cell(bench, *collective, place, row.prediction)) {
+    rows.push_back(row);
+    rows.back().result = std::move(result);
+  }
+  return rows;
 }
 
 bool Measurement::run() {
@@ -172,21 +176,19 @@ bool Measurement::run() {
     std::fprintf(stderr, "tutti-bench: Tutti is not loaded (LD_PRELOAD); only the host MPI is measured\n");
   if (rank_ == 0 && !node_)
     std::fprintf(stderr, "tutti-bench: the ranks share no memory; calls start from the host's barrier alone\n");
-  const Bench bench{options_, clock_, start_line_, meeting_, floor_, measure_tutti};
-  if (options_.timing == Timing::kBetweenBarriers && !meeting_.possible())
-    throw std::runtime_error("--timing between-barriers: the ranks share no memory");
-  const double flag_us = options_.floor ? floor_.flag_us() : -1;
+  const Bench bench{options_, clock_, start_line_, floor_, measure_tutti};
   bool correct = true;
   report_.origin(origin());
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     if (fits(cells_[i])) {
-      const Row row = measure(cells_[i], bench, flag_us);
-      correct = correct && row.result.host_correct;
-      for (const Outcome& outcome : row.result.outcomes) correct = correct && outcome.correct;
-      if (options_.state_flag_us > 0 && row.result.repeats < options_.minimum_repeats)
-        leave_out(cells_[i], "the machine was too seldom in the state in which a flag takes as long as it should");
-      else
+      const std::vector<Row> rows = measure(cells_[i], bench);
+      for (const Row& row : rows) {
+        correct = correct && row.result.host_correct;
+        for (const Outcome& outcome : row.result.outcomes) correct = correct && outcome.correct;
         report_.add(row);
+      }
+      if (rows.empty())
+        leave_out(cells_[i], "the machine was too seldom in one state, or in the one that is asked for");
     } else {
       leave_out(cells_[i],
                 "its buffers would take more than half of the free memory, than there is of their kind, or than counts "

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#else
+#if !defined(__x86_64__)
 #include <chrono>
 #endif
 
@@ -15,7 +13,7 @@ namespace tutti {
 /// the work before and after may be counted on the other side, which is nothing beside a collective.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
-  return __rdtsc();
+  return __builtin_ia32_rdtsc();  // <x86intrin.h> would be a sixth of what most sources cost to parse
 #else
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 #endif

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ticks.h"
+
 namespace tutti {
 
 namespace {
@@ -27,14 +29,18 @@ int Attempts::next() {
   const selection::Decision decision =
       selection::decision_at({published.decision[0].get(), published.decision[1].get()}, sequence_);
   const int before = std::exchange(candidate_, decision.candidate_of(sequence_));
-  timed_ = decision.is_timed() && candidate_ == before;
+  const bool tried_before = std::exchange(tried_, decision.is_timed());
+  timed_ = tried_ && tried_before && candidate_ == before;
   if (choice_ && timed_)
     *std::min_element(open_.begin(), open_.end(),
                       [](const Call& a, const Call& b) { return a.sequence < b.sequence; }) = {sequence_, candidate_};
   return candidate_;
 }
 
-void Attempts::took(std::uint64_t begin, std::uint64_t end) {
+void Attempts::ends() {
+  if (!tried_) return;
+  const std::uint64_t end = ticks(), begin = std::exchange(end_, end);
+  if (!timed_) return;
   TriedLine::Record& record = line(communicator_.rank()).record[place_of(sequence_)];
   // Pairs with look_at(): who sees new ticks sees that the sequence was taken away.
   record.sequence.store(0, std::memory_order_relaxed);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/ticks.h"
 #include "engine/communicator.h"
 #include "selection/online_choice.h"
 
@@ -20,10 +19,8 @@ class Attempts {
   int next();
   /// The same for what continues that call.
   int current() const { return candidate_; }
-  /// Whether that call is timed.
-  bool is_timed() const { return timed_; }
-  /// When this rank came to the call and left it.
-  void took(std::uint64_t begin, std::uint64_t end);
+  /// To be called when that call ends; not if it ends by an exception.
+  void ends();
 
  private:
   struct Call {
@@ -38,28 +35,14 @@ class Attempts {
 
   Communicator& communicator_;
   int number_;
-  std::uint64_t sequence_ = 0;  ///< of the call
-  int candidate_ = -1;          ///< that it took
-  bool timed_ = false;
+  std::uint64_t sequence_ = 0;                          ///< of the call
+  int candidate_ = -1;                                  ///< that it took
+  bool tried_ = false;                                  ///< the call is one of those that are compared
+  bool timed_ = false;                                  ///< so was the one before, by the same candidate
+  std::uint64_t end_ = 0;                               ///< of the last one that was tried
   std::optional<selection::OnlineChoice> choice_ = {};  ///< on rank 0
   bool second_ = false;                                 ///< which word is next
   std::array<Call, TriedLine::records> open_{};         ///< calls that were not looked at; sequence 0: none
-};
-
-/// A call that is timed if it has to be. One that ends by an exception leaves nothing.
-class TimedCall {
- public:
-  /// attempts: null where nothing is tried, or for what continues a call.
-  explicit TimedCall(Attempts* attempts) : attempts_(attempts && attempts->is_timed() ? attempts : nullptr) {
-    if (attempts_) begin_ = ticks();
-  }
-  void ends() const {
-    if (attempts_) attempts_->took(begin_, ticks());
-  }
-
- private:
-  Attempts* attempts_;
-  std::uint64_t begin_ = 0;
 };
 
 }  // namespace tutti

@@ -98,7 +98,7 @@ int tried_place(std::string_view collective) {
 
 /// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
 int tried_number(std::string_view collective, std::size_t size_class) {
-  constexpr std::size_t first_class = 14;  // up to 32 MiB
+  constexpr std::size_t first_class = 12;  // from 4 KiB to 32 MiB
   const int place = tried_place(collective);
   if (place < 0 || size_class < first_class || size_class >= first_class + tried_classes) return -1;
   return place * tried_classes + static_cast<int>(size_class - first_class);
@@ -242,5 +242,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
       Choices<Of##Arguments>& choices, const Key& key, const Of##Arguments& given, Channel::Kind kind);
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

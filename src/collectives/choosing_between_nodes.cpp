@@ -198,5 +198,7 @@ bool Collectives::call_across(const Choice<Arguments>& chosen, const Arguments& 
                                          const CallSignature& signature);
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

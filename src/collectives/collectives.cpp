@@ -314,7 +314,6 @@ template <class Arguments>
 void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments,
                             const Request& request, const Cut& cut) {
   const Node& node = communicator_.node();
-  const TimedCall timed(chosen.attempts);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = part_of(arguments, cut, index);
     std::optional<StagingTrial> trial;
@@ -325,7 +324,7 @@ void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const A
     run(communicator_.blocking(), call, chosen.algorithm->forms, part);
     if (trial) trial->ends();
   }
-  timed.ends();
+  if (chosen.attempts) chosen.attempts->ends();
 }
 
 template <class Arguments, class Make, class MakeAcross>
@@ -368,5 +367,7 @@ PendingCall* Collectives::prepare_in(const Arguments& given, const Through& thro
                                                 Allocate allocate, void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

@@ -11,11 +11,11 @@
 #include <iterator>
 #include <utility>
 
+#include "memory/pages.h"
+
 namespace tutti::memory {
 
 namespace {
-constexpr std::size_t page_bytes = 4096;
-
 /// Of what is kept: what a program needs that makes and frees one thing after another, and a few of anything: a message of
 /// parts, that is made anew, leaves three.
 constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;

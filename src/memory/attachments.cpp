@@ -7,11 +7,9 @@
 #include <limits>
 #include <stdexcept>
 
-namespace tutti::memory {
+#include "memory/pages.h"
 
-namespace {
-constexpr std::uint64_t page_bytes = 4096;
-}
+namespace tutti::memory {
 
 void OperationClock::add(const Since& since) {
   const std::lock_guard lock(mutex_);

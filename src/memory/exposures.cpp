@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "memory/pages.h"
+
 namespace tutti::memory {
 
 namespace {
-
-constexpr std::uint64_t page_bytes = 4096;
 
 /// An extent that touches a new one is joined with it if it is not much larger: whoever had attached it attaches anew,
 /// which must not cost more than the newcomer is worth.

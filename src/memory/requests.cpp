@@ -6,19 +6,15 @@
 #include <utility>
 
 #include "base/copy.h"
+#include "memory/pages.h"
 
 namespace tutti::memory {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 /// Of a stamp, the owner's rank. The rest, at a million requests a second, which each move a chunk, lasts for nine years.
 constexpr int owner_bits = 16;
 constexpr sync::Stamp owner_mask = (sync::Stamp{1} << owner_bits) - 1;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
 
 }  // namespace
 

@@ -17,20 +17,20 @@ namespace {
 std::atomic<std::uint64_t> communicators_made{1};  // MPI_COMM_WORLD
 
 /// Where this rank's part of a communicator is to be.
-struct Room {
+struct PartAndRow {
   std::size_t part, row;
 };
 
-void give_back(const Room& room) {
+void give_back(const PartAndRow& room) {
   job()->node.arena->release(room.part, memory::Arena::Contents::tidy);
   job()->node.rows->release(room.row);
 }
 
-std::optional<Room> take_room(int ranks) {
+std::optional<PartAndRow> take_room(int ranks) {
   Node& node = job()->node;
   const auto row = node.rows->allocate();
   if (!row) return std::nullopt;
-  if (const auto part = node.arena->reserve(shared_bytes(node.settings, ranks))) return Room{*part, *row};
+  if (const auto part = node.arena->reserve(shared_bytes(node.settings, ranks))) return PartAndRow{*part, *row};
   node.rows->release(*row);
   return std::nullopt;
 }
@@ -62,7 +62,7 @@ std::vector<int> nodes_of(const std::vector<Entry>& all) {
 /// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
 /// `room`, as of MPI_COMM_WORLD, nobody parts from it. apart_from: see join(). Collective over `communicator` where it spans nodes.
 void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std::vector<Entry>& all,
-            bool mapped_by_all, const std::optional<Room>& room, SpanningState* apart_from) {
+            bool mapped_by_all, const std::optional<PartAndRow>& room, SpanningState* apart_from) {
   const Entry& mine = all[static_cast<std::size_t>(rank)];
   bool same_node = true, usable = mapped_by_all, too_many = false;
   state.identity = all.front().identity ^ all.front().node;
@@ -164,7 +164,7 @@ bool join(CommunicatorState& state, Joining& joining) {
   const auto [communicator, rank, size, parent, apart_from, is_gone, free_apart] = joining;
   job()->left_behind.look(looked_at_each_time);
   // There are no more of them on the node.
-  const std::optional<Room> room = take_room(std::min(size, job()->node.size));
+  const std::optional<PartAndRow> room = take_room(std::min(size, job()->node.size));
   const int node_rank = job()->node.rank;
   const Entry mine{job()->node_identity,
                    room ? room->part : no_offset,

@@ -13,7 +13,9 @@
 namespace tutti::selection {
 
 /// By so much the model may be wrong: what it says takes longer is not tried.
-inline constexpr double tried_within = 1.5;
+inline constexpr double tried_within = 2;
+/// Of smaller messages the choice stays with the model: to find the candidate would be a part of the call.
+inline constexpr std::size_t least_tried = std::size_t{4} << 10;
 /// Most candidates for buffers of one kind that are handed to peers in one way.
 inline constexpr std::size_t most_of_a_kind = 6;
 static_assert(most_of_a_kind <= OnlineChoice::most);
@@ -43,7 +45,7 @@ struct TriedCalls {
 /// Whether calls of such a shape may be tried: those of one class are alike, and none is so small that finding the
 /// candidate would matter.
 inline bool may_be_tried(const Shape& shape) {
-  return shape.regular && shape.commutative && shape.bytes > 0 && shape.bytes >= shape.eager_max;
+  return shape.regular && shape.commutative && shape.bytes >= least_tried;
 }
 
 /// Whether a call gives the same bits by both.

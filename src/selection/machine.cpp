@@ -38,7 +38,7 @@ std::string number_text(double value) {
 }
 
 /// "tutti-probe-2" is 2; 0 if it is none of ours.
-int schema_version(const std::string& schema) {
+int probe_version(const std::string& schema) {
   constexpr std::string_view stem = "tutti-probe-";
   if (schema.compare(0, stem.size(), stem) != 0) return 0;
   return std::atoi(schema.c_str() + stem.size());
@@ -237,7 +237,7 @@ std::optional<Probe> parse_probe(std::string_view text, std::string& error) {
     return std::nullopt;
   }
   const std::string schema = document.is_object() ? text_of(document, "schema") : "";
-  const int version = schema_version(schema);
+  const int version = probe_version(schema);
   if (version < 1) {
     error = "it is no file of tutti probe (\"schema\" is not \"" + std::string(probe_schema) + "\")";
     return std::nullopt;

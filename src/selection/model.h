@@ -153,6 +153,7 @@ struct Cost {
   double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
   double drawn_bytes = 0;      ///< what many copy out of slots at once, where slot_bytes has it in the price of those
   double reduced_bytes = 0;
+  double left_bytes = 0;  ///< of one rank's buffers that others read: the call leaves them to be reclaimed
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
   bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
@@ -180,7 +181,8 @@ struct Cost {
         beside.copied_bytes * price.own + (beside.remote_bytes - beside.written_bytes) * price.read +
         beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot + beside.exposures * model.expose;
     const double slower = std::max(work, meanwhile);
-    if (!shape.oversubscribed()) return slower + hops * model.hop * model.hop_factor(hop_distances(shape));
+    if (!shape.oversubscribed())
+      return slower + hops * model.hop * model.hop_factor(hop_distances(shape)) + reclaim_seconds(shape, model);
     const double cores = shape.ranks / shared;
     const double all = workers > 0 ? workers : shape.ranks;
     // Where one rank leaves the work to the others, there is a core on which none rests.
@@ -251,6 +253,13 @@ struct Cost {
                      through(traffic.link, traffic.apart * besides, model.link_byte),
                      through(traffic.total, besides, model.total_byte),
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
+  }
+
+  /// What the owner of what was read pays when it writes it next: not of what has left the private cache by then.
+  double reclaim_seconds(const Shape& shape, const Model& model) const {
+    if (shape.reach == Reach::staged) return 0;
+    return std::min(left_bytes, model.private_cache / 4) * std::max(0.0, model.slot_byte - model.copy_byte) *
+           model.byte_factor(byte_distances(shape));
   }
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.

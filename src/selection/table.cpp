@@ -158,7 +158,7 @@ std::string read_entries(const json& list, const char* name, std::span<const Kno
 }
 
 /// "tutti-table-2" is 2; 0 if it is none of ours.
-int schema_version(const std::string& schema) {
+int table_version(const std::string& schema) {
   return schema.compare(0, stem.size(), stem) == 0 ? std::atoi(schema.c_str() + stem.size()) : 0;
 }
 
@@ -166,7 +166,7 @@ int schema_version(const std::string& schema) {
 std::string read_head(const json& document, TableOrigin& origin) {
   if (document.is_discarded()) return "it is no JSON, or cut off";
   const std::string schema = text_of(document, "schema");
-  const int version = schema_version(schema);
+  const int version = table_version(schema);
   if (version < 1)
     return "it is no table of tutti tune (\"schema\" is not " + in_quotes(std::string(table_schema)) + ")";
   if (version > 1)

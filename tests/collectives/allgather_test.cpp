@@ -94,7 +94,9 @@ TEST_P(Allgather, RunsAroundTheRingWithEveryStepThatComesByAllRanks) {
     for (const int j : {2, 3, ranks - 1, ranks + 1}) {
       const std::string choice = "ring-neighbor,j=" + std::to_string(j);
       std::map<std::string, int> used;
-      sweep(world_of(ranks, GetParam(), "allgather:" + choice + ";allgatherv:" + choice), few_sizes, &used);
+      const World world = world_of(ranks, GetParam(), "allgather:" + choice + ";allgatherv:" + choice);
+      if (!is_swept(world)) continue;
+      sweep(world, few_sizes, &used);
       if (HasFatalFailure()) return;
       EXPECT_EQ(used.count("ring-neighbor") > 0, std::gcd(ranks, j) == 1) << ranks << " ranks, j " << j;
     }

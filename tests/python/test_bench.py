@@ -54,19 +54,33 @@ def test_sizes_stay_apart():
     assert len(combine([cell(1.0, count=4), cell(1.0, count=16), cell(1.0, "reduce", 4)])) == 3
 
 
+def test_near_and_far_cores_stay_apart():
+    def on(flag_us, ratio):
+        return cell(ratio, flag_us=flag_us)
+
+    cells = combine([on(0.05, 3.0), on(0.06, 2.0), on(0.2, 1.0)])
+    assert [(one["cores"], one["ratio"]) for one in cells] == [("near", 2.0), ("far", 1.0)]
+    assert [place[3] for place in geometric_means(cells)] == ["near", "far"]
+
+
+def test_one_state_of_the_machine_has_no_name():
+    cells = combine([cell(3.0, flag_us=0.05), cell(2.0, "reduce", flag_us=0.07), cell(1.0, "barrier")])
+    assert [one.get("cores") for one in cells] == [None, None, None]
+
+
 def test_geometric_mean():
     means = geometric_means([cell(1.0, count=4), cell(4.0, count=16), cell(0.5, "reduce")])
-    assert means == {("mpich", 2, "window"): {"bcast": pytest.approx(2.0), "reduce": pytest.approx(0.5)}}
+    assert means == {("mpich", 2, "window", ""): {"bcast": pytest.approx(2.0), "reduce": pytest.approx(0.5)}}
 
 
 def test_kinds_of_buffers_stay_apart():
     cells = combine([cell(2.0), cell(8.0, buffers="static")])
     assert [one["ratio"] for one in cells] == [2.0, 8.0]
     means = geometric_means(cells)
-    assert means[("mpich", 2, "static")] == {"bcast": pytest.approx(8.0)}
+    assert means[("mpich", 2, "static", "")] == {"bcast": pytest.approx(8.0)}
     text = Reports(cells, {"mpich": "MPICH"}, False).text
-    assert "MPICH, 2 ranks (times in us)" in text
-    assert "MPICH, 2 ranks, static buffers (times in us)" in text
+    assert "MPICH, 2 ranks (cost of a call in us)" in text
+    assert "MPICH, 2 ranks, static buffers (cost of a call in us)" in text
 
 
 def test_each_kind_of_buffers_is_a_run_but_for_barriers():
@@ -86,17 +100,11 @@ def test_runs_cover_everything_that_was_asked_for():
 
 
 def test_words_for_the_program():
-    options = BenchOptions([2], ["bcast"], 4, 64, "rotate", True, skew_us=5.0, seconds=0.25, floor=True)
+    options = BenchOptions([2], ["bcast"], 4, 64, "rotate", True, seconds=0.25, floor=True)
     assert " ".join(options.program_words("bcast", "fresh")) == (
-        "--collective bcast --min 4 --max 64 --factor 4 --root rotate --buffers fresh --skew-us 5"
+        "--collective bcast --min 4 --max 64 --factor 4 --root rotate --buffers fresh"
         " --seconds-per-cell 0.25 --in-place --floor --json-lines -"
     )
-
-
-def test_the_program_is_told_of_barriers_only_if_calls_are_to_be_timed_between_them():
-    assert "--timing" not in BenchOptions([2], ["bcast"]).program_words("bcast")
-    words = BenchOptions([2], ["bcast"], timing="between-barriers").program_words("bcast")
-    assert words[words.index("--timing") + 1] == "between-barriers"
 
 
 def test_the_program_is_told_of_a_state_only_if_there_is_one_to_wait_for():
@@ -213,9 +221,6 @@ def test_what_is_no_size_is_refused(text):
         (["--max", "3G"], "--max 3G: more than 1G"),
         (["--seconds", "0"], "--seconds 0"),
         (["--repeats", "0"], "--repeats 0"),
-        (["--skew", "-1"], "--skew -1"),
-        (["--timing", "bariers"], "--timing bariers: expected calls or between-barriers"),
-        (["--timing", "between-barriers", "--skew", "5"], "between-barriers and --skew exclude each other"),
         (
             ["--mechanisms", "windwo"],
             "--mechanisms windwo: expected some of window, xpmem, cma, staged; the nearest is window",
@@ -225,7 +230,6 @@ def test_what_is_no_size_is_refused(text):
         (["--host", "lam"], "--host lam"),
         (["--ranks", "two"], "--ranks two"),
         (["--root", "first"], "--root first"),
-        (["--buffers", "fresh", "--unchanged"], "exclude each other"),
         (["--buffers", "heap"], "--buffers heap: expected window, static, stack, mmap, fresh"),
         (["--buffers", "static,mmap", "--algorithms", "all"], "--buffers: one kind at a time"),
         (["--host-wait", "sleep"], "--host-wait sleep"),

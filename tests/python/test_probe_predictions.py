@@ -111,14 +111,6 @@ def observe(ranks, hop=1e-7):
     return predictions.observe(None, WANTED._replace(ranks=ranks), hop, lambda title, done: None)
 
 
-def test_where_ranks_share_cores_calls_are_timed_between_barriers(monkeypatch):
-    monkeypatch.setattr(predictions, "usable_cores", lambda: 4)
-    assert predictions.timings_of([2, 4, 8]) == {"calls": [2, 4], "between-barriers": [8]}
-    asked = bench_that_gives(monkeypatch)
-    assert observe([2, 8]).notes == []
-    assert [(some.timing, some.ranks) for some in asked] == [("calls", [2]), ("between-barriers", [8])]
-
-
 def test_only_what_is_measured_in_the_state_of_the_parameters_counts(monkeypatch):
     asked = bench_that_gives(monkeypatch, left_out=[("scatter", 2, M)])
     found = observe([2], hop=1.5e-7)

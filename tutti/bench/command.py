@@ -62,17 +62,6 @@ def bench(
         help="Whose they are: window (of malloc), static, stack, mmap, fresh (of malloc, another for each call); with "
         "commas.",
     ),
-    unchanged: bool = typer.Option(
-        False, "--unchanged", help="Leave the data as it was: this measures the caches."
-    ),
-    skew: float = typer.Option(
-        0.0, "--skew", metavar="US", help="Let ranks arrive up to this many microseconds apart."
-    ),
-    timing: str = typer.Option(
-        "calls",
-        "--timing",
-        help="calls, or between-barriers: calls alone also where ranks share a core.",
-    ),
     form: str = typer.Option(
         "blocking",
         "--form",
@@ -125,7 +114,7 @@ def bench(
         help="Where standard error is no terminal: print a line now and then, how far it is.",
     ),
 ) -> None:
-    """Time collectives: the MPI's own against Tutti's, call by call in the same processes."""
+    """What collectives cost a program: the MPI's own against Tutti's, in turns in the same processes."""
     from tutti.bench.report import Reports
     from tutti.bench.runs import BenchOptions, Cell, check_algorithms, document, measure
     from tutti.bench.words import (
@@ -154,22 +143,14 @@ def bench(
         raise UserError(f"--seconds {seconds:g}: expected more than 0")
     if repeats < 1:
         raise UserError(f"--repeats {repeats}: expected at least 1")
-    if not 0 <= skew < math.inf:
-        raise UserError(f"--skew {skew:g}: expected microseconds, 0 or more")
-    if timing not in ("calls", "between-barriers"):
-        raise UserError(f"--timing {timing}: expected calls or between-barriers")
     if form not in ("blocking", "nonblocking", "tested", "persistent"):
         raise UserError(f"--form {form}: expected blocking, nonblocking, tested or persistent")
     if overlap and (form == "blocking" or words or compared):
         raise UserError(
             "--overlap needs another --form than blocking, and compares no algorithms or mechanisms"
         )
-    if timing != "calls" and skew > 0:
-        raise UserError("--timing between-barriers and --skew exclude each other")
     if host_wait not in ("default", "yield", "best"):
         raise UserError(f"--host-wait {host_wait}: expected default, yield or best")
-    if unchanged and "fresh" in kinds:
-        raise UserError("--buffers fresh and --unchanged exclude each other")
     if root != "rotate" and not root.isdigit():
         raise UserError(f"--root {root}: expected a rank or rotate")
     rank_counts = parse_ranks(ranks) if ranks else [max(2, len(os.sched_getaffinity(0)))]
@@ -198,9 +179,6 @@ def bench(
         root=root,
         in_place=in_place,
         buffers=kinds,
-        unchanged=unchanged,
-        skew_us=skew,
-        timing=timing,
         form=form,
         overlap=overlap,
         seconds=seconds,

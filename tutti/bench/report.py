@@ -42,16 +42,18 @@ def panels(cells: List[Cell]) -> Dict[Place, List[Cell]]:
 
 def title_of(place: Place, titles: Dict[str, str]) -> str:
     """ "MPICH, 2 ranks", and what the buffers are if they are not the usual ones."""
-    host, ranks, buffers = place
+    host, ranks, buffers, cores = place
     kind = f", {buffers} buffers" if buffers != "window" else ""
+    kind += f", {cores} cores" if cores else ""
     return f"{titles.get(host, host)}, {ranks} ranks{kind}"
 
 
 def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
-    """One table for each host and number of ranks; times are in microseconds, of the slowest rank."""
+    """One table for each host and number of ranks; times are in microseconds, of the slowest rank: what a call costs
+    the program, and what lies between its entry and exit."""
     tables = []
     for place, rows in panels(cells).items():
-        table = Table(title=f"{title_of(place, titles)} (times in us)", title_justify="left")
+        table = Table(title=f"{title_of(place, titles)} (cost of a call in us)", title_justify="left")
         for name in (
             "collective",
             "size",
@@ -59,6 +61,8 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             "Tutti",
             "speed-up",
             "+-%",
+            "inside: MPI",
+            "Tutti",
             "algorithm",
             "memory",
             "result",
@@ -86,6 +90,7 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             line += [_microseconds(cell["tutti_us"]), _ratio(float(cell["ratio"]))]
             spread = cell.get("spread_pct")
             line += [f"{float(spread):.0f}" if spread is not None else ""]
+            line += [_microseconds(cell.get(f"{side}_inside_us")) for side in ("host", "tutti")]
             line += [str(cell.get("algorithm") or ""), str(cell.get("mechanism") or ""), checked]
             line += [_floor_text(cell.get("floor_us"))] if with_floor else []
             overlaps = [cell.get(f"{side}_overlap_pct") for side in ("host", "tutti")] if with_overlap else []
@@ -119,7 +124,7 @@ def knob_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
     for name in ("MPI", "ranks", "set to", "cells", "faster than as it comes"):
         table.add_column(name, justify="left" if name in ("MPI", "set to") else "right")
     for place, rows in panels(cells).items():
-        host, ranks, _ = place
+        host, ranks, *_ = place
         won: Dict[str, List[float]] = {}
         for cell in rows:
             times = cell.get("host_knobs_us", {})
@@ -190,7 +195,7 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
                 draw_curve(axes, some)
                 axes.legend(fontsize=7)
             axes.set_title(f"{collective}: {title_of(place, titles)}", fontsize=9)
-            axes.set_ylabel("time in us, slowest rank", fontsize=8)
+            axes.set_ylabel("cost of a call in us", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)

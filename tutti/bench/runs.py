@@ -1,4 +1,4 @@
-"""`tutti bench`: times each collective of an MPI against Tutti's, in the same processes, and collects the results.
+"""`tutti bench`: what each collective of an MPI and of Tutti costs a program, in the same processes.
 
 The measuring is done by the C++ program of each host MPI (bench/); here it is started, and its output collected.
 """
@@ -22,9 +22,12 @@ from tutti.launch.hosts import Host
 from tutti.launch.plan import make_certain_plan
 
 #: Version of the JSON file's layout.
-SCHEMA = 1
+SCHEMA = 2
 
 Cell = Dict[str, Any]
+
+#: By so much longer a flag takes where the ranks have come to sit on cores that are further apart, as bench/ has it.
+_OTHER_STATE = 1.5
 
 
 @dataclass
@@ -40,8 +43,6 @@ class BenchOptions:
     in_place: bool = False
     #: Kinds of buffers, each measured by itself.
     buffers: List[str] = field(default_factory=lambda: ["window"])
-    unchanged: bool = False
-    skew_us: float = 0.0
     seconds: float = 0.5
     repeats: int = 1
     floor: bool = False
@@ -54,8 +55,6 @@ class BenchOptions:
     #: What is compared with each other in one run, beside Tutti's own choice; None or empty: nothing.
     algorithms: Optional[AlgorithmWords] = None
     mechanisms: List[str] = field(default_factory=list)
-    #: calls or between-barriers; the second is for what calls alone cost where ranks share cores.
-    timing: str = "calls"
     #: blocking, nonblocking, tested or persistent: the latter are started, and waited for or asked for at once.
     form: str = "blocking"
     #: Measure also how much of a nonblocking call goes on while its rank computes.
@@ -72,9 +71,7 @@ class BenchOptions:
         words = ["--collective", collective, "--min", str(self.minimum_bytes)]
         words += [] if self.maximum_bytes is None else ["--max", str(self.maximum_bytes)]
         words += ["--factor", "4", "--root", self.root, "--buffers", buffers]
-        words += ["--unchanged"] if self.unchanged else []
-        words += ["--skew-us", f"{self.skew_us:g}", "--seconds-per-cell", f"{self.seconds:g}"]
-        words += ["--timing", self.timing] if self.timing != "calls" else []
+        words += ["--seconds-per-cell", f"{self.seconds:g}"]
         words += ["--form", self.form] if self.form != "blocking" else []
         words += ["--overlap"] if self.overlap else []
         words += ["--state-flag-us", f"{self.state_flag_us:g}"] if self.state_flag_us > 0 else []
@@ -163,7 +160,34 @@ def _measure(run: Run, options: BenchOptions, progress: Callable[[float], None])
     # The machine may never have been in the state that was asked for.
     if not cells and options.state_flag_us <= 0:
         raise UserError(f"{run.title}: the benchmark printed no result")
-    return cells
+    return _in_one_state(cells) if options.compares else cells
+
+
+def _in_one_state(cells: List[Cell]) -> List[Cell]:
+    """Of each size what was measured in the state that the machine was most in: algorithms are compared in one."""
+    most: Dict[int, Tuple[int, float]] = {}
+    for cell in cells:
+        of = (int(cell["repeats"]), float(cell["flag_us"] or 0))
+        most[int(cell["bytes"])] = max(most.get(int(cell["bytes"]), of), of)
+    return [cell for cell in cells if most[int(cell["bytes"])][1] == float(cell["flag_us"] or 0)]
+
+
+def name_states(cells: List[Cell]) -> None:
+    """Says of each cell of a job of which ranks came to sit on other cores how far apart these were (`cores`: near or
+    far). Virtual machines move their processors about."""
+    flags: Dict[Tuple[str, int], List[float]] = {}
+    for cell in cells:
+        if cell.get("flag_us"):
+            flags.setdefault((str(cell["host"]), int(cell["ranks"])), []).append(float(cell["flag_us"]))
+    for cell in cells:
+        seen = flags.get((str(cell["host"]), int(cell["ranks"])), [])
+        if cell.get("flag_us") and max(seen) >= _OTHER_STATE * min(seen):
+            cell["cores"] = "far" if float(cell["flag_us"]) ** 2 > max(seen) * min(seen) else "near"
+
+
+def cores_of(cell: Cell) -> str:
+    """near or far; empty where there was but one state."""
+    return str(cell.get("cores", ""))
 
 
 def buffers_of(cell: Cell) -> str:
@@ -171,8 +195,13 @@ def buffers_of(cell: Cell) -> str:
     return str(cell.get("buffers", "window"))
 
 
-def _key(cell: Cell) -> Tuple[str, int, str, int, str, str, str]:
-    asked = (buffers_of(cell), str(cell.get("asked", "")), str(cell.get("asked_mechanism", "")))
+def _key(cell: Cell) -> Tuple[str, int, str, int, str, str, str, str]:
+    asked = (
+        buffers_of(cell),
+        cores_of(cell),
+        str(cell.get("asked", "")),
+        str(cell.get("asked_mechanism", "")),
+    )
     return (str(cell["host"]), int(cell["ranks"]), str(cell["collective"]), int(cell["bytes"]), *asked)
 
 
@@ -207,8 +236,9 @@ def combine(cells: List[Cell]) -> List[Cell]:
     A ratio is never put together from two runs: of two ways for the host to wait, the lower speed-up stays; of its
     knobs that with which the host was fastest, with the ratio of that run.
     """
+    name_states(cells)
     cells = _with_best_knobs(cells)
-    groups: Dict[Tuple[str, int, str, int, str, str, str], Dict[str, List[Cell]]] = {}
+    groups: Dict[Tuple[str, int, str, int, str, str, str, str], Dict[str, List[Cell]]] = {}
     for cell in cells:
         groups.setdefault(_key(cell), {}).setdefault(str(cell["host_wait"]), []).append(cell)
     return [
@@ -217,13 +247,13 @@ def combine(cells: List[Cell]) -> List[Cell]:
     ]
 
 
-#: Host, ranks, kind of buffers.
-Place = Tuple[str, int, str]
+#: Host, ranks, kind of buffers, how far apart the cores were.
+Place = Tuple[str, int, str, str]
 
 
 def place_of(cell: Cell) -> Place:
     """Which panel a cell belongs to. A barrier, which has no buffers, is in that of the usual ones."""
-    return (str(cell["host"]), int(cell["ranks"]), buffers_of(cell))
+    return (str(cell["host"]), int(cell["ranks"]), buffers_of(cell), cores_of(cell))
 
 
 def geometric_means(cells: List[Cell]) -> Dict[Place, Dict[str, float]]:
@@ -303,9 +333,6 @@ def document(cells: List[Cell], hosts: List[Host], options: BenchOptions) -> Dic
             "root": options.root,
             "in_place": options.in_place,
             "buffers": options.buffers,
-            "unchanged": options.unchanged,
-            "skew_us": options.skew_us,
-            "timing": options.timing,
             "form": options.form,
             "overlap": options.overlap,
             "seconds_per_cell": options.seconds,

@@ -66,15 +66,6 @@ class Observed(NamedTuple):
     notes: List[str]
 
 
-def timings_of(ranks: Sequence[int]) -> Dict[str, List[int]]:
-    """Which numbers of ranks are timed how, as `tutti bench --timing` has it: predictions are for the call alone, and
-    where ranks share cores only barriers keep what lies between calls apart from it."""
-    timings: Dict[str, List[int]] = {}
-    for count in ranks:
-        timings.setdefault("between-barriers" if count > usable_cores() else "calls", []).append(count)
-    return timings
-
-
 def observe(
     host: Host,
     wanted: Wanted,
@@ -88,20 +79,13 @@ def observe(
     counts which is measured while a flag takes about as long as for the parameters (hop, in seconds; 0: everything).
     variables: TUTTI_* of the benchmark. Raises UserError if it failed, or if nothing remains.
     """
-    cells: List[Cell] = []
     failures: List[str] = []
-    timings = timings_of(wanted.ranks)
-    for part, (timing, some) in enumerate(timings.items()):
-        options = BenchOptions(
-            ranks=some, collectives=list(wanted.collectives), minimum_bytes=wanted.minimum_bytes,
-            maximum_bytes=wanted.maximum_bytes, seconds=wanted.seconds, timing=timing, algorithms=AlgorithmWords("all"),
-            mechanisms=list(wanted.mechanisms), state_flag_us=1e6 * hop, variables=variables or {},
-        )  # fmt: skip
-
-        def advance(title: str, done: float, part: int = part) -> None:
-            progress(title, (part + done) / len(timings))
-
-        cells += run_bench([host], options, advance, failures.append)
+    options = BenchOptions(
+        ranks=list(wanted.ranks), collectives=list(wanted.collectives), minimum_bytes=wanted.minimum_bytes,
+        maximum_bytes=wanted.maximum_bytes, seconds=wanted.seconds, algorithms=AlgorithmWords("all"),
+        mechanisms=list(wanted.mechanisms), state_flag_us=1e6 * hop, variables=variables or {},
+    )  # fmt: skip
+    cells = run_bench([host], options, progress, failures.append)
     if failures:
         raise UserError("; ".join(failures))
     missing = _missing(cells, wanted)
@@ -186,7 +170,6 @@ def points_of(cells: List[Cell], predictor: Predictor) -> List[Point]:
         if str(cell.get("asked") or "auto") == "auto" or not cell.get("checked"):
             continue
         seconds = predictor.of(cell).get(str(cell["asked"]))
-        # A call during which ranks only wait may come out as 0 between barriers.
         if seconds is None or float(cell["tutti_us"]) <= 0:
             continue
         points.append(

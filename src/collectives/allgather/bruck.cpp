@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task bruck_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
@@ -57,11 +57,12 @@ const selection::Algorithm<AllgatherArguments> allgather_bruck{
                              .exchanged_bytes = others * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (others - 1) * bytes,
                              .exposures = 2,
                              .startups = 2 * steps,
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    {body, gathered_flags}};
+    {bruck_body, gathered_flags}};
 
 }  // namespace tutti

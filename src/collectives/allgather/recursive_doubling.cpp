@@ -19,7 +19,7 @@ namespace tutti {
 namespace {
 
 /// Steps announced: 1 - own block; 2 - phase 1; 3 + k - step k of phase 2. The folded ranks: 1, then last + 1.
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task recursive_doubling_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
@@ -83,11 +83,12 @@ const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
                              .exchanged_bytes = read * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (shape.ranks - 2) * bytes,
                              .exposures = 2,
                              .startups = (fold ? 2.0 : 1.0) * steps,
                              .by_kernel = reach == selection::Reach::kernel,
                              .across = selection::Across::all};
     },
-    {body, gathered_flags}};
+    {recursive_doubling_body, gathered_flags}};
 
 }  // namespace tutti

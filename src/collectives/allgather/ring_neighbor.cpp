@@ -19,7 +19,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task ring_neighbor_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
@@ -39,7 +39,7 @@ Task body(Operation& operation, const AllgatherArguments& arguments) {
 }
 
 /// The odd ones that are coprime to the ranks: 1 first.
-int candidate(const selection::Shape& shape, int index) {
+int distance_candidate(const selection::Shape& shape, int index) {
   for (int j = 1; j == 1 || j < shape.ranks; j += 2)
     if (std::gcd(shape.ranks, j) == 1 && index-- == 0) return j;
   return 0;
@@ -64,13 +64,14 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              .exchanged_bytes = steps * bytes,
                              // The own block goes where others have read the one before.
                              .slot_bytes = reach == selection::Reach::staged ? shape.ranks * bytes : bytes,
+                             .left_bytes = (steps - 1) * bytes,
                              .exposures = 2,
                              .startups = steps,
                              .by_kernel = reach == selection::Reach::kernel,
                              // Neighbours are near each other.
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
-    {body, gathered_flags},
-    {"j", candidate}};
+    {ring_neighbor_body, gathered_flags},
+    {"j", distance_candidate}};
 
 }  // namespace tutti

@@ -17,7 +17,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task ring_source_read_body(Operation& operation, const AllgatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -69,11 +69,12 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .remote_bytes = others * bytes,
                              .exchanged_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = others,
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done}};
+    {ring_source_read_body, only_done}};
 
 }  // namespace tutti

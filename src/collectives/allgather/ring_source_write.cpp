@@ -25,7 +25,7 @@ struct Target {
   RemoteBlock block;
 };
 
-Task body(Operation& operation, const AllgatherArguments& arguments) {
+Task ring_source_write_body(Operation& operation, const AllgatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -106,7 +106,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
           .by_kernel = reach == selection::Reach::kernel,
           .across = selection::Across::all};
     },
-    {body, only_done},
+    {ring_source_write_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -57,7 +57,7 @@ Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, 
   co_await operation.others_done();
 }
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -108,13 +108,14 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = (others - 1) * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others * (1 + bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, others),
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -14,9 +14,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class AllreduceExchange {
  public:
-  Exchange(const OperationView& operation, const AllreduceArguments& arguments)
+  AllreduceExchange(const OperationView& operation, const AllreduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         contributions_(operation, operation.communicator().size(), arguments.send, arguments.bytes()) {}
@@ -53,7 +53,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, AllreduceArguments>(),
+    eager::forms<AllreduceExchange, AllreduceArguments>(),
     {},
     nullptr,
     {.in_rank_order = true}};

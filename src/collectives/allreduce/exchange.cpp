@@ -18,12 +18,12 @@ namespace tutti {
 namespace {
 
 /// Steps of its share that a rank has reduced.
-constexpr FlagName reduced{Line::reduced, 0};
-constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+constexpr FlagName segment_reduced{Line::reduced, 0};
+constexpr FlagSet exchange_flags = FlagSet::of(segment_reduced, done_flag);
 
 constexpr std::size_t step_bytes = 16 * grain_bytes;
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -43,14 +43,14 @@ Task body(Operation& operation, const AllreduceArguments& arguments) {
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const topology::Range part{at, std::min(at + step, mine.end)};
     co_await reduce_range(operation, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
-    operation.publish(reduced, (at - mine.begin) / step + 1);
+    operation.publish(segment_reduced, (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
     const topology::Range theirs = share_of_rank(communicator, rank, buffers);
     for (std::size_t at = theirs.begin; at < theirs.end; at += step) {
       const std::size_t end = std::min(at + step, theirs.end);
-      co_await operation.has(rank, reduced, (at - theirs.begin) / step + 1);
+      co_await operation.has(rank, segment_reduced, (at - theirs.begin) / step + 1);
       operation.peer(rank).copy_from(posted_destination(operation, rank), at * element,
                                      buffers.destination.local + at * element, (end - at) * element, arguments.store);
     }
@@ -76,6 +76,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .remote_bytes = 2 * others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = 2 * shape.ranks + bytes / usual_block_bytes,
                              // The other half, the results, each reads from the next one first.
@@ -83,7 +84,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .crowd = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, flags},
+    {exchange_body, exchange_flags},
     {},
     "xbrc",
     {.in_rank_order = true}};

@@ -27,7 +27,7 @@ namespace {
 
 /// Partial results that a rank has left in its slot.
 constexpr FlagName left_there{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(left_there);
+constexpr FlagSet allreduce_recursive_doubling_flags = FlagSet::of(left_there);
 
 /// What a rank leaves in its slot at most: what it has before each step, and the result.
 std::size_t partials_of(const Folded& folded) {
@@ -64,7 +64,7 @@ class Partials {
   std::size_t bytes_;
 };
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task recursive_doubling_body(Operation& operation, const AllreduceArguments& arguments) {
   const Folded folded(operation.communicator().size());
   const Sequence sequence(operation.communicator(), *arguments.combiner);
   const int self = sequence.place(operation.communicator().rank());
@@ -128,6 +128,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
           // Neighbours are partners in the first steps, those far away in the last.
           .across = across_neighbors(shape)};
     },
-    {body, flags}};
+    {recursive_doubling_body, allreduce_recursive_doubling_flags}};
 
 }  // namespace tutti

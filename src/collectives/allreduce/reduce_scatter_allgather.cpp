@@ -19,7 +19,7 @@ namespace {
 
 /// How many halves of the result a rank has, beginning with the shortest.
 constexpr FlagName halves_there{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(halving_flags, halves_there);
+constexpr FlagSet reduce_scatter_allgather_flags = FlagSet::of(halving_flags, halves_there);
 
 /// Copies the elements of `range` out of the result of `rank` to their place at `to`: co_await operation.copied().
 void fetch(Operation& operation, int rank, const Combiner& combiner, topology::Range range, std::byte* to,
@@ -30,7 +30,7 @@ void fetch(Operation& operation, int rank, const Combiner& combiner, topology::R
                                    range.length() * combiner.element_bytes, store);
 }
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArguments& arguments) {
   const Combiner& combiner = *arguments.combiner;
   const Folded folded(operation.communicator().size());
   const Sequence sequence(operation.communicator(), combiner);
@@ -85,11 +85,12 @@ const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgathe
                              .exchanged_bytes = 2 * part * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 2 * (part + whole) * bytes,
+                             .left_bytes = 2 * part * bytes,
                              .exposures = 2,
                              .startups = steps + (part + whole) * bytes / usual_block_bytes,
                              // Neighbours exchange most.
                              .across = across_neighbors(shape)};
     },
-    {body, flags}};
+    {reduce_scatter_allgather_body, reduce_scatter_allgather_flags}};
 
 }  // namespace tutti

@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -59,12 +59,13 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes * others,
                              .exposures = 2.0,
                              .startups = 2 * (shape.ranks + bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

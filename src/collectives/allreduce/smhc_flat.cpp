@@ -12,7 +12,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task smhc_flat_body(Operation& operation, const AllreduceArguments& arguments) {
   return smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments);
 }
 
@@ -38,7 +38,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
           .streams = 1,
           .across = selection::Across::all};
     },
-    {body, smhc::flags},
+    {smhc_flat_body, smhc::flags},
     {},
     nullptr,
     {.in_rank_order = true}};

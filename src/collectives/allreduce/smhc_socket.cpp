@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task smhc_socket_body(Operation& operation, const AllreduceArguments& arguments) {
   return smhc::allreduce(operation,
                          place_in(operation, operation.communicator().plan(smhc::internal_root, Grouping::by_socket)),
                          arguments);
@@ -43,6 +43,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .crowd = std::max(1.0, shape.several_sockets() ? shape.ranks / 2.0 : shape.ranks - 1.0),
                              .streams = 2};
     },
-    {body, smhc::flags}};
+    {smhc_socket_body, smhc::flags}};
 
 }  // namespace tutti

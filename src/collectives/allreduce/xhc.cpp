@@ -18,7 +18,7 @@ constexpr int internal_root = 0;
 
 /// Grains of the final result that a rank's destination holds.
 constexpr FlagName result{Line::ready, 14};
-constexpr FlagSet flags = FlagSet::of(xhc_flags, result, done_flag);
+constexpr FlagSet allreduce_xhc_flags = FlagSet::of(xhc_flags, result, done_flag);
 
 /// Phase 3 on a rank that is not the root.
 Task hand_down(Operation& operation, const XhcReduction& reduction) {
@@ -36,7 +36,7 @@ Task hand_down(Operation& operation, const XhcReduction& reduction) {
   }
 }
 
-Task body(Operation& operation, const AllreduceArguments& arguments) {
+Task xhc_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, true, arguments.count,
                                             *arguments.combiner, internal_root);
@@ -60,6 +60,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_xhc{
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
     selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::all); },
-    {body, flags}};
+    {xhc_body, allreduce_xhc_flags}};
 
 }  // namespace tutti

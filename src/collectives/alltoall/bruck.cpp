@@ -22,7 +22,7 @@ namespace {
 
 /// Areas that are complete, k + 1 after that of step k.
 constexpr FlagName complete{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(complete);
+constexpr FlagSet bruck_flags = FlagSet::of(complete);
 
 /// Where the areas of the steps lie, counted in blocks. Every area has room for a full one, 2^(steps - 1) blocks.
 struct Areas {
@@ -38,7 +38,7 @@ struct Areas {
   }
 };
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
+Task bruck_body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -102,6 +102,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_bruck{
                              .exposures = 1,
                              .across = selection::Across::all};
     },
-    {body, flags}};
+    {bruck_body, bruck_flags}};
 
 }  // namespace tutti

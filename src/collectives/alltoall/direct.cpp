@@ -64,7 +64,7 @@ bool expose_blocks(Operation& operation, const Blocks& send) {
               .exposure.in_the_ring;
 }
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
+Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -130,10 +130,11 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .copied_bytes = bytes,
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? others * bytes : 0.0,
+                             .left_bytes = others * bytes,
                              .exposures = 2,
                              .startups = others,
                              .across = selection::Across::all};
     },
-    {body, only_done, in_flight}};
+    {direct_body, only_done, in_flight}};
 
 }  // namespace tutti

@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
+Task direct_write_body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const topology::MachineOrder& order = communicator.order();
@@ -81,7 +81,7 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
           .startups = others,
           .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_write_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

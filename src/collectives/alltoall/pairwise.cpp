@@ -21,7 +21,7 @@ namespace {
 
 /// Steps in which a rank has read.
 constexpr FlagName steps_read{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(steps_read);
+constexpr FlagSet pairwise_flags = FlagSet::of(steps_read);
 
 /// Who reads from whom in a step.
 class Pairs {
@@ -41,7 +41,7 @@ class Pairs {
   bool power_;
 };
 
-Task body(Operation& operation, const AlltoallArguments& arguments) {
+Task pairwise_body(Operation& operation, const AlltoallArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -92,10 +92,11 @@ const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
                              .copied_bytes = bytes,
                              .remote_bytes = steps * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? steps * bytes : 0.0,
+                             .left_bytes = steps * bytes,
                              .exposures = 2,
                              .startups = steps,
                              .across = selection::Across::all};
     },
-    {body, flags}};
+    {pairwise_body, pairwise_flags}};
 
 }  // namespace tutti

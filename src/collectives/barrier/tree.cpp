@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BarrierArguments&) {
+Task tree_body(Operation& operation, const BarrierArguments&) {
   const topology::RankPlan& plan = operation.communicator().plan(0);
   for (const auto& children : plan.children)
     for (const int child : children) co_await operation.posted(child);
@@ -37,6 +37,6 @@ const selection::Algorithm<BarrierArguments> barrier_tree{
           .rounds = 2.0 * shape.levels,
           .across = selection::Across::levels};
     },
-    {body, only_done}};
+    {tree_body, only_done}};
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task direct_read_body(Operation& operation, const BcastArguments& arguments) {
   return pull(operation, arguments, flat_place(operation, arguments.root), false);
 }
 
@@ -32,12 +32,13 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = 1,
                              .concurrency = shape.ranks - 1.0,
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    {body, pull_flags}};
+    {direct_read_body, pull_flags}};
 
 }  // namespace tutti

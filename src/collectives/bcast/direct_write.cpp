@@ -65,7 +65,7 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   }
 }
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task direct_write_body(Operation& operation, const BcastArguments& arguments) {
   const Communicator& communicator = operation.communicator();
   const Steps steps(arguments.bytes, communicator.chunk_bytes(0), communicator.size() - 1);
   const bool is_root = communicator.rank() == arguments.root;
@@ -94,7 +94,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
           .workers = 1,
           .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_write_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

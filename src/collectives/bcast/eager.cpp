@@ -15,9 +15,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class BcastExchange {
  public:
-  Exchange(const OperationView& operation, const BcastArguments& arguments)
+  BcastExchange(const OperationView& operation, const BcastArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         destination_(arguments.buffer),
@@ -51,12 +51,13 @@ const selection::Algorithm<BcastArguments> bcast_eager{
       return selection::Cost{.hops = 1.1 + selection::many_look * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = bytes,
-                             .slot_bytes = bytes,
                              .concurrency = shape.ranks - 1.0,
                              // In all the message is copied p times.
                              .workers = shape.ranks / 2.0,
-                             .common = true};
+                             .common = true,
+                             // The root goes on while they copy out of the slot.
+                             .beside = {.slot_bytes = bytes}};
     },
-    eager::forms<Exchange, BcastArguments>()};
+    eager::forms<BcastExchange, BcastArguments>()};
 
 }  // namespace tutti

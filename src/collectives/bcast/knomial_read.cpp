@@ -20,7 +20,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task knomial_read_body(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const topology::Knomial tree(communicator.size(), arguments.parameter);
   // The tree counts from the root.
@@ -38,7 +38,7 @@ Task body(Operation& operation, const BcastArguments& arguments) {
   return pull(operation, arguments, place, false);
 }
 
-int candidate(const selection::Shape& shape, int index) {
+int readers_candidate(const selection::Shape& shape, int index) {
   constexpr int readers[] = {1, 2, 3, 4, 6, 8, 12, 16};
   return index < static_cast<int>(std::size(readers)) && readers[index] < shape.ranks ? readers[index] : 0;
 }
@@ -59,6 +59,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .copied_bytes = shape.reach == selection::Reach::staged ? (depth - 1) * bytes : 0.0,
                              .remote_bytes = depth * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? depth * bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              // Who hands on copies chunk by chunk.
                              .startups = 1 + (depth - 1) * std::max(1.0, bytes / usual_chunk_bytes),
@@ -67,7 +68,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .workers = std::max(1.0, (shape.ranks - 1.0) / std::max(1.0, depth)),
                              .common = true};
     },
-    {body, pull_flags},
-    {"k", candidate}};
+    {knomial_read_body, pull_flags},
+    {"k", readers_candidate}};
 
 }  // namespace tutti

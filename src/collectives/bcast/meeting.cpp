@@ -79,7 +79,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   co_await Meeting::meet(operation, meeting, root, distance, copy);
 }
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task meeting_body(Operation& operation, const BcastArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
   return is_root ? root(operation, arguments) : reader(operation, arguments);
 }
@@ -108,6 +108,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .rounds = mapped ? 4.0 : 2.0,
           .remote_bytes = read,
           .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
+          .left_bytes = read,
           .exposures = 2,
           .startups = 1,
           .concurrency = others,
@@ -115,7 +116,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .common = true,
           .beside = {.remote_bytes = stored, .written_bytes = stored, .slot_bytes = staged ? bytes : 0.0}};
     },
-    {body, Meeting::flags},
+    {meeting_body, Meeting::flags},
     {},
     nullptr,
     {.stores_to_peers = true, .only_where_mapped = true}};

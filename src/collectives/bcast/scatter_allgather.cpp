@@ -23,7 +23,7 @@ namespace {
 
 /// Grains of what a rank answers for that it has; the root, of all.
 constexpr FlagName ready{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(ready, done_flag);
+constexpr FlagSet scatter_allgather_flags = FlagSet::of(ready, done_flag);
 
 /// One call on one rank. Positions are distances from the root.
 struct Parts {
@@ -85,7 +85,7 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
   for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));
 }
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task scatter_allgather_body(Operation& operation, const BcastArguments& arguments) {
   const Communicator& communicator = operation.communicator();
   const Parts parts{arguments.root, communicator.size(), arguments.bytes, communicator.chunk_bytes(0)};
   return communicator.rank() == arguments.root ? root(operation, arguments, parts)
@@ -109,6 +109,7 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .copied_bytes = staged ? bytes / ranks : 0.0,
                              .remote_bytes = bytes,
                              .slot_bytes = staged ? bytes + bytes / ranks : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              // No block is shorter than a grain.
                              .startups = std::min(ranks, std::ceil(bytes / grain_bytes)),
@@ -118,6 +119,6 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, flags}};
+    {scatter_allgather_body, scatter_allgather_flags}};
 
 }  // namespace tutti

@@ -13,7 +13,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task smhc_flat_body(Operation& operation, const BcastArguments& arguments) {
   return smhc::bcast(operation, flat_place(operation, arguments.root), arguments);
 }
 
@@ -53,6 +53,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                              .common = true,
                              .beside = {.remote_bytes = last, .slot_bytes = bytes, .exposures = 1}};
     },
-    {body, smhc::flags}};
+    {smhc_flat_body, smhc::flags}};
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const BcastArguments& arguments) {
+Task smhc_socket_body(Operation& operation, const BcastArguments& arguments) {
   return smhc::bcast(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)),
                      arguments);
 }
@@ -65,6 +65,6 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                              .streams = static_cast<double>(shape.ranks),
                              .common = true};
     },
-    {body, smhc::flags}};
+    {smhc_socket_body, smhc::flags}};
 
 }  // namespace tutti

@@ -20,7 +20,7 @@ namespace tutti {
 namespace {
 
 /// The smallest messages: the payload is handed down in the flags' own lines.
-Task body_inline(Operation& operation, const BcastArguments& arguments) {
+Task xhc_body_inline(Operation& operation, const BcastArguments& arguments) {
   const topology::RankPlan& plan = operation.communicator().plan(arguments.root);
   Post& mine = operation.own().post;
   if (plan.parent >= 0) {
@@ -34,8 +34,8 @@ Task body_inline(Operation& operation, const BcastArguments& arguments) {
   operation.publish(mine.flag, 1);
 }
 
-Task body(Operation& operation, const BcastArguments& arguments) {
-  if (eager::fits_inline(arguments.bytes)) return body_inline(operation, arguments);
+Task xhc_body(Operation& operation, const BcastArguments& arguments) {
+  if (eager::fits_inline(arguments.bytes)) return xhc_body_inline(operation, arguments);
   Communicator& communicator = operation.communicator();
   const bool eager = arguments.bytes <= communicator.node().settings.eager_max;
   return pull(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager);
@@ -66,6 +66,7 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
                                                  : 0.0,
           .remote_bytes = eager ? bytes * levels : bytes + (levels - 1) * std::min(bytes, usual_chunk_bytes),
           .slot_bytes = eager || staged ? bytes : 0.0,
+          .left_bytes = eager ? 0.0 : bytes,
           .exposures = eager ? 0.0 : 2.0,
           .startups = eager ? 0.0 : chunks,
           .concurrency = children,
@@ -74,6 +75,6 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .common = true,
           .across = selection::Across::levels};
     },
-    {body, pull_flags}};
+    {xhc_body, pull_flags}};
 
 }  // namespace tutti

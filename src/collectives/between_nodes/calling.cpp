@@ -48,9 +48,9 @@ Cut cut_of(const Spanning& spanning, const SpanningAlgorithm<Arguments>& algorit
 
 /// The arguments of one operation after the other; those of one hold until those of the next are made.
 template <class Arguments>
-class Parts {
+class CallParts {
  public:
-  explicit Parts(const Spanning& spanning) : spanning_(spanning) {}
+  explicit CallParts(const Spanning& spanning) : spanning_(spanning) {}
 
   Arguments of(const Arguments& arguments, const Cut& cut, std::size_t index) {
     if constexpr (std::is_same_v<Arguments, AllgatherArguments>)
@@ -89,10 +89,10 @@ class Parts {
 };
 
 template <class Arguments>
-struct Carrier {
+struct PartCarrier {
   const Spanning& spanning;
   const SpanningAlgorithm<Arguments>& algorithm;
-  Parts<Arguments> parts;
+  CallParts<Arguments> parts;
 
   Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
     return parts.of(arguments, cut, index);
@@ -105,7 +105,7 @@ struct Carrier {
   std::uint64_t in_flight(const Communicator&, const Arguments&) const { return data_areas; }
 };
 template <class Arguments>
-using Made = PendingCallInPieces<Arguments, Carrier<Arguments>>;
+using Made = PendingCallInPieces<Arguments, PartCarrier<Arguments>>;
 
 /// make(...): makes a pending call of what it is given.
 template <class Arguments, class Make>
@@ -113,7 +113,7 @@ auto prepare_by(const Spanning& spanning, const SpanningAlgorithm<Arguments>& al
                 const CallSignature& signature, const Make& make) {
   const Cut cut = cut_of(spanning, algorithm, arguments);
   return make(spanning.inside, signature.collective, signature.identity, signature.bytes,
-              Carrier<Arguments>{spanning, algorithm, Parts<Arguments>(spanning)}, arguments, cut);
+              PartCarrier<Arguments>{spanning, algorithm, CallParts<Arguments>(spanning)}, arguments, cut);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ bool call_between_nodes(const Spanning& spanning, const SpanningAlgorithm<Argume
                         const Arguments& arguments, const CallSignature& signature) {
   const Cut cut = cut_of(spanning, algorithm, arguments);
   Call call(signature.collective, signature.identity, signature.bytes, cut.operations() > 1);
-  Parts<Arguments> parts(spanning);
+  CallParts<Arguments> parts(spanning);
   for (std::size_t index = 0; index < cut.operations(); ++index) {
     const Arguments part = parts.of(arguments, cut, index);
     Operation operation(spanning.inside.blocking(), call, data_areas);
@@ -166,5 +166,7 @@ PendingCall* prepare_between_nodes_in(const Spanning& spanning, const SpanningAl
       const CallSignature& signature, void* (*allocate)(void* of, std::size_t bytes), void* of);
 #define TUTTI_NO_INSTANCE(Kind, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#undef TUTTI_INSTANTIATE
+#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

@@ -45,6 +45,7 @@ inline selection::Cost neighbor_cost(const selection::Shape& shape) {
           .rounds = small ? 1.0 : 2.0,
           .remote_bytes = bytes,
           .slot_bytes = small || shape.reach == selection::Reach::staged ? bytes : 0.0,
+          .left_bytes = small ? 0.0 : bytes,
           .exposures = small ? 0.0 : 1.0,
           .startups = small ? 0.0 : degree,
           // Who reads from a rank at the moment at which another one does, if all go on in any order.

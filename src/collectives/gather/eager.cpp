@@ -16,9 +16,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class GatherExchange {
  public:
-  Exchange(const OperationView& operation, const GatherArguments& arguments)
+  GatherExchange(const OperationView& operation, const GatherArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -70,11 +70,13 @@ const selection::Algorithm<GatherArguments> gather_eager{
       return selection::Cost{.hops = 1.4 + 2 * selection::one_looks * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = bytes * others,
-                             // The root reads when all have written, those of a core one after the other.
-                             .slot_bytes = bytes * std::max(1.0, shape.ranks_per_core),
+                             // The others go on while the root copies out of their slots; those of a core, which have
+                             // written before it reads, one after the other.
+                             .slot_bytes = shape.oversubscribed() ? bytes * shape.ranks_per_core : 0.0,
                              .workers = 1,
+                             .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, GatherArguments>()};
+    eager::forms<GatherExchange, GatherArguments>()};
 
 }  // namespace tutti

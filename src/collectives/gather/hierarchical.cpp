@@ -54,7 +54,7 @@ Task collect(Operation& operation, const topology::RankPlan& plan, const Blocks&
   operation.publish_done();
 }
 
-Task root(Operation& operation, const GatherArguments& arguments) {
+Task hierarchical_root(Operation& operation, const GatherArguments& arguments) {
   keep_own_block(operation.communicator(), arguments);
   co_await collect(operation, operation.communicator().plan(arguments.root), arguments.receive);
 }
@@ -85,8 +85,9 @@ Task member(Operation& operation, const GatherArguments& arguments) {
   if (!in_the_ring) co_await operation.done(plan.parent);
 }
 
-Task body(Operation& operation, const GatherArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : member(operation, arguments);
+Task hierarchical_body(Operation& operation, const GatherArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? hierarchical_root(operation, arguments)
+                                                           : member(operation, arguments);
 }
 
 }  // namespace
@@ -113,6 +114,7 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .slot_bytes = in_slot || shape.reach == selection::Reach::staged
                                                ? bytes * std::max(1.0, shape.ranks_per_core)
                                                : 0.0,
+                             .left_bytes = in_slot ? 0.0 : bytes,
                              .exposures = static_cast<double>(shape.levels),
                              .startups = by_kernel ? of_leaves : 0.0,
                              .lent_bytes = bytes * (copied - of_leaves),
@@ -120,6 +122,6 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};
     },
-    {body, only_done}};
+    {hierarchical_body, only_done}};
 
 }  // namespace tutti

@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task root(Operation& operation, const GatherArguments& arguments) {
+Task parallel_write_root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Blocks& blocks = arguments.receive;
   const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
@@ -43,7 +43,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   if (saw_all) operation.seen_all();
 }
 
-Task writer(Operation& operation, const GatherArguments& arguments) {
+Task parallel_write_writer(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   if (!arguments.regular && PackedBlocks(operation).send_one(arguments.send, arguments.bytes)) co_return;
   co_await operation.posted(arguments.root);
@@ -57,12 +57,12 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   operation.publish(mine.flag, static_cast<std::uint64_t>(PackedBlocks::Place::delivered));
 }
 
-Task body(Operation& operation, const GatherArguments& arguments) {
+Task parallel_write_body(Operation& operation, const GatherArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? root(operation, arguments) : writer(operation, arguments);
+  return is_root ? parallel_write_root(operation, arguments) : parallel_write_writer(operation, arguments);
 }
 
-std::uint64_t in_flight(const Communicator& communicator, const GatherArguments& arguments) {
+std::uint64_t parallel_write_in_flight(const Communicator& communicator, const GatherArguments& arguments) {
   if (communicator.rank() == arguments.root || arguments.regular) return data_areas;
   return PackedBlocks::in_flight_of_one(communicator, arguments.send, arguments.bytes);
 }
@@ -90,7 +90,7 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {body, {}, in_flight},
+    {parallel_write_body, {}, parallel_write_in_flight},
     {},
     nullptr,
     {.stores_to_peers = true}};

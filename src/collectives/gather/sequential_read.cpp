@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task root(Operation& operation, const GatherArguments& arguments) {
+Task sequential_read_root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   PackedBlocks packed(operation);
   bool saw_all = true;
@@ -50,12 +50,12 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
 }
 
-Task body(Operation& operation, const GatherArguments& arguments) {
+Task sequential_read_body(Operation& operation, const GatherArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? root(operation, arguments) : sender(operation, arguments);
+  return is_root ? sequential_read_root(operation, arguments) : sender(operation, arguments);
 }
 
-std::uint64_t in_flight(const Communicator& communicator, const GatherArguments& arguments) {
+std::uint64_t sequential_read_in_flight(const Communicator& communicator, const GatherArguments& arguments) {
   if (communicator.rank() == arguments.root) return ring_slots;  // it uses no data area
   return arguments.regular ? data_areas : PackedBlocks::in_flight_of_one(communicator, arguments.send, arguments.bytes);
 }
@@ -77,12 +77,13 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .copied_bytes = bytes,
                              .remote_bytes = bytes * others,
                              .slot_bytes = reach == selection::Reach::staged ? bytes : 0.0,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = reach == selection::Reach::kernel ? others : 0.0,
                              .workers = 1,
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    {body, only_done, in_flight}};
+    {sequential_read_body, only_done, sequential_read_in_flight}};
 
 }  // namespace tutti

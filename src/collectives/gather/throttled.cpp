@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task root(Operation& operation, const GatherArguments& arguments) {
+Task throttled_root(Operation& operation, const GatherArguments& arguments) {
   return lead_chains(operation, arguments, arguments.receive, Side::destination, [&](const ExposedBlocks& mine) {
     Communicator& communicator = operation.communicator();
     const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -26,7 +26,7 @@ Task root(Operation& operation, const GatherArguments& arguments) {
   });
 }
 
-Task writer(Operation& operation, const GatherArguments& arguments) {
+Task throttled_writer(Operation& operation, const GatherArguments& arguments) {
   // How much there is to write, for a root that has less room: seen with the flag that says that it is done.
   operation.own().post.regions.bytes = arguments.bytes;
   return copy_in_turn(operation, arguments, Side::destination, [&](const RemoteBlock& block) {
@@ -35,8 +35,9 @@ Task writer(Operation& operation, const GatherArguments& arguments) {
   });
 }
 
-Task body(Operation& operation, const GatherArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : writer(operation, arguments);
+Task throttled_body(Operation& operation, const GatherArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? throttled_root(operation, arguments)
+                                                           : throttled_writer(operation, arguments);
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ const selection::Algorithm<GatherArguments> gather_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
     selection::requires_nothing,
     throttled_cost<true>,
-    {body, only_done},
+    {throttled_body, only_done},
     {"k", throttle_candidate},
     nullptr,
     {.stores_to_peers = true}};

@@ -17,7 +17,7 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
     [](const selection::Shape& shape) {
       selection::Cost cost = neighbor_cost(shape);
       cost.hops += 0.25;
-      if (cost.startups > 0) cost.written_bytes = cost.remote_bytes;
+      if (cost.startups > 0) cost.written_bytes = cost.remote_bytes, cost.left_bytes = 0;
       return cost;
     },
     {[](Operation& operation, const NeighborArguments& arguments) {

@@ -22,14 +22,14 @@ namespace {
 
 /// A rank's partial result is there.
 constexpr FlagName reduced_there{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(reduced_there);
+constexpr FlagSet binomial_flags = FlagSet::of(reduced_there);
 
 /// Who stands for block `block` of 2^step ranks.
 int representative(int block, int step, int root) {
   return root >> step == block ? root : block << step;
 }
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task binomial_body(Operation& operation, const ReduceArguments& arguments) {
   const int ranks = operation.communicator().size();
   const Sequence sequence(operation.communicator(), *arguments.combiner);
   const int self = sequence.place(operation.communicator().rank());
@@ -74,6 +74,6 @@ const selection::Algorithm<ReduceArguments> reduce_binomial{
                              // Neighbours are joined in the first steps, those far away in the last.
                              .across = across_neighbors(shape)};
     },
-    {body, flags}};
+    {binomial_body, binomial_flags}};
 
 }  // namespace tutti

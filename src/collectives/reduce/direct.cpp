@@ -38,7 +38,7 @@ Task contributor(Operation& operation, const ReduceArguments& arguments) {
   operation.seen_all();
 }
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task direct_body(Operation& operation, const ReduceArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
   return is_root ? root(operation, arguments) : contributor(operation, arguments);
 }
@@ -60,12 +60,13 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = staged ? std::min<double>(bytes, memory::filled_at_once) : 0.0,
                              .reduced_bytes = shape.ranks * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others * std::max(1.0, bytes / usual_block_bytes),
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -13,9 +13,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class ReduceExchange {
  public:
-  Exchange(const OperationView& operation, const ReduceArguments& arguments)
+  ReduceExchange(const OperationView& operation, const ReduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -55,12 +55,14 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
       return selection::Cost{.hops = 1.2 + selection::one_looks * selection::further_ranks(shape),
                              .rounds = 1,
                              .remote_bytes = others * bytes / crowd,
-                             .slot_bytes = bytes,
+                             // The others go on while the root reads their slots, if they have cores of their own.
+                             .slot_bytes = shape.oversubscribed() ? bytes : 0.0,
                              .reduced_bytes = shape.ranks * bytes / crowd,
                              .streams = 1,
+                             .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ReduceArguments>(),
+    eager::forms<ReduceExchange, ReduceArguments>(),
     {},
     nullptr,
     {.in_rank_order = true}};

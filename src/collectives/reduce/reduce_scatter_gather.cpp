@@ -19,7 +19,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const Folded folded(communicator.size());
@@ -82,6 +82,7 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           .exchanged_bytes = (1.0 - last) * bytes,
           .slot_bytes = (shape.reach == selection::Reach::staged ? 2.0 : 0.5) * bytes,
           .reduced_bytes = 2 * read * bytes,
+          .left_bytes = read * bytes,
           .exposures = 2,
           .startups = folded.steps + whole + 1 + read * bytes / usual_block_bytes,
           // All store into the root's buffer.
@@ -90,7 +91,7 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           // Neighbours exchange most.
           .across = across_neighbors(shape)};
     },
-    {body, halving_flags},
+    {reduce_scatter_gather_body, halving_flags},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task share_body(Operation& operation, const ReduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
@@ -54,6 +54,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .remote_bytes = others * bytes + bytes / shape.ranks,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = bytes * (shape.ranks - 1) / shape.ranks,
                              .exposures = 2,
                              .startups = shape.ranks + 1.0 + bytes / usual_block_bytes,
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
@@ -62,7 +63,7 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .crowd = shape.ranks - 1.0,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     "xbrc",
     {.stores_to_peers = true, .in_rank_order = true}};

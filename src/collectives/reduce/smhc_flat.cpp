@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task smhc_flat_body(Operation& operation, const ReduceArguments& arguments) {
   return smhc::reduce(operation, flat_place(operation, arguments.root), arguments);
 }
 
@@ -37,7 +37,7 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    {body, smhc::flags},
+    {smhc_flat_body, smhc::flags},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -16,7 +16,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task smhc_socket_body(Operation& operation, const ReduceArguments& arguments) {
   return smhc::reduce(
       operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
 }
@@ -42,6 +42,6 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .exposures = 2,
                              .streams = 2};
     },
-    {body, smhc::flags}};
+    {smhc_socket_body, smhc::flags}};
 
 }  // namespace tutti

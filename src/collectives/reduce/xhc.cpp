@@ -12,7 +12,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ReduceArguments& arguments) {
+Task xhc_body(Operation& operation, const ReduceArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
   const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, is_root, arguments.count,
                                             *arguments.combiner, arguments.root);
@@ -31,6 +31,6 @@ const selection::Algorithm<ReduceArguments> reduce_xhc{
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
     selection::requires_nothing,
     [](const selection::Shape& shape) { return xhc_cost(shape, XhcResult::root); },
-    {body, xhc_flags}};
+    {xhc_body, xhc_flags}};
 
 }  // namespace tutti

@@ -22,7 +22,7 @@ namespace tutti {
 namespace {
 
 /// One round: the elements [at, at + length) of every rank's own range, as far as it has them.
-struct Round {
+struct PieceRound {
   std::size_t at = 0;
   std::size_t length = 0;
   bool only = true;  ///< the whole message
@@ -36,7 +36,7 @@ std::size_t longest_range(const ReduceScatterArguments& arguments, int ranks) {
   return *std::max_element(arguments.counts, arguments.counts + ranks);
 }
 
-Round round_of(const ReduceScatterArguments& arguments, int ranks) {
+PieceRound round_of(const ReduceScatterArguments& arguments, int ranks) {
   const topology::Range piece = arguments.piece;
   return {piece.begin, piece.length(), piece.length() == longest_range(arguments, ranks)};
 }
@@ -48,7 +48,7 @@ bool overlaps(const ReduceScatterArguments& arguments, int rank) {
 }
 
 /// A buffer that peers cannot reach is copied, the pieces of the round one behind the other.
-Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& arguments, const Round& round) {
+Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& arguments, const PieceRound& round) {
   Communicator& communicator = operation.communicator();
   const std::size_t element = arguments.combiner->element_bytes;
   auto* send = const_cast<std::byte*>(arguments.send);
@@ -72,12 +72,12 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
   return exposed;
 }
 
-Task body(Operation& operation, const ReduceScatterArguments& arguments) {
+Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const auto element = static_cast<std::ptrdiff_t>(arguments.combiner->element_bytes);
-  const Round round = round_of(arguments, ranks);
+  const PieceRound round = round_of(arguments, ranks);
   const Exposure exposed = expose_pieces(operation, arguments, round);
   // Readers find a copy's pieces one behind the other, and those of a buffer itself where they are.
   operation.own().post.regions.bytes = exposed.copied ? 1 : 0;
@@ -118,7 +118,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
 }
 
 /// The longest of the ranks' ranges, in pieces.
-Cut cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
+Cut direct_cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
   const Node& node = communicator.node();
   const std::size_t longest = longest_range(arguments, communicator.size());
   const bool all_reachable = node.cma || (node.window_shared && node.ranks_are_threads);
@@ -144,15 +144,16 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .remote_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = bytes,
+                             .left_bytes = others * bytes,
                              .exposures = 1,
                              .startups = (shape.ranks - 1) * std::max(1.0, bytes / shape.ranks / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true},
-    cut};
+    direct_cut};
 
 }  // namespace tutti

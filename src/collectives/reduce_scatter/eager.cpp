@@ -14,9 +14,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class ReduceScatterExchange {
  public:
-  Exchange(const OperationView& operation, const ReduceScatterArguments& arguments)
+  ReduceScatterExchange(const OperationView& operation, const ReduceScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         mine_(topology::owned_range(arguments.counts, operation.communicator().rank())),
@@ -67,7 +67,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ReduceScatterArguments>(),
+    eager::forms<ReduceScatterExchange, ReduceScatterArguments>(),
     {},
     nullptr,
     {.in_rank_order = true}};

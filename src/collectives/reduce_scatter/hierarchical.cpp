@@ -21,12 +21,12 @@ namespace tutti {
 namespace {
 
 /// A rank has reduced its share for its block of ranks.
-constexpr FlagName reduced{Line::reduced, 0};
-constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+constexpr FlagName block_reduced{Line::reduced, 0};
+constexpr FlagSet reduce_scatter_hierarchical_flags = FlagSet::of(block_reduced, done_flag);
 
 /// The elements `segment` of the message. Results go to arguments.receive; in place, those of earlier segments and of
 /// this one end before the end of this one, so they overwrite nothing that a later one reads.
-Task body(Operation& operation, const ReduceScatterArguments& arguments) {
+Task hierarchical_body(Operation& operation, const ReduceScatterArguments& arguments) {
   const topology::Range segment = arguments.piece;
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
@@ -54,7 +54,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
   const topology::Range share = topology::share_of({0, segment.length()}, static_cast<std::size_t>(self - leader),
                                                    members, topology::elements_in_line(combiner.element_bytes));
   co_await reduce_range(operation, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
-  operation.publish(reduced);
+  operation.publish(block_reduced);
 
   // Phase 2.
   const topology::Range owned = topology::owned_range(arguments.counts, self);
@@ -62,7 +62,7 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
   if (!mine.empty()) {
     for (int i = 1; i < ranks; ++i) {
       const int rank = (self + i) % ranks;
-      co_await operation.has(rank, reduced);
+      co_await operation.has(rank, block_reduced);
     }
     operation.seen_all();
     RemoteBuffer* partials = operation.array<RemoteBuffer>(static_cast<std::size_t>(blocks.count()));
@@ -78,14 +78,14 @@ Task body(Operation& operation, const ReduceScatterArguments& arguments) {
                           1, arguments.store);
   } else if (!source.in_the_ring) {
     for (int rank = leader; rank <= blocks.last(block); ++rank)
-      if (rank != self) co_await operation.has(rank, reduced);
+      if (rank != self) co_await operation.has(rank, block_reduced);
   }
   operation.publish_done();
   // Phase 3. Who has partial results must keep them; contributions have been read by now.
   if (self == leader) co_await operation.others_done();
 }
 
-Cut cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
+Cut hierarchical_cut(const Communicator& communicator, const ReduceScatterArguments& arguments) {
   const std::size_t segment = segment_bytes(communicator.node().settings);
   return {arguments.count, std::max<std::size_t>(1, segment / arguments.combiner->element_bytes)};
 }
@@ -108,16 +108,17 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .remote_bytes = bytes + partials,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = bytes + partials,
+                             .left_bytes = bytes,
                              .exposures = 2,
                              .startups = std::max(blocks, bytes / usual_block_bytes),
                              .lent_bytes = partials,
                              .concurrency = readers_of_one(shape, shape.ranks / blocks - 1),
                              .across = selection::Across::levels};
     },
-    {body, flags},
+    {hierarchical_body, reduce_scatter_hierarchical_flags},
     {},
     nullptr,
     {},
-    cut};
+    hierarchical_cut};
 
 }  // namespace tutti

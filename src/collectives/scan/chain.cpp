@@ -20,7 +20,7 @@ namespace {
 
 /// How many blocks a rank has handed on.
 constexpr FlagName handed_on_blocks{Line::ready, 0};
-constexpr FlagSet flags = FlagSet::of(handed_on_blocks, done_flag);
+constexpr FlagSet chain_flags = FlagSet::of(handed_on_blocks, done_flag);
 
 /// From one flag to the next. As many blocks as ranks: then filling the chain takes as long as what comes after it.
 constexpr std::size_t block_bytes(std::size_t bytes, int ranks, std::size_t most) {
@@ -75,7 +75,7 @@ class Step {
   const RemoteBuffer destination_;
 };
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task chain_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const bool hands_on = self + 1 < communicator.size();
@@ -128,12 +128,13 @@ const selection::Algorithm<ScanArguments> scan_chain{
                              .remote_bytes = last,
                              .slot_bytes = shape.reach == selection::Reach::staged || shape.exclusive ? bytes : 0.0,
                              .reduced_bytes = 2 * last,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = others + bytes / block,
                              .crossing = std::max(1.0, apart * others / 2),
                              .across = selection::Across::ranks};
     },
-    {body, flags},
+    {chain_body, chain_flags},
     {},
     nullptr,
     {.in_rank_order = true}};

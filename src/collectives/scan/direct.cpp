@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task direct_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const bool read_by_others = self + 1 < communicator.size();
@@ -62,6 +62,7 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .remote_bytes = sources * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = (sources + 1) * bytes,
+                             .left_bytes = bytes,
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
@@ -69,7 +70,7 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {direct_body, only_done},
     {},
     nullptr,
     {.in_rank_order = true}};

@@ -15,9 +15,9 @@ namespace tutti {
 
 namespace {
 
-class Exchange {
+class ScanExchange {
  public:
-  Exchange(const OperationView& operation, const ScanArguments& arguments)
+  ScanExchange(const OperationView& operation, const ScanArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         count_(operation.communicator().rank() + (arguments.exclusive ? 0 : 1)),
@@ -62,7 +62,7 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<Exchange, ScanArguments>(),
+    eager::forms<ScanExchange, ScanArguments>(),
     {},
     nullptr,
     {.in_rank_order = true}};

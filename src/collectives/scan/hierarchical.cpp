@@ -18,10 +18,10 @@ namespace tutti {
 namespace {
 
 /// A rank has made the prefixes of its share for its block of ranks.
-constexpr FlagName reduced{Line::reduced, 0};
-constexpr FlagSet flags = FlagSet::of(reduced, done_flag);
+constexpr FlagName prefix_reduced{Line::reduced, 0};
+constexpr FlagSet scan_hierarchical_flags = FlagSet::of(prefix_reduced, done_flag);
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task hierarchical_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Combiner& combiner = *arguments.combiner;
   const topology::RankBlocks& blocks = communicator.rank_blocks();
@@ -60,11 +60,11 @@ Task body(Operation& operation, const ScanArguments& arguments) {
                                                    members, topology::elements_in_line(combiner.element_bytes));
   co_await prefix_range(operation, combiner, share,
                         {sources, destinations, members, arguments.exclusive, total_of(block)}, memory::Store::cached);
-  operation.publish(reduced);
+  operation.publish(prefix_reduced);
 
   // Phase 2.
   if (block > 0) {
-    for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, reduced);
+    for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, prefix_reduced);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
     co_await carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
@@ -97,12 +97,13 @@ const selection::Algorithm<ScanArguments> scan_hierarchical{
           .remote_bytes = 3 * bytes,
           .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
           .reduced_bytes = 5 * bytes,
+          .left_bytes = bytes,
           .exposures = 2,
           .startups = 2 * std::max(std::sqrt(static_cast<double>(shape.ranks)), bytes / usual_block_bytes),
           .concurrency = std::sqrt(static_cast<double>(shape.ranks)),
           // Its blocks follow the machine where the ranks do.
           .across = shape.distances.scattered ? selection::Across::all : selection::Across::levels};
     },
-    {body, flags}};
+    {hierarchical_body, scan_hierarchical_flags}};
 
 }  // namespace tutti

@@ -20,7 +20,7 @@ namespace {
 
 /// Chunks of the partial result that a rank has made in each step.
 constexpr FlagRow chunks_of_step{Line::ready, 0, flags_in_line};
-constexpr FlagSet flags = FlagSet::of(chunks_of_step, done_flag);
+constexpr FlagSet scan_recursive_doubling_flags = FlagSet::of(chunks_of_step, done_flag);
 constexpr int most_ranks = 1 << (chunks_of_step.count() - 1);
 
 /// Steps in which the rank in this place of the scan takes part: those with 2^i <= place.
@@ -88,7 +88,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
   }
 }
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task recursive_doubling_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const int ranks = communicator.size();
@@ -139,6 +139,6 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              // Of partial results, which are staged.
                              .lent_bytes = std::max(0.0, steps - 1) * bytes};
     },
-    {body, flags}};
+    {recursive_doubling_body, scan_recursive_doubling_flags}};
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const ScanArguments& arguments) {
+Task share_body(Operation& operation, const ScanArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -57,12 +57,13 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .written_bytes = others * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
                              .reduced_bytes = 2 * bytes,
+                             .left_bytes = others * bytes,
                              .exposures = 2,
                              .startups = 2 * std::max<double>(shape.ranks - 1, bytes / usual_block_bytes),
                              .concurrency = static_cast<double>(shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {body, only_done},
+    {share_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true, .in_rank_order = true}};

@@ -64,9 +64,9 @@ class Sender {
   std::size_t at_ = 0;
 };
 
-class Exchange {
+class ScatterExchange {
  public:
-  Exchange(const OperationView& operation, const ScatterArguments& arguments)
+  ScatterExchange(const OperationView& operation, const ScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         layout_(arguments, operation.communicator().size()),
@@ -126,10 +126,11 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              .rounds = 1,
                              // All read when the root has written, those of a core one after the other.
                              .remote_bytes = bytes * std::max(1.0, shape.ranks_per_core),
-                             .slot_bytes = bytes * others,
                              .concurrency = others,
-                             .workers = 1};
+                             .workers = 1,
+                             // The root goes on while they copy out of the slot.
+                             .beside = {.slot_bytes = bytes * others}};
     },
-    eager::forms<Exchange, ScatterArguments>()};
+    eager::forms<ScatterExchange, ScatterArguments>()};
 
 }  // namespace tutti

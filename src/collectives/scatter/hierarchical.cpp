@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body_inline(Operation& operation, const ScatterArguments& arguments) {
+Task hierarchical_body_inline(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const topology::RankPlan& plan = communicator.plan(arguments.root);
   const auto own = static_cast<std::size_t>(communicator.rank());
@@ -102,9 +102,9 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
   for (const topology::Branch& branch : plan.branches) co_await operation.done(branch.rank);
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
+Task hierarchical_body(Operation& operation, const ScatterArguments& arguments) {
   const bool fits = eager::fits_inline(arguments.bytes * static_cast<std::size_t>(operation.communicator().size()));
-  return fits ? body_inline(operation, arguments) : body_by_regions(operation, arguments);
+  return fits ? hierarchical_body_inline(operation, arguments) : body_by_regions(operation, arguments);
 }
 
 }  // namespace
@@ -128,6 +128,7 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .rounds = shape.levels + (in_slot ? 0.0 : 1.0),
                              .remote_bytes = bytes * (from_root + below),
                              .slot_bytes = in_slot || reach == selection::Reach::staged ? all : 0.0,
+                             .left_bytes = in_slot ? 0.0 : bytes * (shape.ranks - 1),
                              .exposures = static_cast<double>(shape.levels),
                              .startups = reach != selection::Reach::kernel ? 0.0
                                          : from_root > 1                   ? 3.0
@@ -142,6 +143,6 @@ const selection::Algorithm<ScatterArguments> scatter_hierarchical{
                              .beside = {.copied_bytes = bytes},
                              .across = selection::Across::levels};
     },
-    {body, only_done}};
+    {hierarchical_body, only_done}};
 
 }  // namespace tutti

@@ -35,7 +35,7 @@ PackedBlocks::Form form_of(const Communicator& communicator, const ScatterArgume
   return PackedBlocks::form_for(communicator, lengths);
 }
 
-Task root(Operation& operation, const ScatterArguments& arguments) {
+Task parallel_read_root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   if (const PackedBlocks::Form form = form_of(communicator, arguments); form.place != PackedBlocks::Place::none) {
@@ -59,7 +59,7 @@ Task root(Operation& operation, const ScatterArguments& arguments) {
   if (arguments.regular) operation.seen_all();
 }
 
-Task reader(Operation& operation, const ScatterArguments& arguments) {
+Task parallel_read_reader(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int self = communicator.rank();
   if (arguments.bytes > 0) {
@@ -75,9 +75,9 @@ Task reader(Operation& operation, const ScatterArguments& arguments) {
   operation.publish_done();
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
+Task parallel_read_body(Operation& operation, const ScatterArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? root(operation, arguments) : reader(operation, arguments);
+  return is_root ? parallel_read_root(operation, arguments) : parallel_read_reader(operation, arguments);
 }
 
 std::uint64_t in_flight(const Communicator& communicator, const ScatterArguments& arguments) {
@@ -99,6 +99,7 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .rounds = 2,
                              .remote_bytes = bytes,
                              .slot_bytes = reach == selection::Reach::staged ? bytes * (shape.ranks - 1) : 0.0,
+                             .left_bytes = bytes * (shape.ranks - 1),
                              .exposures = 1,
                              .startups = reach == selection::Reach::kernel ? 1.0 : 0.0,
                              .by_kernel = reach == selection::Reach::kernel,
@@ -107,6 +108,6 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {body, only_done, in_flight}};
+    {parallel_read_body, only_done, in_flight}};
 
 }  // namespace tutti

@@ -19,7 +19,7 @@ std::size_t* sizes_said(Operation& operation, int root) {
   return reinterpret_cast<std::size_t*>(operation.data(root));
 }
 
-Task root(Operation& operation, const ScatterArguments& arguments) {
+Task sequential_write_root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
@@ -50,8 +50,8 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   collect_blocks(mine, block, 1);
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments)
+Task sequential_write_body(Operation& operation, const ScatterArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? sequential_write_root(operation, arguments)
                                                            : receiver(operation, arguments);
 }
 
@@ -80,7 +80,7 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
           .held_bytes = bytes * (shape.ranks + 1),
           .across = selection::Across::all};
     },
-    {body, only_done},
+    {sequential_write_body, only_done},
     {},
     nullptr,
     {.stores_to_peers = true}};

@@ -15,19 +15,20 @@ namespace tutti {
 
 namespace {
 
-Task root(Operation& operation, const ScatterArguments& arguments) {
+Task throttled_root(Operation& operation, const ScatterArguments& arguments) {
   return lead_chains(operation, arguments, arguments.send, Side::source, [](const ExposedBlocks&) {});
 }
 
-Task reader(Operation& operation, const ScatterArguments& arguments) {
+Task throttled_reader(Operation& operation, const ScatterArguments& arguments) {
   return copy_in_turn(operation, arguments, Side::source, [&](const RemoteBlock& block) {
     if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
       operation.peer(arguments.root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
   });
 }
 
-Task body(Operation& operation, const ScatterArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? root(operation, arguments) : reader(operation, arguments);
+Task throttled_body(Operation& operation, const ScatterArguments& arguments) {
+  return operation.communicator().rank() == arguments.root ? throttled_root(operation, arguments)
+                                                           : throttled_reader(operation, arguments);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ const selection::Algorithm<ScatterArguments> scatter_throttled{
     {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
     selection::requires_nothing,
     throttled_cost<false>,
-    {body, only_done},
+    {throttled_body, only_done},
     {"k", throttle_candidate}};
 
 }  // namespace tutti

@@ -11,12 +11,12 @@ namespace tutti::mpi {
 namespace {
 
 /// Hosts allocate their blocks with malloc, so that theirs may lie in the window too: an address does not tell.
-struct Blocks {
+struct OurBlocks {
   std::mutex mutex;
   std::unordered_set<void*> ours;
 };
-Blocks& blocks() {
-  static Blocks& all = *new Blocks;  // never destroyed: blocks may be freed at the very end of the process
+OurBlocks& blocks() {
+  static OurBlocks& all = *new OurBlocks;  // never destroyed: blocks may be freed at the very end of the process
   return all;
 }
 

@@ -154,7 +154,7 @@ Request* find(MPI_Request handle) {
   return found;
 }
 
-int raise(const Request& request, int code, const char* function) {
+int raise_for(const Request& request, int code, const char* function) {
   return mpi::raise(request.communicator_for_errors(), code, function);
 }
 
@@ -162,12 +162,12 @@ int raise(const Request& request, int code, const char* function) {
 template <class Partition>
 int mark(Request& request, int count, const Partition& partition, const char* function) {
   PartitionedCall& call = *request.partitioned();
-  if (!call.is_sender() || !request.is_active()) return raise(request, MPI_ERR_REQUEST, function);
+  if (!call.is_sender() || !request.is_active()) return raise_for(request, MPI_ERR_REQUEST, function);
   for (int i = 0; i < count; ++i)
-    if (partition(i) < 0 || partition(i) >= call.partitions()) return raise(request, MPI_ERR_ARG, function);
+    if (partition(i) < 0 || partition(i) >= call.partitions()) return raise_for(request, MPI_ERR_ARG, function);
   try {
     for (int i = 0; i < count; ++i)
-      if (const int code = call.mark(partition(i)); code != MPI_SUCCESS) return raise(request, code, function);
+      if (const int code = call.mark(partition(i)); code != MPI_SUCCESS) return raise_for(request, code, function);
   } catch (const std::exception& problem) {
     end_job(request.communicator_for_errors(), problem);
   }
@@ -205,7 +205,7 @@ TUTTI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Req
   Request* const ours = find(request);
   if (!ours) return next.Pready_range(partition_low, partition_high, request);
   if (partition_low < 0 || partition_high >= ours->partitioned()->partitions() || partition_low > partition_high)
-    return raise(*ours, MPI_ERR_ARG, next.Pready_range.name());
+    return raise_for(*ours, MPI_ERR_ARG, next.Pready_range.name());
   return mark(
       *ours, partition_high - partition_low + 1, [=](int i) { return partition_low + i; }, next.Pready_range.name());
 }
@@ -213,7 +213,7 @@ TUTTI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Req
 TUTTI_EXPORT int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions[], MPI_Request request) {
   Request* const ours = find(request);
   if (!ours) return next.Pready_list(length, array_of_partitions, request);
-  if (length < 0 || (length > 0 && !array_of_partitions)) return raise(*ours, MPI_ERR_ARG, next.Pready_list.name());
+  if (length < 0 || (length > 0 && !array_of_partitions)) return raise_for(*ours, MPI_ERR_ARG, next.Pready_list.name());
   return mark(
       *ours, length, [=](int i) { return array_of_partitions[i]; }, next.Pready_list.name());
 }
@@ -221,9 +221,9 @@ TUTTI_EXPORT int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions
 TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   Request* const ours = find(request);
   if (!ours) return next.Parrived(request, partition, flag);
-  if (ours->partitioned()->is_sender()) return raise(*ours, MPI_ERR_REQUEST, next.Parrived.name());
+  if (ours->partitioned()->is_sender()) return raise_for(*ours, MPI_ERR_REQUEST, next.Parrived.name());
   if (!flag || partition < 0 || partition >= ours->partitioned()->partitions())
-    return raise(*ours, MPI_ERR_ARG, next.Parrived.name());
+    return raise_for(*ours, MPI_ERR_ARG, next.Parrived.name());
   PartitionedCall& receive = *ours->partitioned();
   if (!ours->is_active()) {
     *flag = 1;
@@ -241,5 +241,5 @@ TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
     return MPI_SUCCESS;
   }
   const int code = receive.hand_over(partition);
-  return code == MPI_SUCCESS ? code : raise(*ours, code, next.Parrived.name());
+  return code == MPI_SUCCESS ? code : raise_for(*ours, code, next.Parrived.name());
 }

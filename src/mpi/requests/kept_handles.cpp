@@ -8,7 +8,7 @@ namespace tutti::mpi {
 
 namespace {
 
-struct Handle {
+struct KeptHandle {
   std::uintptr_t key;
   std::size_t keepers;
   bool freed;
@@ -16,16 +16,16 @@ struct Handle {
 
 /// Few: a program has few types with gaps and operators of its own in calls at once. The keys of types and operators
 /// differ: both are addresses, or numbers that tell the kind.
-struct Handles {
+struct KeptHandles {
   std::mutex mutex;
-  std::vector<Handle> all;
+  std::vector<KeptHandle> all;
 
   auto find(std::uintptr_t key) {
-    return std::find_if(all.begin(), all.end(), [key](const Handle& each) { return each.key == key; });
+    return std::find_if(all.begin(), all.end(), [key](const KeptHandle& each) { return each.key == key; });
   }
 };
-Handles& handles() {
-  static Handles& kept = *new Handles;
+KeptHandles& handles() {
+  static KeptHandles& kept = *new KeptHandles;
   return kept;
 }
 /// How many there are: no lock is taken by programs that have none.

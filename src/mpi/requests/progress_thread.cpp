@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr auto grace = 1ms;
 /// Between its turns, once it drives where no processor is its own. A rank that waits in a host may have the processor for itself
 /// alone: it is not yielded.
-constexpr auto pause = 20us;
+constexpr auto between_looks = 20us;
 /// So long with nothing to do it looks by itself for more to come, before it has to be woken.
 constexpr auto linger = 100ms;
 
@@ -105,7 +105,7 @@ class ProgressThread {
     if (has_processor_)
       std::this_thread::yield();
     else
-      std::this_thread::sleep_for(pause);
+      std::this_thread::sleep_for(between_looks);
   }
   void go_on_where_nobody_else_does() {
     std::uint64_t seen = requests.drives();
@@ -113,7 +113,7 @@ class ProgressThread {
     while (requests.under_way() && !ends_) {
       last_ = std::chrono::steady_clock::now();
       const bool may_come_soon = drives && requests.drive_only(allowed_to_progress_thread());
-      std::this_thread::sleep_for(may_come_soon ? std::chrono::nanoseconds(pause) : grace);
+      std::this_thread::sleep_for(may_come_soon ? std::chrono::nanoseconds(between_looks) : grace);
       const std::uint64_t now = requests.drives();
       drives = now == seen;
       seen = now;

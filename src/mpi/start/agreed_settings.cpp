@@ -1,12 +1,12 @@
 #include "mpi/start/agreed_settings.h"
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstring>
 #include <vector>
 
 #include "mpi/host.h"
-
-extern char** environ;
 
 namespace tutti::mpi {
 

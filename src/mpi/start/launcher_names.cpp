@@ -13,7 +13,7 @@ struct NoErrors {
   ErrorsReturned of_this_process{MPI_COMM_SELF};
 };
 
-constexpr double patience = 5;
+constexpr double patience_seconds = 5;
 
 /// Never destroyed: it is asked inside MPI_Finalize, which a destructor may call.
 JobCall* the_call = nullptr;
@@ -39,7 +39,7 @@ void LauncherNames::withdraw(const std::string& name) {
 
 JobCall& job_call(const JobCall::Self& self) {
   static LauncherNames& names = *new LauncherNames;
-  if (!the_call) the_call = new JobCall(self, names, patience);
+  if (!the_call) the_call = new JobCall(self, names, patience_seconds);
   return *the_call;
 }
 

@@ -18,7 +18,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
+Task bruck_body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
   Crossing crossing(operation, spanning);
   const Packed packed(crossing.nodes, arguments.receive);
   crossing.lend(packed.starts.back());
@@ -53,6 +53,6 @@ const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_bruck{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = (1 + shape.ranks()) * shape.bytes};
     },
-    body};
+    bruck_body};
 
 }  // namespace tutti

@@ -164,7 +164,7 @@ class AllBlocks final : public RingShares {
   std::vector<memory::Run> runs_;
 };
 
-Task body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
+Task ring_body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
   Crossing crossing(operation, spanning);
   const Packed packed(crossing.nodes, arguments.receive);
   AllBlocks blocks(operation, crossing, packed, arguments, spanning.rank);
@@ -203,6 +203,6 @@ const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_ring{
                            .inside_bytes = shape.bytes,
                            .overlapped_bytes = shape.nodes * (shape.places - 1.0) * shape.bytes};
     },
-    body};
+    ring_body};
 
 }  // namespace tutti

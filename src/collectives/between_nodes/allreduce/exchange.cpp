@@ -21,7 +21,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
+Task exchange_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
   Crossing crossing(operation, spanning);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const auto rounds = network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node);
@@ -72,6 +72,6 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_exchange{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body};
+    exchange_body};
 
 }  // namespace tutti

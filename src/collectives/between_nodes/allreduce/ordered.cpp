@@ -14,7 +14,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
+Task ordered_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
   Crossing crossing(operation, spanning);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const Runs runs(crossing.nodes, by_runs(crossing.nodes, *arguments.combiner));
@@ -63,7 +63,7 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_ordered{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
-    body,
+    ordered_body,
     true};
 
 }  // namespace tutti

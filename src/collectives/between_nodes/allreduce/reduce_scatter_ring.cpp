@@ -46,7 +46,7 @@ Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
   }
 }
 
-Task body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
+Task reduce_scatter_ring_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
   Crossing crossing(operation, spanning);
   const int nodes = crossing.nodes.count();
   Folding folding(crossing, *arguments.combiner, arguments.count);
@@ -92,6 +92,6 @@ const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatt
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places,
                            .overlapped_bytes = shape.bytes};
     },
-    body};
+    reduce_scatter_ring_body};
 
 }  // namespace tutti

@@ -31,7 +31,7 @@ struct Between {
   }
 };
 
-Task body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
+Task direct_body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
   Crossing crossing(operation, spanning);
   const network::Nodes& nodes = crossing.nodes;
   const Between between{nodes, arguments.send.bytes};
@@ -88,6 +88,6 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_direct{
                            .inside_bytes = (shape.ranks() + others * shape.places) * shape.bytes,
                            .overlapped_bytes = shape.places * shape.bytes};
     },
-    body};
+    direct_body};
 
 }  // namespace tutti

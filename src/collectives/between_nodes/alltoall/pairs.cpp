@@ -42,7 +42,7 @@ class Inside {
   Starts starts_;
 };
 
-Task body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
+Task pairs_body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
   Crossing crossing(operation, spanning);
   const network::Nodes& nodes = crossing.nodes;
   const auto places = static_cast<std::size_t>(crossing.places);
@@ -104,6 +104,6 @@ const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs{
                            .inside_starts = 5,
                            .overlapped_bytes = 2 * shape.places * shape.bytes};
     },
-    body};
+    pairs_body};
 
 }  // namespace tutti

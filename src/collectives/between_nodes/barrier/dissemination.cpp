@@ -12,7 +12,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const BarrierArguments&) {
+Task dissemination_body(Operation& operation, const Spanning& spanning, const BarrierArguments&) {
   Crossing crossing(operation, spanning);
   co_await crossing.together();
   const int nodes = crossing.nodes.count();
@@ -45,6 +45,6 @@ const SpanningAlgorithm<BarrierArguments> between_nodes_barrier_dissemination{
                            .messages = network::bruck_messages(shape.nodes, shape.places),
                            .inside_starts = 1 + rounds};
     },
-    body};
+    dissemination_body};
 
 }  // namespace tutti

@@ -129,7 +129,7 @@ Task scatter(Operation& operation, Crossing& crossing, const network::TreePlace&
   co_await operation.copied();
 }
 
-Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
+Task scatter_ring_body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const int nodes = spanning.nodes.count();
   const network::TreePlace tree = network::tree_place(nodes, spanning.nodes.most_places(), root_node, spanning.node());
@@ -165,6 +165,6 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_scatter_ring{
                            .inside_bytes = shape.bytes / shape.nodes,
                            .overlapped_bytes = shape.bytes * steps / shape.nodes * (1 - 1.0 / shape.places)};
     },
-    body};
+    scatter_ring_body};
 
 }  // namespace tutti

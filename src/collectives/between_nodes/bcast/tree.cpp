@@ -57,7 +57,7 @@ Task take(Operation& operation, Crossing& crossing, const network::TreePlace& tr
   if (!mapped) send(crossing, tree, arguments.buffer, arguments.bytes);
 }
 
-Task body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
+Task tree_body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const network::TreePlace tree =
       network::tree_place(spanning.nodes.count(), spanning.nodes.most_places(), root_node, spanning.node());
@@ -90,6 +90,6 @@ const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree{
                            .inside_starts = 2 + rounds,
                            .inside_bytes = shape.places > 1 ? shape.bytes : 0};
     },
-    body};
+    tree_body};
 
 }  // namespace tutti

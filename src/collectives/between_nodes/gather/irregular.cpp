@@ -22,8 +22,8 @@ namespace tutti {
 namespace {
 
 /// On the root's node.
-Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-             const Packed& listed, const GatherArguments& arguments) {
+Task lists_to_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+                   const Packed& listed, const GatherArguments& arguments) {
   const bool is_root = spanning.rank == arguments.root;
   const auto ranks = static_cast<std::size_t>(crossing.nodes.ranks());
   if (!is_root) co_await crossing.lent();
@@ -52,8 +52,8 @@ Task to_root(Operation& operation, const Spanning& spanning, Crossing& crossing,
 }
 
 /// On other nodes.
-Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-                   const Packed& listed, const GatherArguments& arguments) {
+Task lists_to_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing,
+                         const network::TreePlace& tree, const Packed& listed, const GatherArguments& arguments) {
   NodeParts lists{nullptr, &listed.starts, tree.nodes.begin};
   crossing.lend(lists.bytes(tree.nodes));
   co_await crossing.lent();
@@ -78,16 +78,16 @@ Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& cro
   co_await leave(operation, crossing);
 }
 
-Task body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
+Task irregular_body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
   const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
   const Packed listed(crossing.nodes, sizeof(std::uint64_t));
   if (at_root)
-    co_await to_root(operation, spanning, crossing, tree, listed, arguments);
+    co_await lists_to_root(operation, spanning, crossing, tree, listed, arguments);
   else
-    co_await to_other_node(operation, spanning, crossing, tree, listed, arguments);
+    co_await lists_to_other_node(operation, spanning, crossing, tree, listed, arguments);
 }
 
 }  // namespace
@@ -108,6 +108,6 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_irregular{
                            .inside_starts = 6,
                            .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body};
+    irregular_body};
 
 }  // namespace tutti

@@ -47,7 +47,7 @@ Task to_other_node(Operation& operation, const Spanning& spanning, Crossing& cro
   co_await leave(operation, crossing);
 }
 
-Task body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
+Task tree_body(Operation& operation, const Spanning& spanning, const GatherArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
@@ -77,6 +77,6 @@ const SpanningAlgorithm<GatherArguments> between_nodes_gather_tree{
                            .inside_starts = 3,
                            .inside_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body};
+    tree_body};
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ namespace tutti {
 namespace {
 
 /// Two ranks may be neighbors several times over. The receiver's block is the step, which tells their messages apart.
-Task body(Operation& operation, const Spanning& spanning, const NeighborArguments& arguments) {
+Task pairs_body(Operation& operation, const Spanning& spanning, const NeighborArguments& arguments) {
   Crossing crossing(operation, spanning);
   for (int i = 0; i < arguments.source_count; ++i) {
     const auto block = static_cast<std::size_t>(i);
@@ -44,6 +44,6 @@ const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs{
       // How many neighbors there are is not known: one for each rank of a node.
       return network::Cost{.rounds = 1, .messages = 1.0 * shape.places, .bytes = shape.places * shape.bytes};
     },
-    body};
+    pairs_body};
 
 }  // namespace tutti

@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
+Task ordered_body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
@@ -69,7 +69,7 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_ordered{
                            .inside_bytes = 2 * shape.bytes,
                            .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
     },
-    body,
+    ordered_body,
     true};
 
 }  // namespace tutti

@@ -32,7 +32,7 @@ std::vector<Round> rounds_of_tree(const network::TreePlace& tree, int rounds, in
   return all;
 }
 
-Task body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
+Task tree_body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
@@ -91,6 +91,6 @@ const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree{
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
     },
-    body};
+    tree_body};
 
 }  // namespace tutti

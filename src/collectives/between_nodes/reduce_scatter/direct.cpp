@@ -28,7 +28,7 @@ struct Part {
   std::size_t in_node;       ///< elements of ranks of its node before it
 };
 
-Task body(Operation& operation, const Spanning& spanning, const ReduceScatterArguments& arguments) {
+Task direct_body(Operation& operation, const Spanning& spanning, const ReduceScatterArguments& arguments) {
   Crossing crossing(operation, spanning);
   const network::Nodes& nodes = crossing.nodes;
   const topology::Range piece = arguments.piece;
@@ -87,6 +87,6 @@ const SpanningAlgorithm<ReduceScatterArguments> between_nodes_reduce_scatter_dir
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places};
     },
-    body};
+    direct_body};
 
 }  // namespace tutti

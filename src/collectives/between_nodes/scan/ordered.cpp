@@ -15,7 +15,7 @@ namespace tutti {
 
 namespace {
 
-Task body(Operation& operation, const Spanning& spanning, const ScanArguments& arguments) {
+Task ordered_body(Operation& operation, const Spanning& spanning, const ScanArguments& arguments) {
   Crossing crossing(operation, spanning);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const Runs runs(crossing.nodes, true);
@@ -70,7 +70,7 @@ const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered{
                            .inside_bytes = shape.bytes,
                            .reduced_bytes = (1 + runs + shape.places) * shape.bytes};
     },
-    body,
+    ordered_body,
     true};
 
 }  // namespace tutti

@@ -22,8 +22,8 @@ namespace tutti {
 namespace {
 
 /// On the root's node.
-Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-               const Packed& listed, const ScatterArguments& arguments) {
+Task lists_from_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
+                     const Packed& listed, const ScatterArguments& arguments) {
   if (spanning.rank != arguments.root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
   co_await blocks.filled();
@@ -53,8 +53,8 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
 }
 
 /// On other nodes.
-Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-                     const Packed& listed, const ScatterArguments& arguments) {
+Task lists_from_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing,
+                           const network::TreePlace& tree, const Packed& listed, const ScatterArguments& arguments) {
   NodeParts lists{nullptr, &listed.starts, tree.nodes.begin};
   crossing.lend(lists.bytes(tree.nodes));
   co_await crossing.lent();
@@ -77,16 +77,16 @@ Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& c
   }
 }
 
-Task body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
+Task irregular_body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
   const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
   const Packed listed(crossing.nodes, sizeof(std::uint64_t));
   if (at_root)
-    co_await from_root(operation, spanning, crossing, tree, listed, arguments);
+    co_await lists_from_root(operation, spanning, crossing, tree, listed, arguments);
   else
-    co_await from_other_node(operation, spanning, crossing, tree, listed, arguments);
+    co_await lists_from_other_node(operation, spanning, crossing, tree, listed, arguments);
   co_await leave(operation, crossing);
 }
 
@@ -108,6 +108,6 @@ const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_irregular{
                            .inside_starts = 4 + 2 * rounds,
                            .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body};
+    irregular_body};
 
 }  // namespace tutti

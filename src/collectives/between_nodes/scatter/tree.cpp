@@ -45,7 +45,7 @@ Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& c
     copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.bytes);
 }
 
-Task body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
+Task tree_body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
   const int root_node = spanning.nodes.node_of(arguments.root);
   const bool at_root = spanning.node() == root_node;
   Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
@@ -76,6 +76,6 @@ const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_tree{
                            .inside_starts = 2 + rounds,
                            .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
     },
-    body};
+    tree_body};
 
 }  // namespace tutti

@@ -14,7 +14,7 @@ std::size_t block_elements(const Communicator& communicator, std::size_t element
 }
 
 /// A part of the buffers: where peers' memory is mapped here, or a copy of it.
-struct Part {
+struct PrefixPart {
   Operation& operation;
   std::size_t offset;
   std::size_t bytes;
@@ -62,7 +62,7 @@ Task prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
   std::byte* const results[2] = {copy + block * element, copy + 2 * block * element};
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
-    const Part part{operation, at * element, elements * element};
+    const PrefixPart part{operation, at * element, elements * element};
     co_await part.filled(buffers.sources[0]);
     const std::byte* previous = part.load(buffers.sources[0], results[0]);
     co_await operation.copied();
@@ -107,7 +107,7 @@ Task carry_range(Operation& operation, const Combiner& combiner, topology::Range
   const void** pointers = operation.sources();
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
-    const Part part{operation, at * element, elements * element};
+    const PrefixPart part{operation, at * element, elements * element};
     for (std::size_t i = 0; i < carry_count; ++i)
       pointers[i] = part.load(carries[i], result + (1 + i) * block * element);
     co_await operation.copied();

@@ -142,6 +142,7 @@ selection::Cost xhc_cost(const selection::Shape& shape, XhcResult result) {
                         : shape.reach == selection::Reach::staged ? 2 * bytes
                                                                   : 0.0,
           .reduced_bytes = reduced,
+          .left_bytes = eager ? 0.0 : (1 + down) * bytes,
           .exposures = 2,
           .startups = eager ? 0.0 : levels * members + (1.2 + down) * bytes / usual_block_bytes,
           .concurrency = readers_of_one(shape, members - 1),

@@ -74,6 +74,7 @@ selection::Cost throttled_cost(const selection::Shape& shape) {
           .remote_bytes = bytes * steps,
           .written_bytes = writes ? bytes * steps : 0.0,
           .slot_bytes = reach == selection::Reach::staged ? bytes * others : 0.0,
+          .left_bytes = writes ? 0.0 : bytes * others,
           .exposures = 1,
           .startups = reach == selection::Reach::kernel ? steps : 0.0,
           .by_kernel = reach == selection::Reach::kernel,
