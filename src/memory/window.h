@@ -119,11 +119,11 @@ class __attribute__((visibility("default"))) Window {
   // --- other addresses where its pages are: see docs/decisions/static-data.md ---
 
   const WindowSpans& spans() const noexcept { return spans_; }
-  /// Puts pages of the window in the place of private, writable ones, with the same contents. The program and the kernel
-  /// must not write to them meanwhile: the process has one thread, and signals are blocked. The pages are whole ones.
-  /// next_touched: sets the argument's range, which begins at or after its `begin`, to the next pages that have contents; false
-  /// if there are none. It must not call anything of the program's, such as its malloc. False, with nothing changed, if
-  /// there is no room or the system refuses.
+  /// Puts pages of the window in the place of private, writable ones, with the same contents. The program and the
+  /// kernel must not write to them meanwhile: the process has one thread, and signals are blocked. The pages are whole
+  /// ones. next_touched: sets the argument's range, which begins at or after its `begin`, to the next pages that have
+  /// contents; false if there are none. It must not call anything of the program's, such as its malloc. False, with
+  /// nothing changed, if there is no room or the system refuses.
   struct TakenOver {
     std::uintptr_t begin, end;
     bool library;
@@ -131,8 +131,8 @@ class __attribute__((visibility("default"))) Window {
     void* context;
   };
   bool take_over(const TakenOver& pages) noexcept;
-  /// Around what may unload libraries: until it is over, nothing is found in the spans of libraries. is_there: whether a
-  /// library still is where the span was.
+  /// Around what may unload libraries: until it is over, nothing is found in the spans of libraries. is_there: whether
+  /// a library still is where the span was.
   void before_unloading() noexcept { spans_.suspend(); }
   void after_unloading(bool (*is_there)(const WindowSpans::Span& span, void* context), void* context) noexcept;
 

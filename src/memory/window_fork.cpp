@@ -235,9 +235,9 @@ bool Window::inherit_spans(bool inherited) noexcept {
   });
 }
 
-/// Static data of the child, before anything else, and by the kernel alone: functions of the C library may have been replaced
-/// by those of libraries that have no static data yet. A program does not get far without: where there is no memory for a copy the child sees what
-/// the parent writes later, in pages that it has not written itself.
+/// Static data of the child, before anything else, and by the kernel alone: functions of the C library may have been
+/// replaced by those of libraries that have no static data yet. A program does not get far without: where there is no
+/// memory for a copy the child sees what the parent writes later, in pages that it has not written itself.
 void Window::restore_spans() noexcept {
   for_each_span_piece([&](std::byte* begin, std::byte* end, std::size_t offset) {
     const auto bytes = static_cast<std::size_t>(end - begin);

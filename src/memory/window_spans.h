@@ -1,7 +1,8 @@
-// Stretches of addresses, far from the window's own, where pages of its file are mapped too: static data of the program and
-// its libraries (window_static.cpp).
+// Stretches of addresses, far from the window's own, where pages of its file are mapped too: static data of the program
+// and its libraries (window_static.cpp).
 //
-// Any thread looks a buffer up, without a lock. Spans are added while the process has one thread; afterwards they only go.
+// Any thread looks a buffer up, without a lock. Spans are added while the process has one thread; afterwards they only
+// go.
 #pragma once
 
 #include <array>

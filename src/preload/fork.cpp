@@ -1,6 +1,6 @@
 // fork, interposed for one case: a caller whose stack lies in the window, as the stacks of coroutines and of
-// threads over malloc'ed memory or in static arrays do. The window is not inherited, so that the child of such a call would have
-// no stack to return to. It is made from a private stack instead; by the time the child is back on the
+// threads over malloc'ed memory or in static arrays do. The window is not inherited, so that the child of such a call
+// would have no stack to return to. It is made from a private stack instead; by the time the child is back on the
 // caller's, it has its copy.
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Which pages are static data, what has to be so that they can be taken, and the interposed functions that may unload some
-// or would use it in a forked child before it is there.
+// Which pages are static data, what has to be so that they can be taken, and the interposed functions that may unload
+// some or would use it in a forked child before it is there.
 #include "preload/static_data.h"
 
 #include <dlfcn.h>
@@ -55,8 +55,8 @@ bool is_in(const dl_phdr_info& info, std::uintptr_t address) {
   return false;
 }
 
-/// What runs in a forked child before its static data is back: this library, the C library, the loader. Before version 2.34
-/// the C library is in several files.
+/// What runs in a forked child before its static data is back: this library, the C library, the loader. Before version
+/// 2.34 the C library is in several files.
 bool runs_in_fork(const dl_phdr_info& info) {
   if (info.dlpi_addr == getauxval(AT_BASE) || is_in(info, reinterpret_cast<std::uintptr_t>(&reason))) return true;
   for (const char* name : {"fork", "pthread_create", "dlopen"})
@@ -120,8 +120,8 @@ struct Mapping {
   }
 };
 
-/// What of the objects is still as the loader has made it. Pages that are closed after relocation are not writable, those
-/// that the program has protected or mapped over are not either, or shared.
+/// What of the objects is still as the loader has made it. Pages that are closed after relocation are not writable,
+/// those that the program has protected or mapped over are not either, or shared.
 std::vector<Stretch> find_stretches(const std::vector<Object>& objects) {
   std::vector<Stretch> stretches;
   const File maps(std::fopen("/proc/self/maps", "re"));
@@ -225,8 +225,8 @@ class Touched {
   std::uint64_t entries_[4096];
 };
 
-/// Nobody else writes to the pages meanwhile: no thread, no handler of a signal, and the kernel has been given nothing to write
-/// to later.
+/// Nobody else writes to the pages meanwhile: no thread, no handler of a signal, and the kernel has been given nothing
+/// to write to later.
 const char* why_not_now() {
   const long threads = status_of("Threads");
   if (threads < 0) return "/proc is not there, which tells what static data is, and whether threads use it";
@@ -271,7 +271,8 @@ unsigned long long unloaded() {
   return count;
 }
 
-/// Whether the window's pages are still there. A library that was unloaded has taken them along, whatever lies there now.
+/// Whether the window's pages are still there. A library that was unloaded has taken them along, whatever lies there
+/// now.
 bool is_mapped(const WindowSpans::Span& span, void* window) {
   struct stat file {};
   const File maps(std::fopen("/proc/self/maps", "re"));

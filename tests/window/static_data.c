@@ -1,5 +1,5 @@
-/* Static data that the window takes over when the rank starts: the contents are what they were, the pages are shared, and
- * whatever the program does to them has the effect that it has without. */
+/* Static data that the window takes over when the rank starts: the contents are what they were, the pages are shared,
+ * and whatever the program does to them has the effect that it has without. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// A library whose static data is in the window is unloaded, and something else comes to its addresses: no buffer there is the
-// window's. The data of another library, that stays, still is.
+// A library whose static data is in the window is unloaded, and something else comes to its addresses: no buffer there
+// is the window's. The data of another library, that stays, still is.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
