@@ -4,6 +4,7 @@
 //
 // Prints a table; ratios are host / tutti. Start it with `tutti run mpirun -n 2`.
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <cstdio>
@@ -27,7 +28,7 @@ struct Options {
   int receive_partitions = 0;  ///< 0: as many
   std::size_t least_bytes = 1024, most_bytes = 65536;
   int repeats = 300;
-  bool is_static = false;  ///< buffers that peers cannot map
+  bool is_mapped = false;  ///< buffers that peers cannot map
 };
 
 /// Of one side of the comparison.
@@ -44,9 +45,6 @@ constexpr Functions functions[] = {
     {"host", PMPI_Psend_init, PMPI_Precv_init, PMPI_Start, PMPI_Pready, PMPI_Wait, PMPI_Request_free},
     {"tutti", MPI_Psend_init, MPI_Precv_init, MPI_Start, MPI_Pready, MPI_Wait, MPI_Request_free}};
 
-constexpr std::size_t static_bytes = std::size_t{64} << 20;
-alignas(64) char static_buffer[static_bytes];
-
 Options options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -62,8 +60,8 @@ Options options_of(int argc, char** argv) {
       options.most_bytes = static_cast<std::size_t>(value);
     else if (word == "--repeats")
       options.repeats = static_cast<int>(value);
-    else if (word == "--static")
-      options.is_static = true;
+    else if (word == "--mmap")
+      options.is_mapped = true;
   }
   if (options.receive_partitions == 0) options.receive_partitions = options.partitions;
   return options;
@@ -99,7 +97,11 @@ class Message {
 
 void measure(const Options& options, std::size_t partition_bytes, int rank, StartLine& line, const Clock& clock) {
   const std::size_t all = partition_bytes * static_cast<std::size_t>(options.partitions);
-  char* const buffer = options.is_static ? static_buffer : static_cast<char*>(std::malloc(all));
+  void* const memory = options.is_mapped
+                           ? mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                           : std::malloc(all);
+  if (!memory || memory == MAP_FAILED) MPI_Abort(MPI_COMM_WORLD, 1);
+  auto* const buffer = static_cast<char*>(memory);
   std::memset(buffer, 1, all);
   std::array<std::vector<double>, 2> microseconds;
   long wrong = 0;
@@ -126,7 +128,7 @@ void measure(const Options& options, std::size_t partition_bytes, int rank, Star
     }
     PMPI_Barrier(MPI_COMM_WORLD);
   }
-  if (!options.is_static) std::free(buffer);
+  options.is_mapped ? static_cast<void>(munmap(memory, all)) : std::free(memory);
   PMPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (rank != 0) return;
   const Median host = median_of(microseconds[0]), tutti = median_of(microseconds[1]);

@@ -71,6 +71,10 @@ const std::array<Row, settings_count>& table() {
         "Freed memory of the window that a rank keeps for reuse; what is more, and a block of more than half of it, "
         "goes back to the system as it is freed."},
        &Settings::window_retain},
+      {{"STATIC", "bool", "1",
+        "Static data of the program and its libraries (Fortran's COMMON blocks and module arrays, C's globals) becomes "
+        "memory of the window at MPI_Init."},
+       &Settings::static_data},
       {{"VIEW_RETAIN", "bytes", "64M",
         "Memory of other ranks that a rank has used and that may go on counting as its own; what is more it gives up "
         "after a call, by and by."},

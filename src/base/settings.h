@@ -29,6 +29,7 @@ struct Settings {
   std::size_t window_min = std::size_t{2} * 1024;
   std::size_t window_size = 0;
   std::size_t window_retain = std::size_t{64} << 20;
+  bool static_data = true;
   std::size_t view_retain = std::size_t{64} << 20;
   std::string huge = "auto";
   std::size_t xpmem_cache = 128;

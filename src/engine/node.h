@@ -18,6 +18,7 @@
 #include "memory/rows.h"
 #include "memory/view.h"
 #include "memory/viewed.h"
+#include "memory/window_spans.h"
 #include "sync/waiter.h"
 #include "topology/placement.h"
 
@@ -42,6 +43,7 @@ struct Node {
   /// Own window; empty when there is none. `window_shared` and `cma` are agreed by all ranks of the node.
   const std::byte* window_base = nullptr;
   const std::atomic<std::size_t>* window_extent = nullptr;  ///< how much of it there is; it grows
+  const memory::WindowSpans* window_spans = nullptr;        ///< other addresses where its pages are; may be null
   bool window_shared = false;
   bool cma = false;
   /// What the kernel reaches may be copied to where peers map it, where that is faster.
@@ -75,7 +77,8 @@ struct Node {
   memory::Kind reach(const void* address, std::size_t bytes) const {
     if (window_shared) {
       if (ranks_are_threads) return memory::Kind::direct;
-      if (window_offset(address) < window_bytes() && !(foreign && foreign->touches(address, bytes)))
+      if (window_offset(address, bytes) != memory::WindowSpans::nowhere &&
+          !(foreign && foreign->touches(address, bytes)))
         return memory::Kind::window;
     }
     if (requests && requests->were_needed_for(address, bytes)) return memory::Kind::none;
@@ -85,10 +88,14 @@ struct Node {
   /// The region of `bytes` bytes at `address` by these means, which peers can use from now on.
   memory::Region reachable(const void* address, std::size_t bytes) const {
     switch (const memory::Kind kind = reach(address, bytes)) {
-      case memory::Kind::window:
+      case memory::Kind::window: {
+        const std::size_t offset = window_offset(address, bytes);
+        // A library may have begun to be unloaded.
+        if (offset == memory::WindowSpans::nowhere) return {};
         if (huge_pages && bytes >= memory::huge_page_bytes && huge_pages->is_waiting()) [[unlikely]]
-          huge_pages->used(window_offset(address), window_offset(address) + bytes);
-        return {kind, window_offset(address)};
+          huge_pages->used(offset, offset + bytes);
+        return {kind, offset};
+      }
       case memory::Kind::xpmem:
         return exposures->expose(address, bytes);
       case memory::Kind::none:
@@ -100,8 +107,11 @@ struct Node {
 
  private:
   std::size_t window_bytes() const { return window_extent ? window_extent->load(std::memory_order_relaxed) : 0; }
-  std::size_t window_offset(const void* address) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - window_base);
+  /// nowhere: it is not the window's.
+  std::size_t window_offset(const void* address, std::size_t bytes) const {
+    const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - window_base);
+    if (offset < window_bytes()) return offset;
+    return window_spans ? window_spans->find(address, bytes) : memory::WindowSpans::nowhere;
   }
 };
 

@@ -18,6 +18,7 @@
 #include "memory/growing_mapping.h"
 #include "memory/huge_pages.h"
 #include "memory/page_ranges.h"
+#include "memory/window_spans.h"
 
 namespace tutti::memory {
 
@@ -122,6 +123,26 @@ class __attribute__((visibility("default"))) Window {
   /// is to be unmapped.
   bool move_out(void* from, std::size_t bytes, void* to) noexcept;
 
+  // --- other addresses where its pages are: see docs/decisions/static-data.md ---
+
+  const WindowSpans& spans() const noexcept { return spans_; }
+  /// Puts pages of the window in the place of private, writable ones, with the same contents. The program and the
+  /// kernel must not write to them meanwhile: the process has one thread, and signals are blocked. The pages are whole
+  /// ones. next_touched: sets the argument's range, which begins at or after its `begin`, to the next pages that have
+  /// contents; false if there are none. It must not call anything of the program's, such as its malloc. False, with
+  /// nothing changed, if there is no room or the system refuses.
+  struct TakenOver {
+    std::uintptr_t begin, end;
+    bool library;
+    bool (*next_touched)(std::uintptr_t& begin, std::uintptr_t& end, void* context);
+    void* context;
+  };
+  bool take_over(const TakenOver& pages) noexcept;
+  /// Around what may unload libraries: until it is over, nothing is found in the spans of libraries. is_there: whether
+  /// a library still is where the span was.
+  void before_unloading() noexcept { spans_.suspend(); }
+  void after_unloading(bool (*is_there)(const WindowSpans::Span& span, void* context), void* context) noexcept;
+
   // --- fork: see docs/decisions/window-fork.md ---
 
   /// What the child may do with the window's contents.
@@ -173,9 +194,16 @@ class __attribute__((visibility("default"))) Window {
     std::uintptr_t begin, end;
   };
   Pages pages_within(const void* address, std::size_t bytes) const noexcept;
-  void forget_contents(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  template <class Visit>
+  void for_each_mapped(const void* address, std::size_t bytes, Visit visit) const;
+  void forget_contents(std::size_t offset, std::size_t bytes) noexcept;
   bool restore(std::uintptr_t begin, std::uintptr_t end) noexcept;
   void protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  void leave_out_of_dumps(const TakenOver& pages) noexcept;
+  template <class Visit>
+  bool for_each_span_piece(Visit visit) const;
+  bool inherit_spans(bool inherited) noexcept;
+  void restore_spans() noexcept;
   bool take_back(const void* block, std::size_t usable) noexcept;
 
   int descriptor_;
@@ -187,6 +215,7 @@ class __attribute__((visibility("default"))) Window {
   std::unique_ptr<Heap> heap_;
   std::unique_ptr<ForkState> fork_;
   PageRanges foreign_;
+  WindowSpans spans_;
   std::unique_ptr<HugePages> huge_pages_;
   std::string why_not_better_;
 };

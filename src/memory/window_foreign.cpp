@@ -64,57 +64,74 @@ Window::Pages Window::pages_within(const void* address, std::size_t bytes) const
   return {std::clamp(round_down(begin), base, taken), std::clamp(round_up(end), base, taken)};
 }
 
-/// Gives back what the file holds for pages; it reads as zero from then on.
-void Window::forget_contents(std::uintptr_t begin, std::uintptr_t end) noexcept {
+/// Calls `visit(begin, end, offset)` for the pages among these that are mapped from the file, which holds them from
+/// `offset` on.
+template <class Visit>
+void Window::for_each_mapped(const void* address, std::size_t bytes, Visit visit) const {
+  if (child_ != Child::owner) return;
+  const auto [begin, end] = pages_within(address, bytes);
+  if (begin < end) visit(begin, end, begin - reinterpret_cast<std::uintptr_t>(base_));
+  const auto from = round_down(reinterpret_cast<std::uintptr_t>(address));
+  const auto over = reinterpret_cast<std::uintptr_t>(address) - from;
+  const std::uintptr_t to = bytes > UINTPTR_MAX - page - over - from ? UINTPTR_MAX : round_up(from + over + bytes);
+  spans_.for_each_within(from, to, [&](const WindowSpans::Span& part) { visit(part.begin, part.end, part.offset); });
+}
+
+/// Gives back what the file holds there; it reads as zero from then on.
+void Window::forget_contents(std::size_t offset, std::size_t bytes) noexcept {
   if (is_ours(descriptor_))
-    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              static_cast<off_t>(begin - reinterpret_cast<std::uintptr_t>(base_)), static_cast<off_t>(end - begin));
+    fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(bytes));
 }
 
 void Window::mapped_over(const void* address, std::size_t bytes) noexcept {
-  const auto [begin, end] = pages_within(address, bytes);
-  if (child_ != Child::owner || begin >= end) return;
   const int kept_errno = errno;
-  foreign_.set(begin, end, replaced);
-  forget_contents(begin, end);
+  for_each_mapped(address, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t offset) {
+    foreign_.set(begin, end, replaced);
+    forget_contents(offset, end - begin);
+  });
   errno = kept_errno;
 }
 
 bool Window::unmap(const void* address, std::size_t bytes) noexcept {
-  const auto [begin, end] = pages_within(address, bytes);
-  if (child_ != Child::owner || begin >= end) return true;
-  // Not a hole: the kernel would put other mappings there, which would be in the way when the block is freed.
-  if (!reserve(begin, end - begin)) return false;
-  mapped_over(address, bytes);
-  return true;
+  bool unmapped = true;
+  for_each_mapped(address, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t) {
+    // Not a hole: the kernel would put other mappings there, which would be in the way when the block is freed.
+    unmapped = unmapped && reserve(begin, end - begin);
+  });
+  if (unmapped) mapped_over(address, bytes);
+  return unmapped;
 }
 
 void Window::protected_as(const void* address, std::size_t bytes, int protection, int key) noexcept {
-  const auto [begin, end] = pages_within(address, bytes);
-  if (child_ != Child::owner || begin >= end) return;
   const bool open = (protection & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE);
   if (open && key <= 0 && !foreign_.any()) return;
-  foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
-    if (range && range->value == replaced) return true;
-    const int kept_key = range ? range->value >> key_shift : 0;
-    const int new_key = key < 0 ? kept_key : key;
-    if (open && new_key == 0)
-      foreign_.clear(from, to);
-    else
-      foreign_.set(from, to, (protection & protection_mask) | new_key << key_shift);
-    return true;
+  for_each_mapped(address, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t) {
+    foreign_.for_each_piece(begin, end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+      if (range && range->value == replaced) return true;
+      const int kept_key = range ? range->value >> key_shift : 0;
+      const int new_key = key < 0 ? kept_key : key;
+      if (open && new_key == 0)
+        foreign_.clear(from, to);
+      else
+        foreign_.set(from, to, (protection & protection_mask) | new_key << key_shift);
+      return true;
+    });
   });
 }
 
 bool Window::empty_pages(void* address, std::size_t bytes, int advice) noexcept {
-  const auto [begin, end] = pages_within(address, bytes);
-  return foreign_.for_each_piece(begin, end,
-                                 [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
-                                   if (range && range->value == replaced) return advise(from, to - from, advice);
-                                   if (!range) return advise(from, to - from, MADV_REMOVE);
-                                   forget_contents(from, to);  // the other way needs the right to write
-                                   return true;
-                                 });
+  bool emptied = true;
+  for_each_mapped(address, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t offset) {
+    const auto empty = [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+      if (range && range->value == replaced) return advise(from, to - from, advice);
+      if (!range) return advise(from, to - from, MADV_REMOVE);
+      forget_contents(offset + (from - begin), to - from);  // the other way needs the right to write
+      return true;
+    };
+    emptied = emptied && foreign_.for_each_piece(begin, end, empty);
+  });
+  return emptied;
 }
 
 void Window::protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept {
@@ -125,30 +142,34 @@ void Window::protect_again(std::uintptr_t begin, std::uintptr_t end) noexcept {
 }
 
 bool Window::move_out(void* from, std::size_t bytes, void* to) noexcept {
-  const auto begin = reinterpret_cast<std::uintptr_t>(from);
+  const auto source = reinterpret_cast<std::uintptr_t>(from);
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   if (!is_ours(descriptor_)) {
     errno = ENOMEM;
     return false;
   }
-  const auto move = [&](std::uintptr_t at, std::uintptr_t end, const PageRanges::Range* range) {
-    const std::uintptr_t there = target + (at - begin);
-    if (range && range->value == replaced)
-      return syscall(SYS_mremap, at, end - at, end - at, MREMAP_MAYMOVE | MREMAP_FIXED, there) != -1;
-    // From the file: the pages may be protected.
-    for (std::uintptr_t done = at; done < end;) {
-      const ssize_t read = pread(descriptor_, reinterpret_cast<void*>(there + (done - at)), end - done,
-                                 static_cast<off_t>(done - reinterpret_cast<std::uintptr_t>(base_)));
-      if (read < 0 && errno == EINTR) continue;
-      if (read <= 0) return false;
-      done += static_cast<std::uintptr_t>(read);
-    }
-    return !range || protect(there, end - at, range->value);
-  };
-  return foreign_.for_each_piece(begin, begin + bytes, move);
+  bool moved = true;
+  for_each_mapped(from, bytes, [&](std::uintptr_t begin, std::uintptr_t end, std::size_t offset) {
+    const auto move = [&](std::uintptr_t at, std::uintptr_t stop, const PageRanges::Range* range) {
+      const std::uintptr_t there = target + (at - source);
+      if (range && range->value == replaced)
+        return syscall(SYS_mremap, at, stop - at, stop - at, MREMAP_MAYMOVE | MREMAP_FIXED, there) != -1;
+      // From the file: the pages may be protected.
+      for (std::uintptr_t done = at; done < stop;) {
+        const ssize_t read = pread(descriptor_, reinterpret_cast<void*>(there + (done - at)), stop - done,
+                                   static_cast<off_t>(offset + (done - begin)));
+        if (read < 0 && errno == EINTR) continue;
+        if (read <= 0) return false;
+        done += static_cast<std::uintptr_t>(read);
+      }
+      return !range || protect(there, stop - at, range->value);
+    };
+    moved = moved && foreign_.for_each_piece(begin, end, move);
+  });
+  return moved;
 }
 
-/// Makes pages the window's again, with nothing in them if something else was there.
+/// Makes pages of a block the window's again, with nothing in them if something else was there.
 bool Window::restore(std::uintptr_t begin, std::uintptr_t end) noexcept {
   const auto base = reinterpret_cast<std::uintptr_t>(base_);
   const bool whole =

@@ -43,7 +43,8 @@ std::size_t round_up(std::size_t bytes, std::size_t to) {
 /// Copies a range of the file to memory at `to`.
 bool read_range(int descriptor, std::byte* to, std::size_t from, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t done = pread(descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
+    const long done =
+        syscall(SYS_pread64, descriptor, to, std::min(bytes, std::size_t{1} << 30), static_cast<off_t>(from));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     to += done;
@@ -84,14 +85,14 @@ void advise_huge(std::byte* begin, std::size_t bytes) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-/// Calls `visit(begin, end)` for every stretch of the file before `end` that holds pages; ends when that
+/// Calls `visit(begin, end)` for every stretch of [at, end) of the file that holds pages; ends when that
 /// returns false.
 template <class Visit>
-bool for_each_extent(int descriptor, std::size_t end, Visit visit) {
-  for (std::size_t at = 0; at < end;) {
-    const off_t begin = lseek(descriptor, static_cast<off_t>(at), SEEK_DATA);
+bool for_each_extent(int descriptor, std::size_t at, std::size_t end, Visit visit) {
+  while (at < end) {
+    const off_t begin = syscall(SYS_lseek, descriptor, static_cast<off_t>(at), SEEK_DATA);
     if (begin < 0) return errno == ENXIO;  // nothing but a hole up to the end
-    const off_t hole = lseek(descriptor, begin, SEEK_HOLE);
+    const off_t hole = syscall(SYS_lseek, descriptor, begin, SEEK_HOLE);
     if (hole <= begin) return false;
     at = std::min(static_cast<std::size_t>(hole), end);
     if (static_cast<std::size_t>(begin) < at && !visit(static_cast<std::size_t>(begin), at)) return false;
@@ -112,25 +113,33 @@ bool for_each_outside(std::size_t begin, std::size_t end, const Ranges& ranges, 
   return begin >= end || visit(begin, end);
 }
 
+/// Private memory; fixed: in place of what is at `at`. False if there is none.
+bool map_memory(std::byte*& at, std::size_t bytes, bool fixed, int descriptor = -1, std::size_t offset = 0) {
+  const int flags = MAP_PRIVATE | MAP_NORESERVE | (fixed ? MAP_FIXED : 0) | (descriptor < 0 ? MAP_ANONYMOUS : 0);
+  const long mapped =
+      syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, descriptor, static_cast<off_t>(offset));
+  if (mapped != -1) at = reinterpret_cast<std::byte*>(mapped);
+  return mapped != -1;
+}
+
 /// Fills private memory from a mapping that was inherited, where the descriptor is lost, and puts it in its
 /// place. Whole pages.
 bool copy_inherited(std::byte* base, std::size_t used) {
   // What is closed holds nothing, but lies in between.
-  if (mprotect(base, used, PROT_READ) != 0) return false;
+  if (syscall(SYS_mprotect, base, used, PROT_READ) != 0) return false;
   struct sysinfo machine {};
   // What is swapped out does not count as resident: with swap, every page is read, untouched ones included.
   const bool trust_residency = sysinfo(&machine) == 0 && machine.totalswap == 0;
-  void* const memory = mmap(nullptr, used, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
+  std::byte* memory = nullptr;
+  if (!map_memory(memory, used, false)) return false;
   unsigned char resident[1024];
   for (std::size_t at = 0; at < used; at += sizeof resident * page) {
     const std::size_t bytes = std::min(used - at, sizeof resident * page);
-    const bool known = trust_residency && mincore(base + at, bytes, resident) == 0;
+    const bool known = trust_residency && syscall(SYS_mincore, base + at, bytes, resident) == 0;
     for (std::size_t i = 0; i * page < bytes; ++i)
-      if (!known || (resident[i] & 1))
-        std::memcpy(static_cast<std::byte*>(memory) + at + i * page, base + at + i * page, page);
+      if (!known || (resident[i] & 1)) std::memcpy(memory + at + i * page, base + at + i * page, page);
   }
-  return mremap(memory, used, used, MREMAP_MAYMOVE | MREMAP_FIXED, base) != MAP_FAILED;
+  return syscall(SYS_mremap, memory, used, used, MREMAP_MAYMOVE | MREMAP_FIXED, base) != -1;
 }
 
 }  // namespace
@@ -156,7 +165,7 @@ Window::Child Window::affordable_copy() noexcept {
         this);
   }
   std::size_t rest = 0;
-  for_each_extent(descriptor_, capacity(), [&](std::size_t begin, std::size_t end) {
+  for_each_extent(descriptor_, 0, capacity(), [&](std::size_t begin, std::size_t end) {
     return for_each_outside(begin, end, fork_->left_out, [&](std::size_t from, std::size_t to) {
       rest += to - from;
       return true;
@@ -170,6 +179,10 @@ void Window::find_unused() noexcept {
   const std::lock_guard guard(heap_->lock);
   fork_->used = round_up(heap_->high_water, page);
   fork_->unused.count = 0;
+  // Static data is copied to where it belongs.
+  spans_.for_each_within(0, UINTPTR_MAX, [&](const WindowSpans::Span& span) {
+    fork_->unused.add(span.offset, span.offset + (span.end - span.begin));
+  });
   tutti_window_heap_visit_free(
       heap_->blocks, fork_->used, worth_leaving_out,
       [](void* begin, std::size_t bytes, void* context) {
@@ -178,6 +191,8 @@ void Window::find_unused() noexcept {
         window.fork_->unused.add(offset, offset + bytes);
       },
       this);
+  std::sort(fork_->unused.range.begin(), fork_->unused.range.begin() + fork_->unused.count,
+            [](const auto& one, const auto& other) { return one.begin < other.begin; });
 }
 
 /// Calls `visit(begin, end)` for the offsets in [begin, end) of pages that are the window's; ends when that returns
@@ -195,6 +210,50 @@ bool Window::for_each_own(std::size_t begin, std::size_t end, Visit visit) const
 bool Window::inherit(bool inherited) noexcept {
   return for_each_own(0, extent(), [&](std::size_t begin, std::size_t end) {
     return syscall(SYS_madvise, base_ + begin, end - begin, inherited ? MADV_DOFORK : MADV_DONTFORK) == 0;
+  });
+}
+
+/// Calls `visit(begin, end, offset)` for what of static data is the window's; ends when that returns false.
+template <class Visit>
+bool Window::for_each_span_piece(Visit visit) const {
+  bool visited = true;
+  spans_.for_each_within(0, UINTPTR_MAX, [&](const WindowSpans::Span& span) {
+    visited = visited &&
+              foreign_.for_each_piece(
+                  span.begin, span.end, [&](std::uintptr_t from, std::uintptr_t to, const PageRanges::Range* range) {
+                    return (range && range->value == replaced) ||
+                           visit(reinterpret_cast<std::byte*>(from), reinterpret_cast<std::byte*>(to),
+                                 span.offset + (from - span.begin));
+                  });
+  });
+  return visited;
+}
+
+bool Window::inherit_spans(bool inherited) noexcept {
+  return for_each_span_piece([&](std::byte* begin, std::byte* end, std::size_t) {
+    return syscall(SYS_madvise, begin, end - begin, inherited ? MADV_DOFORK : MADV_DONTFORK) == 0;
+  });
+}
+
+/// Static data of the child, before anything else, and by the kernel alone: functions of the C library may have been
+/// replaced by those of libraries that have no static data yet. A program does not get far without: where there is no
+/// memory for a copy the child sees what the parent writes later, in pages that it has not written itself.
+void Window::restore_spans() noexcept {
+  for_each_span_piece([&](std::byte* begin, std::byte* end, std::size_t offset) {
+    const auto bytes = static_cast<std::size_t>(end - begin);
+    if (fork_->inherited) {
+      copy_inherited(begin, bytes);
+    } else {
+      const auto read = [&](std::size_t from, std::size_t to) {
+        return read_range(descriptor_, begin + (from - offset), from, to - from);
+      };
+      if (fork_->copy != Child::snapshot || !map_memory(begin, bytes, true) ||
+          !for_each_extent(descriptor_, offset, offset + bytes, read))
+        map_memory(begin, bytes, true, descriptor_, offset);
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    protect_again(address, address + bytes);
+    return true;
   });
 }
 
@@ -266,6 +325,7 @@ void Window::fork_prepare() noexcept {
       fork_->copy = Child::nothing;
     }
   }
+  if (fork_->inherited) inherit_spans(true);
   // Last, as all of the above asks for it.
   foreign_.hold();
 }
@@ -283,7 +343,10 @@ Window::Child Window::fork_in_parent() noexcept {
     fork_->close_channels();
   }
   foreign_.let_go();
-  if (fork_->inherited) inherit(false);
+  if (fork_->inherited) {
+    inherit(false);
+    inherit_spans(false);
+  }
   pthread_sigmask(SIG_SETMASK, &fork_->signals, nullptr);
   fork_->lock.unlock();
   return copy;
@@ -316,7 +379,7 @@ bool Window::copy_inherited_pages(std::size_t used) noexcept {
 /// Calls `visit(begin, end)` for what of [0, used) holds contents that the child is to get.
 template <class Visit>
 bool Window::for_each_to_copy(std::size_t used, Visit visit) const {
-  return for_each_extent(descriptor_, used, [&](std::size_t first, std::size_t last) {
+  return for_each_extent(descriptor_, 0, used, [&](std::size_t first, std::size_t last) {
     return for_each_outside(first, last, fork_->left_out, [&](std::size_t from, std::size_t to) {
       return for_each_outside(from, to, fork_->unused, [&](std::size_t begin, std::size_t end) {
         return for_each_own(begin, end, [&](std::size_t at, std::size_t stop) {
@@ -412,7 +475,8 @@ void Window::fork_in_child() noexcept {
       return true;
     });
   };
-  // First of all the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
+  restore_spans();
+  // Then the range is taken, so that nothing else is mapped there; what is free stays inaccessible.
   if (!fork_->inherited) make_inaccessible(0);
   const bool copied = wanted && copy_into_child();
   if (copied && fork_->inherited) make_inaccessible(fork_->used);

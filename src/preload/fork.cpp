@@ -1,6 +1,6 @@
 // fork, interposed for one case: a caller whose stack lies in the window, as the stacks of coroutines and of
-// threads over malloc'ed memory do. The window is not inherited, so that the child of such a call would have
-// no stack to return to. It is made from a private stack instead; by the time the child is back on the
+// threads over malloc'ed memory or in static arrays do. The window is not inherited, so that the child of such a call
+// would have no stack to return to. It is made from a private stack instead; by the time the child is back on the
 // caller's, it has its copy.
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -73,6 +73,8 @@ extern "C" __attribute__((visibility("default"))) pid_t fork() noexcept {
     errno = ENOSYS;
     return -1;
   }
-  const bool in_window = tutti::memory::process_window() && tutti::memory::serving::owns(__builtin_frame_address(0));
+  const void* const stack = __builtin_frame_address(0);
+  const tutti::memory::Window* const window = tutti::memory::process_window();
+  const bool in_window = window && (tutti::memory::serving::owns(stack) || window->spans().touches(stack, 1));
   return in_window ? fork_from_private_stack(next) : next();
 }

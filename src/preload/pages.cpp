@@ -46,12 +46,21 @@ struct Parts {
   std::byte* begin;
   std::size_t before, within, behind;
 
-  Parts(const Window& window, void* address, std::size_t bytes) : begin(static_cast<std::byte*>(address)) {
+  Parts(const Window& window, void* address, std::size_t bytes)
+      : Parts(reinterpret_cast<std::uintptr_t>(window.base()), window.capacity(), address, bytes) {}
+  Parts(std::uintptr_t base, std::size_t capacity, void* address, std::size_t bytes)
+      : begin(static_cast<std::byte*>(address)) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const auto base = reinterpret_cast<std::uintptr_t>(window.base());
     before = at < base ? base - at : 0;
-    within = std::min(bytes - before, window.capacity() - (at + before - base));
+    within = std::min(bytes - before, capacity - (at + before - base));
     behind = bytes - before - within;
+  }
+  /// The same of a stretch of static data, of which some of the bytes are.
+  static Parts of_static_data(const Window& window, void* address, std::size_t bytes) {
+    WindowSpans::Span last;
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    window.spans().for_each_within(at, at + bytes, [&](const WindowSpans::Span& span) { last = span; });
+    return {last.begin, last.end - last.begin, address, bytes};
   }
   std::byte* first() const { return begin + before; }
   std::byte* last() const { return first() + within; }
@@ -125,12 +134,28 @@ int advise(void* address, std::size_t bytes, int advice, int (*next)(void*, std:
   return parts.behind ? next(parts.last(), parts.behind, advice) : 0;
 }
 
+int advise_static_data(void* address, std::size_t bytes, int advice, int (*next)(void*, std::size_t, int)) noexcept {
+  const bool gives_back = advice == MADV_DONTNEED || advice == MADV_FREE;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (advice == MADV_DOFORK) return 0;  // as for blocks
+  if (!is_page(address) || !gives_back) return next(address, bytes, advice);
+  // What lies around it; the contents of shared pages stay.
+  if (next(address, bytes, MADV_DONTNEED) != 0) return -1;
+  Window& window = *process_window();
+  bool emptied = true;
+  window.spans().for_each_within(at, at + bytes, [&](const WindowSpans::Span& span) {
+    emptied = window.empty_pages(reinterpret_cast<void*>(span.begin), span.end - span.begin, advice) && emptied;
+  });
+  return emptied ? 0 : -1;
+}
+
 void* remap(void* address, std::size_t bytes, std::size_t new_bytes, int flags, void* to,
             void* (*next)(void*, std::size_t, std::size_t, int, ...)) noexcept {
   Window& window = *process_window();
   bytes = whole_pages(bytes);
   new_bytes = whole_pages(new_bytes);
-  const Parts parts(window, address, bytes);
+  const Parts parts =
+      are_of_blocks(address, bytes) ? Parts(window, address, bytes) : Parts::of_static_data(window, address, bytes);
   const auto refuse = [](int error) {
     errno = error;
     return MAP_FAILED;

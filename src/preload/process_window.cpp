@@ -156,6 +156,10 @@ Window* start_from(State expected, const WindowOptions& options, std::string& re
 
 namespace serving {
 
+void handle_forks() noexcept {
+  install_fork_handlers();
+}
+
 Window* window_for_request() noexcept {
   const State now = state.load(std::memory_order_acquire);
   if (now == State::ready) return window;

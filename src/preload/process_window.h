@@ -58,6 +58,10 @@ inline bool owns(const void* block) noexcept {
   return reinterpret_cast<std::uintptr_t>(block) - first < bytes.load(std::memory_order_relaxed);
 }
 
+/// Sees to it that no handler in a forked child comes before the one that gives it its memory: those of other libraries
+/// may use their static data.
+void handle_forks() noexcept;
+
 /// The window for a large request, started now if this process is a rank and it is the first one; or nullptr.
 Window* window_for_request() noexcept;
 

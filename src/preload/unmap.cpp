@@ -139,15 +139,18 @@ namespace pages = tutti::memory::pages;
 TUTTI_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
   static auto* const next = tutti::memory::next_definition<int(void*, std::size_t)>("munmap");
   if (unmapping::watched()) unmapping::will_lose(address, bytes);
-  if (pages::are_of_window(address, bytes)) [[unlikely]]
-    return pages::unmap(address, bytes, next);
-  return next(address, bytes);
+  const bool static_data = pages::are_of_static_data(address, bytes);
+  const int result = pages::are_of_blocks(address, bytes) ? pages::unmap(address, bytes, next) : next(address, bytes);
+  if (static_data && result == 0) [[unlikely]]
+    pages::mapped_over(address, bytes);
+  return result;
 }
 
 TUTTI_EXPORT int madvise(void* address, std::size_t bytes, int advice) noexcept {
   static auto* const next = tutti::memory::next_definition<int(void*, std::size_t, int)>("madvise");
   if (unmapping::watched() && unmapping::empties(advice)) unmapping::will_lose(address, bytes);
-  if (pages::are_of_window(address, bytes)) return pages::advise(address, bytes, advice, next);
+  if (pages::are_of_blocks(address, bytes)) return pages::advise(address, bytes, advice, next);
+  if (pages::are_of_static_data(address, bytes)) return pages::advise_static_data(address, bytes, advice, next);
   return next(address, bytes, advice);
 }
 

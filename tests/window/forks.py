@@ -13,7 +13,11 @@ SIZE = 3_000_000
 
 def in_window(block):
     """Whether the bytes of a writable buffer lie in the window of this process."""
-    address = ctypes.addressof(ctypes.c_char.from_buffer(block))
+    return is_windows(ctypes.addressof(ctypes.c_char.from_buffer(block)))
+
+
+def is_windows(address):
+    """The same of an address."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             if "memfd:tutti-window" in line:
@@ -21,6 +25,14 @@ def in_window(block):
                 if begin <= address < end:
                     return True
     return False
+
+
+def take_static_data():
+    """As MPI_Init does; the types of the interpreter are objects of its static data."""
+    take = ctypes.CDLL(None)["_ZN5tutti6memory16take_static_dataEv"]
+    take.restype = None
+    take()
+    assert is_windows(id(int))
 
 
 def child_ends_well(pid):

@@ -19,6 +19,7 @@
 #include "mpi/start/watch.h"
 #include "mpi/wait/waiting.h"
 #include "preload/other_allocators.h"
+#include "preload/static_data.h"
 #include "preload/unmap.h"
 
 namespace tutti::mpi {
@@ -179,6 +180,9 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
     node.huge_pages = &contribution.window->huge_pages();
     node.window_base = contribution.window->base();
     node.window_extent = &contribution.window->extent();
+    node.window_spans = &contribution.window->spans();
+    if (const char* const why = memory::why_no_static_data(); *why)
+      node.log.note("static data of the program is not in the window: %s", why);
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
   set_up_requests(node);
@@ -223,10 +227,16 @@ void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution
 
 void announce() {
   roll_call().announce();
-  // Of the ranks of the node, the first is usually the launcher's first.
-  if (roll_call().local_rank() != 0 || roll_call().local_ranks() < 2) return;
+  if (roll_call().local_ranks() < 2) return;
   const Settings own = settings_of_this_process();
-  if (own.enable && own.topology.empty()) look_at_machine();
+  if (!own.enable) return;
+  Log silent;
+  silent.set_quiet(true);
+  // Now, since the MPI may start threads.
+  if (own.static_data && (asked_mechanisms(own.mechanism, silent).allowed() & mechanism_window))
+    memory::take_static_data();
+  // Of the ranks of the node, the first is usually the launcher's first.
+  if (roll_call().local_rank() == 0 && own.topology.empty()) look_at_machine();
 }
 
 std::unique_ptr<Job> start_job() {
