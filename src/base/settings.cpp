@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 31;
+constexpr std::size_t settings_count = 32;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
