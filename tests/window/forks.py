@@ -106,6 +106,8 @@ def with_subprocess():
 SHARED = array.array("q", range(SIZE // 8))
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["static"]:
+        take_static_data()
     assert in_window(SHARED)
     os_fork()
     with_multiprocessing()

@@ -21,6 +21,7 @@ enum { page = 4096, count = 1000000 };
 extern char** environ;
 extern double library_array[], untouched_array[];
 int forks_seen(void);
+void take_static_data(void);
 
 static int initialised[count] = {1, 2, 3, [count - 1] = 7};
 static int zeroed[count];
@@ -30,14 +31,6 @@ static int (*function)(void) = forks_seen;
 static _Thread_local int of_thread = 5;
 static ucontext_t caller, coroutine;
 static _Alignas(64) char coroutine_stack[256 << 10];
-
-/* As the part for an MPI does in MPI_Init. */
-static void start(void) {
-  void (*take)(void) = NULL;
-  *(void**)&take = dlsym(RTLD_DEFAULT, "_ZN5tutti6memory16take_static_dataEv");
-  CHECK(take);
-  take();
-}
 
 static int status_of(pid_t child) {
   int status = -1;
@@ -50,7 +43,7 @@ static void contents(void) {
   library_array[1] = 20;
   FILE* const out = stdout;
   char** const variables = environ;
-  start();
+  take_static_data();
   CHECK(in_window(initialised) && in_window(&zeroed[500]) && in_window(&zeroed[900000]));
   CHECK(in_window(library_array) && in_window(untouched_array));
   CHECK(!in_window(text) && !in_window(dlsym(RTLD_DEFAULT, "optarg")));
@@ -63,7 +56,7 @@ static void contents(void) {
 
 static void forked(void) {
   zeroed[500] = 50;
-  start();
+  take_static_data();
   zeroed[600] = 60;
   const pid_t child = fork();
   if (child == 0) {
@@ -91,7 +84,7 @@ static void forked(void) {
 /* A daemon closes all descriptors, the window's too. */
 static void forked_without_descriptor(void) {
   zeroed[500] = 50;
-  start();
+  take_static_data();
   for (int i = 3; i < 5000; i++) close(i);
   const pid_t child = fork();
   if (child == 0) {
@@ -107,9 +100,6 @@ static void fork_on_coroutine(void) {
   if (child == 0) _exit(zeroed[500]);
   CHECK(status_of(child) == 50 << 8);
 }
-static void start_on_coroutine(void) {
-  start();
-}
 static void on_coroutine(void (*run)(void)) {
   CHECK(getcontext(&coroutine) == 0);
   coroutine.uc_stack.ss_sp = coroutine_stack;
@@ -120,18 +110,18 @@ static void on_coroutine(void (*run)(void)) {
 }
 static void stack(void) {
   zeroed[500] = 50;
-  start();
+  take_static_data();
   CHECK(in_window(coroutine_stack));
   on_coroutine(fork_on_coroutine);
 }
 static void start_on_stack(void) {
-  on_coroutine(start_on_coroutine);
+  on_coroutine(take_static_data);
   CHECK(!in_window(coroutine_stack));
 }
 
 static void changed(void) {
   memset(pages, 1, sizeof pages);
-  start();
+  take_static_data();
   CHECK(in_window(pages));
   /* Given back, they are zero. */
   CHECK(madvise(pages, 2 * page, MADV_DONTNEED) == 0 && pages[0] == 0 && pages[2 * page - 1] == 0 &&
@@ -167,7 +157,7 @@ static void threads(void) {
   CHECK(pthread_create(&thread, NULL, count_up, counter) == 0);
   while (*(volatile long*)counter == 0) {
   }
-  start();
+  take_static_data();
   CHECK(!in_window(counter));
   stop = 1;
   pthread_join(thread, NULL);
@@ -191,7 +181,7 @@ static void much_is_untouched(void) {
   const long before = resident();
   struct timespec begin, end;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
-  start();
+  take_static_data();
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
   const double seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
   CHECK(in_window(large) && large[last] == 1 && large[last / 2] == 0);

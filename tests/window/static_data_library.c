@@ -1,5 +1,10 @@
-/* A library with arrays of its own, whose handlers in forked children use them. */
+/* A library with arrays of its own, whose handlers in forked children use them. And for programs in Fortran what they
+ * need of C. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
+
+#include "check.h"
 
 double library_array[100000] = {1, 2, 3};
 double untouched_array[1000000];
@@ -20,6 +25,17 @@ __attribute__((constructor)) static void at_load(void) {
 
 int forks_seen(void) {
   return forks[0] * 100 + forks[10000];
+}
+
+/* As the part for an MPI does in MPI_Init. */
+void take_static_data(void) {
+  void (*take)(void) = NULL;
+  *(void**)&take = dlsym(RTLD_DEFAULT, "_ZN5tutti6memory16take_static_dataEv");
+  CHECK(take);
+  take();
+}
+int is_in_window(const void* address) {
+  return in_window(address);
 }
 
 void (*call_at_unload)(void);
