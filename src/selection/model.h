@@ -153,7 +153,7 @@ struct Cost {
   double slot_bytes = 0;       ///< into memory that others have read before: slots, staging, buffers that are handed on
   double drawn_bytes = 0;      ///< what many copy out of slots at once, where slot_bytes has it in the price of those
   double reduced_bytes = 0;
-  double left_bytes = 0;  ///< of one rank's buffers that others read: the call leaves them to be reclaimed
+  double left_bytes = 0;  ///< of one rank's buffers that others read: their owner has to take them back
   double exposures = 0;
   double startups = 0;     ///< copies between ranks, each a call of the kernel where it does them; not those by slots
   bool by_kernel = false;  ///< copied by the kernel, though buffers of the message's size go through slots
@@ -182,7 +182,7 @@ struct Cost {
         beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot + beside.exposures * model.expose;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed())
-      return slower + hops * model.hop * model.hop_factor(hop_distances(shape)) + reclaim_seconds(shape, model);
+      return slower + hops * model.hop * model.hop_factor(hop_distances(shape)) + aftermath_seconds(shape, model);
     const double cores = shape.ranks / shared;
     const double all = workers > 0 ? workers : shape.ranks;
     // Where one rank leaves the work to the others, there is a core on which none rests.
@@ -255,10 +255,12 @@ struct Cost {
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
   }
 
-  /// What the owner of what was read pays when it writes it next: not of what has left the private cache by then.
-  double reclaim_seconds(const Shape& shape, const Model& model) const {
+  /// What the program pays after the call: to take back lines that others have read, when their owner writes them next,
+  /// and to fetch those that others have stored. Not of what has left the private caches by then.
+  double aftermath_seconds(const Shape& shape, const Model& model) const {
     if (shape.reach == Reach::staged) return 0;
-    return std::min(left_bytes, model.private_cache / 4) * std::max(0.0, model.slot_byte - model.copy_byte) *
+    const double elsewhere = left_bytes + written_bytes + beside.written_bytes;
+    return std::min(elsewhere, model.private_cache / 4) * std::max(0.0, model.slot_byte - model.copy_byte) *
            model.byte_factor(byte_distances(shape));
   }
 

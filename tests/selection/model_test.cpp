@@ -21,15 +21,33 @@ TEST(Model, GammaIsOneAloneAndGrows) {
   EXPECT_DOUBLE_EQ(model.gamma(2), 4 * model.kernel_gamma_square + 2 * model.kernel_gamma_linear);
 }
 
-TEST(Cost, ReadWrittenAndExchangedBytesHaveTheirOwnPrices) {
+/// A model in which nothing is left to be paid after a call.
+Model at_rest() {
   Model model;
+  model.slot_byte = model.copy_byte = 0;
+  return model;
+}
+
+TEST(Cost, WhatOthersHaveReadOrStoredIsPaidForAfterTheCall) {
+  Model model;
+  model.remote_byte = model.write_byte = 1, model.slot_byte = 5, model.copy_byte = 2, model.private_cache = 100;
+  const Shape shape = shape_of(10, Reach::mapped);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .left_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 90, .left_bytes = 90}.seconds(shape, model)), 90 + 25 * 3)
+      << "the rest has left the cache";
+  EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(shape_of(10, Reach::staged), model)), 0);
+}
+
+TEST(Cost, ReadWrittenAndExchangedBytesHaveTheirOwnPrices) {
+  Model model = at_rest();
   model.remote_byte = 1, model.write_byte = 10, model.exchange_byte = 100;
   const Cost cost{.remote_bytes = 6, .written_bytes = 2, .exchanged_bytes = 1};
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(6, Reach::mapped), model), 3 * 1 + 2 * 10 + 1 * 100);
 }
 
 TEST(Cost, LargeBlocksAreStoredPastTheCachesOfTheirOwner) {
-  Model model;
+  Model model = at_rest();
   model.write_byte = 10, model.stream_byte = 2, model.streams_byte = 1;
   const Cost cost{.remote_bytes = 3, .written_bytes = 3};
   EXPECT_DOUBLE_EQ(cost.seconds(shape_of(streamed_to_peers_min - 1, Reach::mapped), model), 3 * 10);
@@ -41,7 +59,7 @@ TEST(Cost, LargeBlocksAreStoredPastTheCachesOfTheirOwner) {
 }
 
 TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
-  Model model;
+  Model model = at_rest();
   model.kernel_start = 1000, model.kernel_byte = 1, model.kernel_write_byte = 2, model.kernel_page = 1;
   model.page_bytes = 1, model.kernel_gamma_square = 0, model.kernel_gamma_linear = 3;
   const Cost cost{.remote_bytes = 100, .written_bytes = 40, .startups = 2, .concurrency = 2};
@@ -49,7 +67,7 @@ TEST(Cost, CopiesByTheKernelPayForStartBytesAndPagesUnderContention) {
 }
 
 TEST(Cost, OfTwoWhoWorkAtTheSameTimeTheSlowerCounts) {
-  Model model;
+  Model model = at_rest();
   model.remote_byte = 1, model.write_byte = 10, model.copy_byte = 2;
   const Beside root{.copied_bytes = 3, .remote_bytes = 2, .written_bytes = 1};
   const Shape shape = shape_of(10, Reach::mapped);
@@ -58,7 +76,7 @@ TEST(Cost, OfTwoWhoWorkAtTheSameTimeTheSlowerCounts) {
 }
 
 TEST(Cost, OwnDataThatAPrivateCacheDoesNotHoldCostsMore) {
-  Model model;
+  Model model = at_rest();
   model.copy_byte = 1, model.spilled_byte = 3, model.private_cache = 40;
   const Shape shape = shape_of(20, Reach::mapped);  // two buffers of it
   EXPECT_DOUBLE_EQ((Cost{.copied_bytes = 20}.seconds(shape, model)), 20);
@@ -67,7 +85,7 @@ TEST(Cost, OwnDataThatAPrivateCacheDoesNotHoldCostsMore) {
 }
 
 TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.remote_byte = 1, model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
@@ -82,7 +100,7 @@ TEST(Cost, WhereRanksShareCoresTheWorkOfAllAddsUp) {
 }
 
 TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.remote_byte = 8, model.exchange_byte = 8, model.write_byte = 16,
   model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
@@ -98,7 +116,7 @@ TEST(Cost, RanksOfOneCoreFindInItsCachesWhatTheOthersHave) {
 }
 
 TEST(Cost, OfThoseThatHaveReadASlotSomeShareTheCore) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.slot_byte = 16, model.copy_byte = 1;
   Shape shape = shape_of(10, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
@@ -107,7 +125,7 @@ TEST(Cost, OfThoseThatHaveReadASlotSomeShareTheCore) {
 }
 
 TEST(Cost, NoMoreStoreAtOnceThanThereAreCores) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.stream_byte = 1, model.streams_byte = 1, model.copy_byte = 1;
   Shape shape = shape_of(streamed_to_peers_min, Reach::mapped);
   shape.ranks = 8, shape.ranks_per_core = 4;
@@ -117,7 +135,7 @@ TEST(Cost, NoMoreStoreAtOnceThanThereAreCores) {
 }
 
 TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.copy_byte = 1, model.spilled_byte = 4, model.remote_byte = 8,
   model.exchange_byte = 8;
   model.private_cache = 80;
@@ -132,7 +150,7 @@ TEST(Cost, WhatTheRanksOfACoreHoldIsInOnePrivateCache) {
 }
 
 TEST(Cost, ATurnTakesTheLongerTheMoreTheRanksOfACoreHold) {
-  Model model;
+  Model model = at_rest();
   model.turn = 1, model.busy_turn = 3, model.private_cache = 1 << 20;
   const auto turns = [&](std::size_t bytes) {
     Shape shape = shape_of(bytes, Reach::mapped);
@@ -157,7 +175,7 @@ TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
   shape.reach = Reach::mapped;
   EXPECT_EQ(shape.reach_of(20), Reach::mapped);
 
-  Model model;
+  Model model = at_rest();
   model.kernel_start = 1000, model.remote_byte = 1, model.kernel_byte = 0, model.kernel_page = 0, model.node_byte = 0;
   shape.reach = Reach::staged;
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .startups = 1}.seconds(shape, model)), 10);
@@ -165,7 +183,7 @@ TEST(Cost, WhatDoesNotFitASlotIsCopiedByTheKernelWhereThatCan) {
 }
 
 TEST(Cost, RanksThatTakeTurnsDoNotContendInTheKernel) {
-  Model model;
+  Model model = at_rest();
   model.turn = model.busy_turn = 0, model.copy_byte = model.remote_byte = model.exchange_byte;
   const Cost cost{.remote_bytes = 4096, .startups = 1, .concurrency = 4};
   Shape crowded = shape_of(4096, Reach::kernel);
@@ -175,7 +193,7 @@ TEST(Cost, RanksThatTakeTurnsDoNotContendInTheKernel) {
 }
 
 TEST(Cost, WhatHasLeftTheCachesCostsWhatMemoryCosts) {
-  Model model;
+  Model model = at_rest();
   model.remote_byte = 1, model.memory_byte = 3, model.shared_cache = 100;
   const auto seconds = [&](std::size_t bytes) {
     return Cost{.remote_bytes = static_cast<double>(bytes)}.seconds(shape_of(bytes, Reach::mapped), model);
@@ -203,27 +221,27 @@ Shape spread_shape() {
 }
 
 TEST(Cost, HopsAndBytesOfTheFarthestCount) {
-  Model model;
+  Model model = at_rest();
   model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
   EXPECT_DOUBLE_EQ((Cost{.hops = 2, .remote_bytes = 10}.seconds(spread_shape(), model)), 2 * 5 + 10 * 3);
 }
 
 TEST(Cost, OfBytesOfAllOthersTheMeanDistanceCounts) {
-  Model model;
+  Model model = at_rest();
   model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
   const Cost cost{.hops = 2, .remote_bytes = 10, .across = Across::all};
   EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * 5 + 10 * (0.5 * 1 + 0.5 * 3));
 }
 
 TEST(Cost, FromLevelToLevelTheMeanOfTheLevelsCountsAndForBytesOfThoseOfTheMachine) {
-  Model model;
+  Model model = at_rest();
   model.hop = 1, model.remote_byte = 1, model.hop_machine = 5, model.byte_machine = 3;
   const Cost cost{.hops = 2, .remote_bytes = 10, .across = Across::levels};
   EXPECT_DOUBLE_EQ(cost.seconds(spread_shape(), model), 2 * (0.75 + 0.25 * 5) + 10 * (0.5 + 0.5 * 3));
 }
 
 TEST(Cost, EachDistanceHasItsFactors) {
-  Model model;
+  Model model = at_rest();
   model.hop = 1, model.remote_byte = 1;
   model.hop_numa = 2, model.hop_socket = 3, model.hop_machine = 4;
   model.byte_numa = 5, model.byte_socket = 6, model.byte_machine = 7;
@@ -239,7 +257,7 @@ TEST(Cost, EachDistanceHasItsFactors) {
 }
 
 TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
-  Model model;
+  Model model = at_rest();
   model.byte_machine = 3;
   Shape near = shape_of(10, Reach::mapped), far = near;
   far.distances = all_at(topology::Distance::machine);
@@ -251,7 +269,7 @@ TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
 }
 
 TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
-  Model model;
+  Model model = at_rest();
   model.kernel_start = 1000, model.kernel_byte = 2, model.kernel_page = 1, model.remote_byte = 1;
   model.page_bytes = 1, model.byte_machine = 3;
   Shape far = shape_of(100, Reach::kernel);
@@ -262,7 +280,7 @@ TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
 
 /// Nothing is held up by anything but what a test says.
 Model unbounded() {
-  Model model;
+  Model model = at_rest();
   model.rank_byte = model.node_byte = model.link_byte = model.total_byte = 0;
   model.remote_byte = model.write_byte = model.exchange_byte = 1;
   model.byte_numa = model.byte_socket = model.byte_machine = 1;
