@@ -260,8 +260,8 @@ struct Cost {
   double aftermath_seconds(const Shape& shape, const Model& model) const {
     if (shape.reach == Reach::staged) return 0;
     const double elsewhere = left_bytes + written_bytes + beside.written_bytes;
-    return std::min(elsewhere, model.private_cache / 4) * std::max(0.0, model.slot_byte - model.copy_byte) *
-           model.byte_factor(byte_distances(shape));
+    return std::min(elsewhere, model.private_cache / 8) * std::max(0.0, model.slot_byte - model.copy_byte) *
+           model.byte_factor(shape.distances.pairs);
   }
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.

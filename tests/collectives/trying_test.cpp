@@ -95,7 +95,7 @@ TEST(Trying, WhatIsNotTriedTakesOneAlgorithm) {
     std::size_t elements;
     const char* algorithm;
   };
-  for (const Case& each : {Case{"small", true, 1000, "bcast:direct-read,direct-write,knomial-read"},
+  for (const Case& each : {Case{"small", true, 250, "bcast:direct-read,direct-write,knomial-read"},
                            Case{"switched off", false, count, "bcast:direct-read,direct-write,knomial-read"},
                            Case{"one", true, count, "bcast:direct-read"}}) {
     World world;

@@ -57,7 +57,10 @@ def test_predictions_are_the_library_s(tmp_path):
     ]
     found = predictions.points_of(cells, slow)
     assert [point.algorithm for point in found] == ["direct-read", "knomial-read,k=1"]
-    assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA), rel=0.05)
+    # What the kernel has read its owner takes back later.
+    model = document["model"]
+    later = min(1 << 20, model["private_cache"] / 8) * max(0.0, model["slot_byte"] - model["copy_byte"])
+    assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA) + later, rel=0.05)
     assert predictions.points_of(cells, fast)[0].predicted != found[0].predicted
 
 

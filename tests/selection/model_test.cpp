@@ -30,7 +30,7 @@ Model at_rest() {
 
 TEST(Cost, WhatOthersHaveReadOrStoredIsPaidForAfterTheCall) {
   Model model;
-  model.remote_byte = model.write_byte = 1, model.slot_byte = 5, model.copy_byte = 2, model.private_cache = 100;
+  model.remote_byte = model.write_byte = 1, model.slot_byte = 5, model.copy_byte = 2, model.private_cache = 200;
   const Shape shape = shape_of(10, Reach::mapped);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .left_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
