@@ -126,7 +126,7 @@ class Cell {
   std::vector<CellResult> measure();
 
  private:
-  const Pools* pools_of(Source source);
+  const Pools* pools_of(Side side, Source source);
   void add_host();
   void add_contenders();
   bool can_do_it(Runner& runner);
@@ -177,26 +177,26 @@ class Cell {
   double longest_us_ = 0;          ///< iteration with a call so far, before those that count
   std::vector<double> flags_us_;   ///< of each round that counts
   std::mt19937_64 common_{20251};  ///< the same on all ranks: the order of the sides
-  std::map<Source, Pools> pools_;
+  std::map<std::pair<Side, Source>, Pools> pools_;
   std::vector<Runner> runners_;
 };
 
-const Pools* Cell::pools_of(Source source) {
+const Pools* Cell::pools_of(Side side, Source source) {
   const auto bytes = bytes_of(bench_.options, collective_, rank_);
   const std::size_t buffers = buffers_of(bench_.options, std::max(bytes[0], bytes[1]));
-  return &pools_.try_emplace(source, bytes, buffers, source).first->second;
+  return &pools_.try_emplace({side, source}, bytes, buffers, source).first->second;
 }
 
 void Cell::add_host() {
   const Source source = bench_.options.host_private_memory ? Source::kAnonymous : source_of(bench_.options);
-  runners_.emplace_back(Side::kHost, Contender{}, pools_of(source));
+  runners_.emplace_back(Side::kHost, Contender{}, pools_of(Side::kHost, source));
 }
 
 void Cell::add_contenders() {
   if (!bench_.measure_tutti) return;
   for (const Contender& contender : contenders_of(bench_.options)) {
     if (!contender.algorithm.empty() && prediction_.rules_out(contender.name(), bench_.options.within)) continue;
-    Runner runner(Side::kTutti, contender, pools_of(source_of(bench_.options, contender)));
+    Runner runner(Side::kTutti, contender, pools_of(Side::kTutti, source_of(bench_.options, contender)));
     runner.outcome.predicted_us = prediction_.us_of(contender.name());
     if (!bench_.options.compares() || can_do_it(runner)) runners_.push_back(std::move(runner));
   }
@@ -246,15 +246,14 @@ double Cell::loop_with_us(Runner& runner, double& inside_us) {
 }
 
 double Cell::loop_without_us(const Runner& runner) {
-  bool right = false;
   // The first iteration takes back what the last call left with others.
   prepare(runner);
-  right ^= collective_.right(call_of(runner));
+  static_cast<void>(collective_.right(call_of(runner)));
   bench_.start_line.wait();
   const std::uint64_t start = Clock::ticks();
   for (int i = 0; i < iterations_; ++i) {
     prepare(runner);
-    right ^= collective_.right(call_of(runner));
+    static_cast<void>(collective_.right(call_of(runner)));
   }
   return per_iteration_us(start, Clock::ticks());
 }
@@ -437,9 +436,10 @@ std::vector<CellResult> Cell::measure() {
 
 std::size_t buffer_bytes(const Options& options, const Collective& collective, int rank) {
   const auto bytes = bytes_of(options, collective, rank);
-  std::set<Source> sources{options.host_private_memory ? Source::kAnonymous : source_of(options)};
+  std::set<Source> sources;
   for (const Contender& contender : contenders_of(options)) sources.insert(source_of(options, contender));
-  return (bytes[0] + bytes[1] + 2 * kLineBytes) * buffers_of(options, std::max(bytes[0], bytes[1])) * sources.size();
+  return (bytes[0] + bytes[1] + 2 * kLineBytes) * buffers_of(options, std::max(bytes[0], bytes[1])) *
+         (1 + sources.size());  // the host's, and Tutti's
 }
 
 std::size_t buffer_capacity(const Options& options) {

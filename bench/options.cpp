@@ -64,7 +64,7 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
       ->transform(CLI::CheckedTransformer(buffer_words))
       ->option_text("window|static|stack|mmap|fresh [window]");
   app.add_option("--host-memory", options.host_private_memory,
-                 "same: the host's own collective is measured on the same malloc'ed buffers as Tutti's; private: on "
+                 "same: the host's own collective is measured on buffers of the same kind as Tutti's; private: on "
                  "anonymous memory that an interposed malloc has no part in")
       ->transform(CLI::CheckedTransformer(memory_words))
       ->option_text("same|private [same]");

@@ -10,15 +10,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "memory/pages.h"
 #include "memory/window.h"
 #include "memory/window_state.h"
 
 namespace tutti::memory {
 
 namespace {
-
-constexpr std::uintptr_t page = 4096;
-constexpr std::uintptr_t huge_page = std::uintptr_t{2} << 20;
 
 bool advise(std::uintptr_t begin, std::size_t bytes, int advice) {
   return syscall(SYS_madvise, begin, bytes, advice) == 0;
@@ -30,8 +28,8 @@ bool Window::take_over(const TakenOver& pages) noexcept {
   if (child_ != Child::owner || !is_ours(descriptor_) || !spans_.has_room()) return false;
   const std::size_t bytes = pages.end - pages.begin;
   // As pages of 2 MiB lie in the file, so that there can be some.
-  const std::size_t before = bytes >= huge_page ? pages.begin % huge_page : 0;
-  void* const block = allocate(before + bytes, bytes >= huge_page ? huge_page : page);
+  const std::size_t before = bytes >= huge_page_bytes ? pages.begin % huge_page_bytes : 0;
+  void* const block = allocate(before + bytes, bytes >= huge_page_bytes ? huge_page_bytes : page_bytes);
   if (!block) return false;
   const std::size_t offset = offset_of(block) + before;
   forget_contents(offset, bytes);
