@@ -350,8 +350,8 @@ void Cell::take_all_turns() {
     const bool counts = round_ >= kWarmUps;
     const std::uint64_t start_ns = shared_now_ns();
     take_round();
-    spent_ns += shared_now_ns() - start_ns;
     const double before_us = std::exchange(flag_us, look());
+    spent_ns += shared_now_ns() - start_ns;
     const bool lasted =
         flag_us < 0 || (same_state(before_us, flag_us) && (asked_us <= 0 || same_state(flag_us, asked_us)));
     if (counts && lasted) flags_us_.push_back((before_us + flag_us) / 2);
