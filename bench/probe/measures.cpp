@@ -240,6 +240,34 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
   return samples[1];
 }
 
+std::vector<double> aftermath(const Probing& probing, const std::vector<int>& processors, Move move,
+                              Afterwards afterwards, std::size_t bytes) {
+  const SharedMemory first(bytes), second(bytes);
+  const bool writes = afterwards == Afterwards::owner_writes;
+  const auto samples = run_team(processors, probing.seconds + patience_seconds, [&](Member& member) {
+    const bool owner = member.index() == 0;
+    if (!owner) change(second.base(), bytes, 1);
+    repeat(member, probing.seconds, [&](int round, bool counts) {
+      const auto timed = [&](bool counts_here, auto&& work) {
+        const Stopwatch watch(probing.clock);
+        work();
+        if (counts && counts_here) member.keep(watch.seconds());
+      };
+      if (owner) timed(writes, [&] { change(first.base(), bytes, round); });
+      member.meet();
+      const bool pushes = move == Move::push || move == Move::push_beyond;
+      if (move != Move::none && owner == pushes) {
+        copy_by(move == Move::push_beyond, second.base(), first.base(), bytes);
+        keep_memory();
+      }
+      member.meet();
+      if (!owner) timed(!writes, [&] { add_up(second.base(), bytes); });
+      member.meet();
+    });
+  });
+  return samples[writes ? 0 : 1];
+}
+
 std::vector<double> spilled_copy(const Probing& probing, int processor, std::size_t bytes, std::size_t cache_bytes) {
   const OwnMemory source(bytes), destination(bytes), others(2 * cache_bytes);
   return run_team({processor}, probing.seconds + patience_seconds, [&](Member& member) {

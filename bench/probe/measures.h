@@ -73,6 +73,23 @@ enum class Copy {
 std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& processors, Copy copy,
                                 std::size_t bytes, bool streaming);
 
+/// How data of the first processor come into a buffer of the second one.
+enum class Move {
+  none,         ///< they do not
+  pull,         ///< the second one reads them
+  push,         ///< the first one stores them, through its caches
+  push_beyond,  ///< the same past the caches
+};
+/// What the program pays for it afterwards.
+enum class Afterwards {
+  owner_writes,   ///< the first processor writes its data anew
+  receiver_uses,  ///< the second one adds up what has come
+};
+/// The first processor writes its data anew, they come into the second one's buffer, that one uses them. Of such a round
+/// the time of what is said.
+std::vector<double> aftermath(const Probing& probing, const std::vector<int>& processors, Move move,
+                              Afterwards afterwards, std::size_t bytes);
+
 /// Copies of own data to own memory, both of which other data have pushed out of a private cache of `cache_bytes`.
 std::vector<double> spilled_copy(const Probing& probing, int processor, std::size_t bytes, std::size_t cache_bytes);
 

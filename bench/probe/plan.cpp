@@ -180,6 +180,22 @@ void Plan::copies() {
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
       add("copies through mapped memory", 1, {{"measure", "mapped_copy"}, {"copy", kind.name}, {"bytes", bytes}},
           [=](const Probing& probing) { return mapped_copy(probing, places, kind.copy, bytes, kind.streaming); });
+  struct Later {
+    const char* who;
+    const char* move;
+    Afterwards afterwards;
+    Move how;
+  };
+  const Later later[] = {{"owner", "none", Afterwards::owner_writes, Move::none},
+                         {"owner", "pull", Afterwards::owner_writes, Move::pull},
+                         {"receiver", "pull", Afterwards::receiver_uses, Move::pull},
+                         {"receiver", "push", Afterwards::receiver_uses, Move::push},
+                         {"receiver", "push_beyond", Afterwards::receiver_uses, Move::push_beyond}};
+  for (const Later& each : later)
+    for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M})
+      add("what is paid after copies", 0.5,
+          {{"measure", "aftermath"}, {"who", each.who}, {"move", each.move}, {"bytes", bytes}},
+          [=](const Probing& probing) { return aftermath(probing, places, each.how, each.afterwards, bytes); });
   for (const std::size_t bytes : {64 * K, 256 * K, 1 * M})
     add("copies beyond the private cache", 0.5, {{"measure", "spilled_copy"}, {"bytes", bytes}},
         [=, cache = cache_bytes()](const Probing& probing) {

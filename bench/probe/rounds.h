@@ -58,6 +58,17 @@ inline void look_at(const std::byte* data, std::size_t bytes) {
   asm volatile("" : : "r"(sum) : "memory");
 }
 
+/// Every word of it, as a program that uses what has come.
+inline void add_up(const std::byte* data, std::size_t bytes) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at + sizeof sum <= bytes; at += sizeof sum) {
+    std::uint64_t word;
+    std::memcpy(&word, data + at, sizeof word);
+    sum += word;
+  }
+  asm volatile("" : : "r"(sum) : "memory");
+}
+
 /// Runs rounds until the time is over. round(i, counts): one of them; not all count.
 template <class Round>
 void repeat(Member& member, double seconds, Round&& round) {

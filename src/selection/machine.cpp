@@ -44,11 +44,18 @@ int probe_version(const std::string& schema) {
   return std::atoi(schema.c_str() + stem.size());
 }
 
+/// What a program pays after a call. Files from before this was measured tell of it only that lines which others have read
+/// cost more to write.
+bool pays_later(std::string_view field) {
+  return field == "left_byte" || field == "found_byte" || field == "found_streamed_byte";
+}
+
 /// Files of the first versions have none of these. The shipped values hold then; but a busy turn is priced as any other.
 bool came_later(std::string_view field) {
   return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
          field == "byte_numa" || field == "byte_socket" || field == "byte_machine" || field == "rank_byte" ||
-         field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes";
+         field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes" ||
+         pays_later(field);
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -68,6 +75,9 @@ bool read_model(const json& section, Model& model, std::string& error) {
     model.*field.member = value;
   }
   if (!section.contains("busy_turn")) model.busy_turn = model.turn;
+  for (const ModelField& field : model_fields())
+    if (pays_later(field.name) && !section.contains(field.name))
+      model.*field.member = std::max(0.0, model.slot_byte - model.copy_byte);
   return true;
 }
 
@@ -146,6 +156,12 @@ std::span<const ModelField> model_fields() {
                  "as write_byte, past the owner's caches: of what is large"},
       ModelField{"streams_byte", &Model::streams_byte, byte_least, byte_most,
                  "the same of all ranks together, what memory takes"},
+      ModelField{"left_byte", &Model::left_byte, 0, byte_most,
+                 "seconds a byte more to write lines that others have read, after the call"},
+      ModelField{"found_byte", &Model::found_byte, 0, byte_most,
+                 "seconds a byte more to use what another rank has stored, after the call"},
+      ModelField{"found_streamed_byte", &Model::found_streamed_byte, 0, byte_most,
+                 "the same of what was stored past the caches"},
       ModelField{"private_cache", &Model::private_cache, 1024, 1e15, "bytes that a core keeps for itself"},
       ModelField{"shared_cache", &Model::shared_cache, 1024, 1e18, "bytes that the caches of the node hold"},
       ModelField{"memory_byte", &Model::memory_byte, byte_least, byte_most,

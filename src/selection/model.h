@@ -30,7 +30,10 @@ struct Model {
   double stream_byte = 1.0 / 9e9;     ///< the same past the owner's caches
   double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
-  double private_cache = 1 << 20;     ///< bytes that a core keeps for itself
+  double left_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what the owner of lines that others have read pays more to write them
+  double found_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what a rank pays more to use what another one has stored for it
+  double found_streamed_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< the same of what was stored past its caches
+  double private_cache = 1 << 20;                       ///< bytes that a core keeps for itself
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
@@ -255,12 +258,21 @@ struct Cost {
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
   }
 
+  /// Whether stores into other ranks' memory go past their caches. Irregular blocks may be small. Where ranks share cores,
+  /// whoever gets a small block past its caches has the others of its core wait while it fetches that from memory: no
+  /// faster than by other means.
+  static bool stores_stream(const Shape& shape) {
+    const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
+    return large && shape.bytes >= streamed_to_peers_min;
+  }
+
   /// What the program pays after the call: to take back lines that others have read, when their owner writes them next,
   /// and to fetch those that others have stored. Not of what has left the private caches by then.
   double aftermath_seconds(const Shape& shape, const Model& model) const {
-    if (shape.reach == Reach::staged) return 0;
-    const double elsewhere = left_bytes + written_bytes + beside.written_bytes;
-    return std::min(elsewhere, model.private_cache / 8) * std::max(0.0, model.slot_byte - model.copy_byte) *
+    const double stored = written_bytes + beside.written_bytes, elsewhere = left_bytes + stored;
+    if (shape.reach == Reach::staged || elsewhere <= 0) return 0;
+    const double found = stores_stream(shape) ? model.found_streamed_byte : model.found_byte;
+    return (left_bytes * model.left_byte + stored * found) * std::min(1.0, model.private_cache / 8 / elsewhere) *
            model.byte_factor(shape.distances.pairs);
   }
 
@@ -328,10 +340,7 @@ struct Cost {
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
-    // Irregular blocks may be small. Where ranks share cores, whoever gets a small block past its caches has the others of
-    // its core wait while it fetches that from memory: no faster than by other means.
-    const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
-    const bool streams = large && shape.bytes >= streamed_to_peers_min;
+    const bool streams = stores_stream(shape);
     price.written_alone = apart * (streams ? model.stream_byte : byte(model.write_byte));
     price.written = streams ? std::max(price.written_alone, writers * model.streams_byte) : price.written_alone;
     if (!shape.oversubscribed()) return price;

@@ -46,6 +46,14 @@ def measurements():
         lines.append(line("spilled_copy", size * 4e-11, bytes=size))
         lines.append(line("mapped_copy", size * 1.1e-10, copy="stream", bytes=size))
         lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
+        for who, move, byte in (
+            ("owner", "none", 2e-11),
+            ("owner", "pull", 9e-11),
+            ("receiver", "pull", 5e-11),
+            ("receiver", "push", 1.1e-10),
+            ("receiver", "push_beyond", 1.8e-10),
+        ):
+            lines.append(line("aftermath", size * byte, who=who, move=move, bytes=size))
         lines.append(line("mapped_streams", size * 1.2e-10, bytes=size, processors=4))
         lines.append(line("staged_copy", size * 9e-11, bytes=size))
     for count in (2, 3):

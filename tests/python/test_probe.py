@@ -62,6 +62,7 @@ def test_the_fit_finds_the_parameters_that_the_measurements_were_made_from():
     expected = {
         "hop": 1e-7, "turn": 1.8e-6, "busy_turn": 2.4e-6, "expose": 3e-8, "copy_byte": 2e-11, "spilled_byte": 4e-11,
         "remote_byte": 3e-11, "exchange_byte": 5e-11, "slot_byte": 1e-10, "write_byte": 1e-10, "stream_byte": 1.1e-10,
+        "left_byte": 7e-11, "found_byte": 6e-11, "found_streamed_byte": 1.3e-10,
         "reduce_byte": 2e-11, "private_cache": 512 * K, "streams_byte": 3e-11,
         "kernel_start": ALPHA, "kernel_page": PAGE, "kernel_byte": BETA, "kernel_write_byte": BETA_WRITE,
         "kernel_gamma_square": SQUARE, "kernel_gamma_linear": LINEAR, "shared_cache": 8 * M, "memory_byte": 9e-11,

@@ -59,7 +59,7 @@ def test_predictions_are_the_library_s(tmp_path):
     assert [point.algorithm for point in found] == ["direct-read", "knomial-read,k=1"]
     # What the kernel has read its owner takes back later.
     model = document["model"]
-    later = min(1 << 20, model["private_cache"] / 8) * max(0.0, model["slot_byte"] - model["copy_byte"])
+    later = min(1 << 20, model["private_cache"] / 8) * model["left_byte"]
     assert found[0].predicted == pytest.approx(ALPHA + 256 * (PAGE + 4096 * BETA) + later, rel=0.05)
     assert predictions.points_of(cells, fast)[0].predicted != found[0].predicted
 

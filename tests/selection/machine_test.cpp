@@ -78,6 +78,22 @@ TEST(ProbeFile, OfBeforeWhatManyGetTogetherHasTheShippedValues) {
   EXPECT_NE(error_of(with("rank_byte", "0")).find("rank_byte"), std::string::npos);
 }
 
+TEST(ProbeFile, OfBeforeWhatIsPaidLaterTellsItByTheLinesThatOthersHaveRead) {
+  std::string text = with("slot_byte", "5e-10");
+  for (const std::string name : {"\"left_byte\"", "\"found_byte\"", "\"found_streamed_byte\""}) {
+    const auto at = text.find(name);
+    ASSERT_NE(at, std::string::npos);
+    text.erase(at, text.find(',', at) + 2 - at);
+  }
+  std::string error;
+  const auto probe = parse_probe(text, error);
+  ASSERT_TRUE(probe) << error;
+  const double more = 5e-10 - probe->model.copy_byte;
+  EXPECT_DOUBLE_EQ(probe->model.left_byte, more);
+  EXPECT_DOUBLE_EQ(probe->model.found_byte, more);
+  EXPECT_DOUBLE_EQ(probe->model.found_streamed_byte, more);
+}
+
 TEST(ProbeFile, OfBeforeBusyTurnsHasTurnsOfOneKind) {
   std::string text = with("turn", "3e-7");
   const auto at = text.find("\"busy_turn\"");

@@ -24,16 +24,19 @@ TEST(Model, GammaIsOneAloneAndGrows) {
 /// A model in which nothing is left to be paid after a call.
 Model at_rest() {
   Model model;
-  model.slot_byte = model.copy_byte = 0;
+  model.left_byte = model.found_byte = model.found_streamed_byte = 0;
   return model;
 }
 
 TEST(Cost, WhatOthersHaveReadOrStoredIsPaidForAfterTheCall) {
   Model model;
-  model.remote_byte = model.write_byte = 1, model.slot_byte = 5, model.copy_byte = 2, model.private_cache = 200;
-  const Shape shape = shape_of(10, Reach::mapped);
+  model.remote_byte = model.write_byte = model.stream_byte = model.streams_byte = 1, model.private_cache = 200;
+  model.left_byte = 3, model.found_byte = 4, model.found_streamed_byte = 5;
+  const Shape shape = shape_of(10, Reach::mapped), large = shape_of(streamed_to_peers_min, Reach::mapped);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .left_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
-  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10}.seconds(shape, model)), 10 + 10 * 3);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10}.seconds(shape, model)), 10 + 10 * 4);
+  EXPECT_DOUBLE_EQ((Cost{.beside = {.remote_bytes = 10, .written_bytes = 10}}.seconds(shape, model)), 10 + 10 * 4);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .workers = 1}.seconds(large, model)), 10 + 10 * 5);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 90, .left_bytes = 90}.seconds(shape, model)), 90 + 25 * 3)
       << "the rest has left the cache";
   EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(shape_of(10, Reach::staged), model)), 0);

@@ -342,6 +342,16 @@ def fit(lines: List[Line]) -> Fit:
     put("link_byte", _at_once([row for row in between if int(row["pairs"]) > 1], "pairs"))
     put("exchange_byte", _per_byte(select(lines, "mapped_exchange"), most=CACHED_BYTES))
     put("slot_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
+    for name, row, base in (
+        ("left_byte", ("owner", "pull"), ("owner", "none")),
+        ("found_byte", ("receiver", "push"), ("receiver", "pull")),
+        ("found_streamed_byte", ("receiver", "push_beyond"), ("receiver", "pull")),
+    ):
+        more, less = (
+            _per_byte(select(lines, "aftermath", who=who, move=move), most=CACHED_BYTES) for who, move in (row, base)
+        )
+        if more and less:
+            put(name, (max(0.0, more[0] - less[0]), max(more[1], less[1])))
     caches = fit_caches(lines)
     if caches:
         model.update(shared_cache=caches["shared_cache"], memory_byte=caches["memory_byte"])
