@@ -420,6 +420,40 @@ void packed_partitions_keep_their_memory(Context& context) {
   MPI_Type_free(&apart);
 }
 
+/// Whether a host takes a message that is shorter than the receive, MPI_Precv_init does not say; ours does.
+void a_message_may_end_within_an_element(Context& context) {
+  constexpr int room = 12;
+  MPI_Datatype apart = MPI_DATATYPE_NULL;
+  MPI_Type_vector(room / 2, 1, 2, MPI_INT, &apart);
+  MPI_Type_commit(&apart);
+  for (int sent = 1; sent <= room; ++sent) {
+    std::vector<int> source(room), target(2 * room, -1);
+    std::iota(source.begin(), source.end(), 100 * before(context));
+    std::vector<int> own(room);
+    std::iota(own.begin(), own.end(), 100 * context.rank());
+    MPI_Request both[2];
+    MPI_Psend_init(own.data(), 1, sent, MPI_INT, next_of(context), 0, MPI_COMM_WORLD, MPI_INFO_NULL, &both[0]);
+    const bool ours = last_was_ours();
+    MPI_Precv_init(target.data(), 1, 2, apart, before(context), 0, MPI_COMM_WORLD, MPI_INFO_NULL, &both[1]);
+    if (ours) {
+      MPI_Status statuses[2];
+      MPI_Startall(2, both);
+      MPI_Pready(0, both[0]);
+      MPI_Waitall(2, both, statuses);
+      int ints = -1;
+      MPI_Get_elements(&statuses[1], apart, &ints);
+      // The second element begins where the last int of the first one ends.
+      std::vector<int> expected(2 * room, -1);
+      for (int i = 0; i < sent; ++i)
+        expected[static_cast<std::size_t>(2 * i - i / (room / 2))] = source[static_cast<std::size_t>(i)];
+      context.expect(ints == sent && target == expected, "%d ints: the status says %d, or they are not all there", sent,
+                     ints);
+    }
+    for (MPI_Request& each : both) MPI_Request_free(&each);
+  }
+  MPI_Type_free(&apart);
+}
+
 void a_message_is_over_when_all_has_arrived(Context& context) {
   const bool sends = context.rank() % 2 == 1;
   const int other = context.rank() + (sends ? -1 : 1);
@@ -518,6 +552,7 @@ int main(int argc, char** argv) {
                             TEST(a_message_to_nobody_is_over_at_once),
                             TEST(messages_without_partitions_have_nothing),
                             TEST(mistakes_are_refused_when_a_message_is_made),
+                            TEST(a_message_may_end_within_an_element),
                             TEST(a_message_is_over_when_all_has_arrived),
                             TEST(messages_made_anew_each_time_take_no_memory),
                             TEST(a_message_to_oneself_arrives),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/copy.h"
+
 namespace tutti::mpi {
 
 PartitionedBuffer::PartitionedBuffer(const void* buffer, int partitions, std::size_t count, MPI_Datatype datatype,
@@ -27,9 +29,20 @@ int PartitionedBuffer::pack(int partition) const {
 int PartitionedBuffer::unpack(int partition, std::size_t bytes) const {
   const std::size_t begin = static_cast<std::size_t>(partition) * count_ * info_.bytes;
   if (info_.bytes == 0 || bytes <= begin) return MPI_SUCCESS;
-  const std::size_t count = std::min(count_, (bytes - begin) / info_.bytes);
-  if (count == 0) return MPI_SUCCESS;
-  return mpi::unpack(packed_.get() + begin, at(partition), count, datatype_, info_, MPI_COMM_SELF);
+  const std::size_t there = std::min(count_ * info_.bytes, bytes - begin);
+  const std::size_t count = there / info_.bytes, rest = there % info_.bytes;
+  std::byte* const packed = packed_.get() + begin;
+  if (count > 0)
+    if (const int code = mpi::unpack(packed, at(partition), count, datatype_, info_, MPI_COMM_SELF);
+        code != MPI_SUCCESS || rest == 0)
+      return code;
+  // The first bytes of one more element. No function of MPI unpacks a part of one: it keeps what it has of the others.
+  std::byte* const element = static_cast<std::byte*>(at(partition)) + static_cast<MPI_Aint>(count) * extent_;
+  const CallMemory whole(info_.bytes);
+  if (const int code = mpi::pack(element, 1, datatype_, info_, whole.get(), MPI_COMM_SELF); code != MPI_SUCCESS)
+    return code;
+  copy_bytes(whole.get(), packed + count * info_.bytes, rest);
+  return mpi::unpack(whole.get(), element, 1, datatype_, info_, MPI_COMM_SELF);
 }
 
 int PartitionedReceive::before() {
