@@ -82,6 +82,12 @@ class Runtimes {
   /// Never destroyed: MPI may be called at the very end of the process.
   std::array<std::atomic<const DeviceRuntime*>, kind_count> found_{};
 };
+/// The window's own memory is never a device's.
+bool is_in_window(const Node& node, const void* address) {
+  return node.window_extent && static_cast<std::size_t>(static_cast<const std::byte*>(address) - node.window_base) <
+                                   node.window_extent->load(std::memory_order_relaxed);
+}
+
 constinit Runtimes runtimes;
 constinit memory::HostPages host_pages;
 
@@ -92,7 +98,7 @@ const DeviceRuntime* find(const void* address) noexcept {
   if (!address || !job) return nullptr;
   if (tutti_libraries.load(std::memory_order_relaxed) != TuttiLibraries::looked_at) runtimes.look();
   if (!are_known.load(std::memory_order_relaxed)) return nullptr;
-  if (job->node.window_offset(address, 1) != memory::WindowSpans::nowhere) return nullptr;
+  if (is_in_window(job->node, address)) return nullptr;
   const std::uint64_t changes = memory::unmapping::changes.load(std::memory_order_acquire);
   if (host_pages.holds(address, changes)) return nullptr;
   bool is_unknown = false;
