@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 
+#include "base/ticks.h"
 #include "memory/devices/host_pages.h"
 #include "mpi/communicators.h"
 #include "mpi/start/node_setup.h"
+#include "preload/library_opener.h"
 #include "preload/unmap.h"
 
 namespace tutti::mpi {
@@ -25,8 +28,11 @@ constexpr std::unique_ptr<DeviceRuntime> (*kinds[])() = {memory::cuda_runtime, m
                                                          memory::level_zero_runtime};
 constexpr std::size_t kind_count = sizeof kinds / sizeof *kinds;
 
-/// dlopen says that it was called, and nothing says that it is over. So long it may take.
+/// dlopen says that it was called, and nothing says that it is over, unless it was called by the thread that looks. So long
+/// it may take others, for which is looked every now and then: from a runtime that is there to the first memory of a
+/// device it takes longer.
 constexpr std::chrono::seconds opening_at_most{10};
+constexpr std::uint64_t ticks_between_looks = 1'000'000;
 
 /// The runtimes of the process. What is found stays, as do their libraries.
 class Runtimes {
@@ -38,16 +44,26 @@ class Runtimes {
       return tutti_libraries.store(TuttiLibraries::looked_at, std::memory_order_relaxed);
     // A call of dlopen from here on is noticed by the next look.
     auto state = tutti_libraries.exchange(TuttiLibraries::being_opened, std::memory_order_acq_rel);
+    const std::uintptr_t opener = tutti_opener.exchange(preload::nobody, std::memory_order_acq_rel);
     const auto now = Clock::now();
-    if (state == TuttiLibraries::opened) last_opened_ = now;
+    const bool is_over = opener == preload::nobody ? !has_looked_ : preload::is_this_thread(opener);
+    if (state == TuttiLibraries::opened && !is_over) last_opened_ = now;
+    has_looked_ = true;
+    last_look_.store(ticks(), std::memory_order_relaxed);
     const unsigned long long loaded = memory::libraries_ever_loaded();
     if (loaded != loaded_) {
       loaded_ = loaded;
       find_new();
     }
-    if (now - last_opened_ < opening_at_most) return;
+    if (last_opened_ && now - *last_opened_ < opening_at_most) return;
     state = TuttiLibraries::being_opened;
     tutti_libraries.compare_exchange_strong(state, TuttiLibraries::looked_at, std::memory_order_acq_rel);
+  }
+
+  /// Whether another thread may have been in dlopen at the last look, which was just now.
+  bool has_just_looked() const {
+    return tutti_libraries.load(std::memory_order_relaxed) == TuttiLibraries::being_opened &&
+           ticks() - last_look_.load(std::memory_order_relaxed) < ticks_between_looks;
   }
 
   /// Null where it is none's, and then whether it is of no kind that a runtime knows.
@@ -78,7 +94,9 @@ class Runtimes {
 
   std::mutex mutex_;  ///< of the next
   unsigned long long loaded_ = 0;
-  Clock::time_point last_opened_{};
+  bool has_looked_ = false;
+  std::optional<Clock::time_point> last_opened_{};  ///< by a thread that may be in it
+  std::atomic<std::uint64_t> last_look_{0};
   /// Never destroyed: MPI may be called at the very end of the process.
   std::array<std::atomic<const DeviceRuntime*>, kind_count> found_{};
 };
@@ -96,7 +114,8 @@ constinit memory::HostPages host_pages;
 const DeviceRuntime* find(const void* address) noexcept {
   const Job* const job = mpi::job();
   if (!address || !job) return nullptr;
-  if (tutti_libraries.load(std::memory_order_relaxed) != TuttiLibraries::looked_at) runtimes.look();
+  if (tutti_libraries.load(std::memory_order_relaxed) != TuttiLibraries::looked_at && !runtimes.has_just_looked())
+    runtimes.look();
   if (!are_known.load(std::memory_order_relaxed)) return nullptr;
   if (is_in_window(job->node, address)) return nullptr;
   const std::uint64_t changes = memory::unmapping::changes.load(std::memory_order_acquire);
