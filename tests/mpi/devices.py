@@ -23,7 +23,10 @@ def check(runner):
     for runtime in RUNTIMES:
         for when in ("early", "late"):
             runner.program(f"devices of {runtime}, {when},", 2, "devices", [runtime, when], variables)
+    partitioned = runner.launcher.build / FOLDER / f"tutti-test-devices-partitioned-{host}"
     for count in ranks:
+        if partitioned.exists():
+            runner.program("devices,", count, "devices-partitioned", variables=variables)
         if count > 2:
             runner.program("devices of cuda, late,", count, "devices", ["cuda", "late"], variables)
         runner.fuzz(count, "fuzz with devices", share=UNUSUAL_SHARE, words=["--devices", "cuda"], variables=variables)
