@@ -76,7 +76,8 @@ const std::array<Row, settings_count>& table() {
         "memory of the window at MPI_Init."},
        &Settings::static_data},
       {{"DEVICES", "auto|off", "auto",
-        "Buffers in memory of devices (CUDA, HIP, Level Zero) are found by the runtime that the program has loaded, and "
+        "Buffers in memory of devices (CUDA, HIP, Level Zero) are found by the runtime that the program has loaded, "
+        "and "
         "copied by it; off: no buffer is taken for one."},
        &Settings::devices},
       {{"VIEW_RETAIN", "bytes", "64M",

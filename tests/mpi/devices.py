@@ -29,11 +29,16 @@ def check(runner):
             runner.program("devices,", count, "devices-partitioned", variables=variables)
         if count > 2:
             runner.program("devices of cuda, late,", count, "devices", ["cuda", "late"], variables)
-        runner.fuzz(count, "fuzz with devices", share=UNUSUAL_SHARE, words=["--devices", "cuda"], variables=variables)
+        runner.fuzz(
+            count, "fuzz with devices", share=UNUSUAL_SHARE, words=["--devices", "cuda"], variables=variables
+        )
     counted(runner, variables, ["a_broadcast_reaches_and_leaves_devices"], True)
     counted(runner, variables, ["what_the_processor_reaches_is_not_staged"], False)
     outcome = runner.start(
-        2, "devices", ["cuda", "late", "a_broadcast_reaches_and_leaves_devices"], {**variables, "TUTTI_DEVICES": "off"}
+        2,
+        "devices",
+        ["cuda", "late", "a_broadcast_reaches_and_leaves_devices"],
+        {**variables, "TUTTI_DEVICES": "off"},
     ).wait(60)
     runner.verdict(
         outcome.status != 0 and "PASS" not in outcome.text,
@@ -45,7 +50,9 @@ def check(runner):
 
 def counted(runner, variables, tests, staged):
     """Whether TUTTI_EXPLAIN tells what was staged."""
-    outcome = runner.start(2, "devices", ["cuda", "late", *tests], {**variables, "TUTTI_EXPLAIN": "1"}).wait(60)
+    outcome = runner.start(2, "devices", ["cuda", "late", *tests], {**variables, "TUTTI_EXPLAIN": "1"}).wait(
+        60
+    )
     found = re.search(r"^tutti: device buffers staged: ([1-9]\d*), \d.*B$", outcome.text, re.MULTILINE)
     runner.verdict(
         outcome.status == 0 and bool(found) == staged,

@@ -51,8 +51,7 @@ void partitions_reach_and_leave_devices(Context& context) {
 int main(int, char** argv) {
   MPI_Init(nullptr, nullptr);
   runtime = std::make_unique<StandIn>("cuda");
-  lend_devices({[](std::size_t bytes) { return runtime->allocate(bytes); },
-                [](void* begin) { runtime->free(begin); }});
+  lend_devices({[](std::size_t bytes) { return runtime->allocate(bytes); }, [](void* begin) { runtime->free(begin); }});
   int status = 0;
   {
     Context context(nullptr, 0);

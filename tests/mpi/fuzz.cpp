@@ -376,8 +376,8 @@ int main(int argc, char** argv) {
       static const StandIn devices(arguments.devices);
       stand_in = &devices;
       set_devices_open(true);
-      lend_devices({[](std::size_t bytes) { return stand_in->allocate(bytes); },
-                    [](void* begin) { stand_in->free(begin); }});
+      lend_devices(
+          {[](std::size_t bytes) { return stand_in->allocate(bytes); }, [](void* begin) { stand_in->free(begin); }});
     }
     if (context.rank() == 0)
       std::printf("RUN fuzz --seed %llu\n", static_cast<unsigned long long>(arguments.seed)), std::fflush(stdout);

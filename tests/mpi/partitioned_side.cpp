@@ -1,6 +1,6 @@
-#include "partitioned.h"
-
 #include <algorithm>
+
+#include "partitioned.h"
 
 namespace tutti::tests {
 

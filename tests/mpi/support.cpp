@@ -18,10 +18,9 @@ namespace tutti::tests {
 namespace {
 
 constexpr long kFailuresShown = 8;
-constexpr const char* kPlaceNames[kPlaces + 1] = {"small heap", "heap",           "inside heap",   "new",
-                                              "realloc",    "posix_memalign", "stack",         "static",
-                                              "mmap",       "shared mmap",    "MPI_Alloc_mem", "early",
-                                              "device"};
+constexpr const char* kPlaceNames[kPlaces + 1] = {"small heap",     "heap",  "inside heap", "new",  "realloc",
+                                                  "posix_memalign", "stack", "static",      "mmap", "shared mmap",
+                                                  "MPI_Alloc_mem",  "early", "device"};
 
 char static_memory[2][Memory::kLentBytes];
 char* stack_memory = nullptr;

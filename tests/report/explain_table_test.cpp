@@ -76,7 +76,8 @@ TEST(ExplainTable, SaysWhatWasStagedOfDevices) {
   with.staged_bytes = 3 << 19;
   EXPECT_NE(table(with, {}, 40).find("tutti: device buffers staged: 24, 1.5 MiB\n"), std::string::npos)
       << table(with, {}, 40);
-  EXPECT_NE(json(with, {}).find("\"device_buffers_staged\": 24,\n \"device_bytes_staged\": 1572864"), std::string::npos);
+  EXPECT_NE(json(with, {}).find("\"device_buffers_staged\": 24,\n \"device_bytes_staged\": 1572864"),
+            std::string::npos);
   EXPECT_EQ(table(heading(), {}, 40).find("device"), std::string::npos);
 }
 

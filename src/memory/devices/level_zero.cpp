@@ -78,8 +78,12 @@ class LevelZero final : public DeviceRuntime {
     return {first, first + bytes};
   }
 
-  bool copy_to_host(void* to, const void* from, std::size_t bytes) const override { return copy(to, from, bytes, from); }
-  bool copy_to_device(void* to, const void* from, std::size_t bytes) const override { return copy(to, from, bytes, to); }
+  bool copy_to_host(void* to, const void* from, std::size_t bytes) const override {
+    return copy(to, from, bytes, from);
+  }
+  bool copy_to_device(void* to, const void* from, std::size_t bytes) const override {
+    return copy(to, from, bytes, to);
+  }
 
  private:
   struct Found {

@@ -71,8 +71,8 @@ int UserBlocks::unpack_all(int code) {
   for (const Packed& packed : scratch().packed) {
     if (packed.index == left_out_) continue;
     auto* user = const_cast<std::byte*>(packed.user);
-    if (const int failed = mpi::unpack(blocks_.at(packed.index), user, packed.elements, packed.type, packed.info,
-                                       communicator_);
+    if (const int failed =
+            mpi::unpack(blocks_.at(packed.index), user, packed.elements, packed.type, packed.info, communicator_);
         failed != MPI_SUCCESS && code == MPI_SUCCESS)
       code = failed;
   }

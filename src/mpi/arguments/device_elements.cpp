@@ -45,7 +45,8 @@ class Contents {
  public:
   explicit Contents(MPI_Datatype datatype) {
     int integers = 0, addresses = 0, types = 0;
-    if (host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner_) != MPI_SUCCESS || types == 0) return;
+    if (host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner_) != MPI_SUCCESS || types == 0)
+      return;
     integers_.resize(static_cast<std::size_t>(integers) + 1);
     addresses_.resize(static_cast<std::size_t>(addresses) + 1);
     types_.resize(static_cast<std::size_t>(types));

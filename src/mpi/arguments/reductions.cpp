@@ -224,15 +224,17 @@ struct Reduction {
     if (known.has_gaps) return staged_with_gaps(from, between, known, before);
     if (!is_received_on_device())
       return run(from, static_cast<std::byte*>(call.receive), known.combiner, before, nothing_after);
-    return run(from, between, known.combiner, before, [=, to = call.receive, bytes = received * element_bytes](int code) {
-      const int copied = copy_to_program(to, between, bytes);
-      return code == MPI_SUCCESS ? copied : code;
-    });
+    return run(from, between, known.combiner, before,
+               [=, to = call.receive, bytes = received * element_bytes](int code) {
+                 const int copied = copy_to_program(to, between, bytes);
+                 return code == MPI_SUCCESS ? copied : code;
+               });
   }
 
   /// The same of elements with gaps.
   template <class Before>
-  bool staged_with_gaps(const std::byte* from, std::byte* between, const Predefined& known, const Before& before) const {
+  bool staged_with_gaps(const std::byte* from, std::byte* between, const Predefined& known,
+                        const Before& before) const {
     if (!is_received_on_device())
       return run(from, between, known.combiner, before,
                  [=, to = call.receive, count = received, type = known.type](int code) {

@@ -343,9 +343,9 @@ std::string json(const Heading& heading, std::vector<Row> rows) {
     text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
   text += "],\n \"no_window\": " + quoted(heading.no_window) +
           ",\n \"device_buffers_staged\": " + std::to_string(heading.staged_buffers) +
-          ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) + ",\n \"ranks\": " + std::to_string(heading.ranks) +
-          ",\n \"cores\": " + std::to_string(heading.cores) + ",\n \"seconds\": " + number(heading.seconds) +
-          ",\n \"rows\": [";
+          ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) +
+          ",\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
+          ",\n \"seconds\": " + number(heading.seconds) + ",\n \"rows\": [";
   for (std::size_t i = 0; i < rows.size(); ++i) text.append(i ? ",\n  " : "\n  ").append(json_of(rows[i]));
   return text + (rows.empty() ? "]\n}\n" : "\n ]\n}\n");
 }

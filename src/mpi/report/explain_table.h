@@ -67,7 +67,7 @@ struct Heading {
   Source table;              ///< of the decision table; without words if there was none
   Source network;            ///< of the parameters between nodes; without words where Tutti takes part in none of that
   std::vector<std::string> mechanisms;
-  std::string no_window;  ///< why rank 0 has none; empty: it has one, or was inactive
+  std::string no_window;             ///< why rank 0 has none; empty: it has one, or was inactive
   std::uint64_t staged_buffers = 0;  ///< of devices: copied to or from them, by all ranks together
   std::uint64_t staged_bytes = 0;    ///< in these copies
   int ranks = 1;

@@ -34,8 +34,12 @@ EXPORT int hipPointerGetAttributes(Attributes* attributes, const void* pointer) 
   const Block block = pool().find(pointer);
   if (!block.begin) return fail();
   auto* const address = const_cast<void*>(pointer);
-  *attributes = {block.is_closed() ? 2 : 1, block.device, address, block.is_closed() ? nullptr : address,
-                 block.kind == managed, 0};
+  *attributes = {block.is_closed() ? 2 : 1,
+                 block.device,
+                 address,
+                 block.is_closed() ? nullptr : address,
+                 block.kind == managed,
+                 0};
   return success;
 }
 
