@@ -299,6 +299,44 @@ void a_page_may_become_a_devices(Context& context) {
   runtime->free(page);
 }
 
+int raised = 0;
+
+void count_raised(MPI_Comm*, int* code, ...) {
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(*code, &error_class);
+  raised += error_class == MPI_ERR_OTHER;
+}
+
+/// On the rank whose copy it is; the others have what they had to get, or garbage, but do not wait.
+void a_copy_that_is_refused_is_an_error(Context& context) {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_create_errhandler(count_raised, &handler);
+  MPI_Comm_set_errhandler(communicator, handler);
+  const Ints buffer(true, 1000), other(true, 1000);
+  runtime->refuse(true);
+  for (int form = 0; form < 3; ++form) {
+    raised = 0;
+    int code = MPI_SUCCESS;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (form == 0) code = MPI_Bcast(buffer.begin(), 1000, MPI_INT, 0, communicator);
+    if (form == 1) code = MPI_Allreduce(buffer.begin(), other.begin(), 1000, MPI_INT, MPI_SUM, communicator);
+    if (form == 2) {
+      MPI_Ibcast(buffer.begin(), 1000, MPI_INT, 0, communicator, &request);
+      code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    context.expect(code != MPI_SUCCESS, "form %d: there is no error", form);
+    context.expect(raised >= 1, "form %d: no handler was called", form);
+  }
+  runtime->refuse(false);
+  buffer.store(numbers(1000, context.rank() == 0 ? 6 : -1));
+  MPI_Bcast(buffer.begin(), 1000, MPI_INT, 0, communicator);
+  context.expect(buffer.load() == numbers(1000, 6), "after that");
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&communicator);
+}
+
 /// Nanoseconds of a call that looks at two buffers, on rank 0, while the others sleep.
 double time_of_a_call(const int* in, int* inout) {
   constexpr int calls = 2'000'000;
@@ -368,7 +406,8 @@ int main(int argc, char** argv) {
           TEST(memory_of_pools_is_staged),
           TEST(any_thread_may_call),
           TEST(host_memory_is_asked_about_once),
-          TEST(a_page_may_become_a_devices)};
+          TEST(a_page_may_become_a_devices),
+          TEST(a_copy_that_is_refused_is_an_error)};
       argv[2] = argv[0];
       status = run_tests(context, tests, argc - 2, argv + 2);
     }

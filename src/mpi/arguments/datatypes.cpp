@@ -237,7 +237,9 @@ class Elements {
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
          MPI_Comm communicator) {
   if (info.contiguous)
-    return copy_from_program(bytes, static_cast<const std::byte*>(buffer) + info.offset, count * info.bytes);
+    return raised_if_failed(
+        copy_from_program(bytes, static_cast<const std::byte*>(buffer) + info.offset, count * info.bytes),
+        communicator);
   if (const auto code = pack_from_device(buffer, count, datatype, info, bytes, communicator)) [[unlikely]]
     return *code;
   MPI_Aint lower = 0, extent = 0;
@@ -258,7 +260,9 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
 
 int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
            MPI_Comm communicator) {
-  if (info.contiguous) return copy_to_program(static_cast<std::byte*>(buffer) + info.offset, bytes, count * info.bytes);
+  if (info.contiguous)
+    return raised_if_failed(copy_to_program(static_cast<std::byte*>(buffer) + info.offset, bytes, count * info.bytes),
+                            communicator);
   if (const auto code = unpack_to_device(bytes, buffer, count, datatype, info, communicator)) [[unlikely]]
     return *code;
   MPI_Aint lower = 0, extent = 0;

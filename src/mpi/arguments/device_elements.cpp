@@ -7,6 +7,7 @@
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/device_memory.h"
+#include "mpi/errors.h"
 
 namespace tutti::mpi {
 
@@ -165,6 +166,11 @@ bool for_each_piece(const std::byte* mask, std::size_t bytes, Store&& store) {
 
 }  // namespace
 
+int raised_if_failed(int code, MPI_Comm communicator) {
+  if (code == MPI_SUCCESS || communicator == MPI_COMM_SELF) return code;
+  return raise(communicator, code, "a copy of a buffer in memory of a device");
+}
+
 std::optional<int> pack_from_device(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
                                     std::byte* bytes, MPI_Comm communicator) {
   if (!devices::may_be_there() || count == 0 || info.bytes == 0) return std::nullopt;
@@ -182,7 +188,7 @@ std::optional<int> pack_from_device(const void* buffer, std::size_t count, MPI_D
   const CallMemory image(span.bytes);
   count_staged(span.bytes);
   if (!runtime->copy_to_host(image.get(), span.begin, span.bytes))
-    return device_copy_failed(*runtime, span.bytes, false);
+    return raised_if_failed(device_copy_failed(*runtime, span.bytes, false), communicator);
   return pack(image.get() + span.origin, count, datatype, info, bytes, communicator);
 }
 
@@ -208,7 +214,7 @@ std::optional<int> unpack_to_device(const std::byte* bytes, void* buffer, std::s
   if (span.bytes == count * info.bytes)
     return runtime->copy_to_device(span.begin, image.get(), span.bytes)
                ? MPI_SUCCESS
-               : device_copy_failed(*runtime, span.bytes, true);
+               : raised_if_failed(device_copy_failed(*runtime, span.bytes, true), communicator);
   // What lies between the elements' members is the program's. Which bytes these are the host's MPI shows by what it stores.
   const CallMemory mask(span.bytes), marks(count * info.bytes);
   std::memset(mask.get(), 0, span.bytes);
@@ -220,7 +226,7 @@ std::optional<int> unpack_to_device(const std::byte* bytes, void* buffer, std::s
     return rows.count == 1 ? runtime->copy_to_device(span.begin + at, image.get() + at, rows.bytes)
                            : runtime->copy_rows_to_device(span.begin + at, image.get() + at, rows);
   });
-  return stored ? MPI_SUCCESS : device_copy_failed(*runtime, span.bytes, true);
+  return stored ? MPI_SUCCESS : raised_if_failed(device_copy_failed(*runtime, span.bytes, true), communicator);
 }
 
 }  // namespace tutti::mpi

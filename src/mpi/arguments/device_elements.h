@@ -8,6 +8,10 @@
 
 namespace tutti::mpi {
 
+/// `code`, of a copy that a runtime may have refused. In a blocking call its error is raised here; those of pending calls, which
+/// have MPI_COMM_SELF in place of their communicator, are raised where they are completed.
+int raised_if_failed(int code, MPI_Comm communicator);
+
 // As pack() and unpack(). Nothing where the elements are the host's memory alone.
 //
 // Elements at absolute addresses (MPI_BOTTOM), and those that reach beyond one allocation, may lie in several memories:

@@ -9,6 +9,7 @@
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/device_elements.h"
 #include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/errors.h"
@@ -217,8 +218,9 @@ struct Reduction {
     auto&& memory = form.template keep<CallMemory>(call.count * element_bytes);
     std::byte* const between = memory.get();
     const bool is_sent = device_of(send);
+    const MPI_Comm on = form.lasting(call.communicator);
     const auto before = [=, bytes = call.count * element_bytes] {
-      return is_sent ? copy_from_program(between, send, bytes) : MPI_SUCCESS;
+      return is_sent ? raised_if_failed(copy_from_program(between, send, bytes), on) : MPI_SUCCESS;
     };
     const auto* const from = is_sent ? between : static_cast<const std::byte*>(send);
     if (known.has_gaps) return staged_with_gaps(from, between, known, before);
@@ -226,7 +228,7 @@ struct Reduction {
       return run(from, static_cast<std::byte*>(call.receive), known.combiner, before, nothing_after);
     return run(from, between, known.combiner, before,
                [=, to = call.receive, bytes = received * element_bytes](int code) {
-                 const int copied = copy_to_program(to, between, bytes);
+                 const int copied = raised_if_failed(copy_to_program(to, between, bytes), on);
                  return code == MPI_SUCCESS ? copied : code;
                });
   }
@@ -242,12 +244,13 @@ struct Reduction {
                    return code;
                  });
     auto&& memory = form.template keep<CallMemory>(received * known.combiner.element_bytes);
+    const MPI_Comm on = form.lasting(call.communicator);
     return run(from, between, known.combiner, before,
                [=, to = call.receive, count = received, datatype = call.datatype, members = memory.get()](int code) {
                  TypeInfo room;
                  const TypeInfo& info = *type_info(datatype, room);
                  int copied = pack(between, count, datatype, info, members, MPI_COMM_SELF);
-                 if (copied == MPI_SUCCESS) copied = unpack(members, to, count, datatype, info, MPI_COMM_SELF);
+                 if (copied == MPI_SUCCESS) copied = unpack(members, to, count, datatype, info, on);
                  return code == MPI_SUCCESS ? copied : code;
                });
   }

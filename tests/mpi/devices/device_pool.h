@@ -99,6 +99,7 @@ inline Pool& pool() {
   return made;
 }
 inline std::atomic<long> copies{0}, queries{0};
+inline std::atomic<bool> refuses{false};
 
 /// Where the stand-in reaches bytes that are of a device, or of the host.
 inline char* inside(const void* address, std::size_t bytes) {
@@ -107,9 +108,10 @@ inline char* inside(const void* address, std::size_t bytes) {
   return block.begin ? block.inside + (at - block.begin) : at;
 }
 
-/// Whether a copy may be asked for: all bytes on a device are of one block, and those that are the host's of none.
+/// Whether a copy of these bytes of a device may be made: they are of one block.
 inline bool is_of_device(const void* address, std::size_t bytes) {
-  return pool().find(address, bytes).begin != nullptr && pool().find(address, bytes).is_closed();
+  const Block block = pool().find(address, bytes);
+  return !refuses && block.begin && block.is_closed();
 }
 
 }  // namespace stand_in
@@ -130,6 +132,10 @@ EXPORT void stand_in_set_open(int open) {
 }
 EXPORT long stand_in_copies() {
   return stand_in::copies;
+}
+/// From now on no copy is made.
+EXPORT void stand_in_refuse(int refuse) {
+  stand_in::refuses = refuse != 0;
 }
 EXPORT long stand_in_queries() {
   return stand_in::queries;

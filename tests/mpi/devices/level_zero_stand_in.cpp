@@ -75,7 +75,7 @@ EXPORT unsigned zeCommandListAppendMemoryCopy(void* list, void* to, const void* 
   ++copies;
   const bool is_to = is_of_device(to, bytes);
   const Block block = pool().find(is_to ? to : from, bytes);
-  if (list != &lists[block.device] || signal || waits || !block.begin || is_of_device(is_to ? from : to, 1))
+  if (refuses || list != &lists[block.device] || signal || waits || !block.begin || is_of_device(is_to ? from : to, 1))
     return invalid_argument;
   std::memcpy(inside(to, bytes), inside(from, bytes), bytes);
   return success;

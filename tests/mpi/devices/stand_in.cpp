@@ -32,6 +32,7 @@ StandIn::StandIn(const std::string& name, bool initialise) : has_rows_(name != "
   look_up("stand_in_allocate_at", allocate_at_);
   look_up("stand_in_free", free_);
   look_up("stand_in_set_open", set_open_);
+  look_up("stand_in_refuse", refuse_);
   look_up("stand_in_copies", copies_);
   look_up("stand_in_queries", queries_);
   look_up("stand_in_is_clean", is_clean_);

@@ -22,6 +22,9 @@ class StandIn {
   void set_open(bool open) const { set_open_(open); }
   void initialise() const { initialise_(0); }
 
+  /// Copies fail from now on, or succeed again.
+  void refuse(bool refuses) const { refuse_(refuses); }
+
   /// Copies and queries of this process so far.
   long copies() const { return copies_(); }
   long queries() const { return queries_(); }
@@ -40,6 +43,7 @@ class StandIn {
   void* (*allocate_at_)(void*, std::size_t);
   void (*free_)(void*);
   void (*set_open_)(int);
+  void (*refuse_)(int);
   long (*copies_)();
   long (*queries_)();
   int (*is_clean_)();
