@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 32;
+constexpr std::size_t settings_count = 33;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -75,6 +75,11 @@ const std::array<Row, settings_count>& table() {
         "Static data of the program and its libraries (Fortran's COMMON blocks and module arrays, C's globals) becomes "
         "memory of the window at MPI_Init."},
        &Settings::static_data},
+      {{"DEVICES", "auto|off", "auto",
+        "Buffers in memory of devices (CUDA, HIP, Level Zero) are found by the runtime that the program has loaded, "
+        "and "
+        "copied by it; off: no buffer is taken for one."},
+       &Settings::devices},
       {{"VIEW_RETAIN", "bytes", "64M",
         "Memory of other ranks that a rank has used and that may go on counting as its own; what is more it gives up "
         "after a call, by and by."},

@@ -30,6 +30,7 @@ struct Settings {
   std::size_t window_size = 0;
   std::size_t window_retain = std::size_t{64} << 20;
   bool static_data = true;
+  std::string devices = "auto";
   std::size_t view_retain = std::size_t{64} << 20;
   std::string huge = "auto";
   std::size_t xpmem_cache = 128;

@@ -23,6 +23,7 @@
 #include "memory/pages.h"
 #include "preload/next_definition.h"
 #include "preload/process_window.h"
+#include "preload/unmap.h"
 
 namespace tutti::memory {
 
@@ -305,11 +306,14 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
   using namespace tutti::memory;
   static auto* const next = next_definition<int(void*)>("dlclose");
   Window* const window = process_window();
-  if (!window || !window->spans().touches(nullptr, UINTPTR_MAX)) return next(handle);
+  const bool has_spans = window && window->spans().touches(nullptr, UINTPTR_MAX);
+  if (!has_spans && !unmapping::watched()) return next(handle);
   const unsigned long long before = unloaded();
-  window->before_unloading();
+  if (has_spans) window->before_unloading();
   const int result = next(handle);
-  window->after_unloading(unloaded() == before ? was_not_unloaded : is_mapped, window);
+  const bool is_unloaded = unloaded() != before;
+  if (has_spans) window->after_unloading(is_unloaded ? is_mapped : was_not_unloaded, window);
+  if (is_unloaded) unmapping::changed_somewhere();
   return result;
 }
 

@@ -24,6 +24,8 @@
 namespace tutti::memory::unmapping {
 
 constinit std::atomic<Exposures*> exposures{nullptr};
+constinit std::atomic<bool> is_watched{false};
+constinit std::atomic<std::uint64_t> changes{0};
 
 namespace {
 
@@ -34,6 +36,7 @@ constexpr std::size_t header_bytes = 64;
 /// The heap at the break: where it begins, and how far it was seen to reach.
 constinit std::atomic<std::uintptr_t> heap_begin{UINTPTR_MAX};
 constinit std::atomic<std::uintptr_t> heap_end{0};
+constinit std::atomic<bool> counts_changes{false};
 
 void* next_sbrk(std::intptr_t increment) {
   static auto* const next = next_definition<void*(std::intptr_t)>("sbrk");
@@ -45,6 +48,7 @@ std::uintptr_t current_break() {
 }
 
 void will_lose(const void* address, std::size_t bytes) noexcept {
+  changes.fetch_add(1, std::memory_order_release);
   if (Exposures* const table = exposures.load(std::memory_order_acquire)) table->unmapped(address, bytes);
 }
 
@@ -78,6 +82,12 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   exposures.store(nullptr, std::memory_order_relaxed);
+  is_watched.store(counts_changes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+void look_at_heap() {
+  heap_begin.store(find_heap(), std::memory_order_relaxed);
+  heap_end.store(current_break(), std::memory_order_relaxed);
 }
 
 bool empties(int advice) {
@@ -99,11 +109,19 @@ bool empties(int advice) {
 void watch(Exposures* table) {
   static const int installed = pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   static_cast<void>(installed);
-  if (table) {
-    heap_begin.store(find_heap(), std::memory_order_relaxed);
-    heap_end.store(current_break(), std::memory_order_relaxed);
-  }
+  if (table) look_at_heap();
   exposures.store(table, std::memory_order_release);
+  is_watched.store(table || counts_changes.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+void count_changes() {
+  if (counts_changes.exchange(true)) return;
+  look_at_heap();
+  is_watched.store(true, std::memory_order_release);
+}
+
+void changed_somewhere() noexcept {
+  if (watched()) will_lose(nullptr, SIZE_MAX);
 }
 
 void before_release(const void* block, std::size_t usable) noexcept {

@@ -2,7 +2,7 @@
 //
 //     fuzz [--seconds S | --rounds R] [--seed N] [--first ROUND] [--maximum-bytes B] [--only Scatter,Gatherv,...]
 //          [--choices PERCENT] [--nonblocking PERCENT] [--summary 1] [--trace 1] [--threads 1]
-//          [--without dist-graph-create,mixed-layouts]
+//          [--without dist-graph-create,mixed-layouts] [--devices cuda|hip|level-zero]
 //
 // All ranks draw what they must agree on from one seed and the rest from their own, so a run is repeated by its seed; a
 // round depends on nothing but the seed and its number, so a failure is repeated by starting at its round. --trace 1
@@ -21,6 +21,9 @@
 //
 // --without leaves out what a host does wrong between nodes: graphs are not made by MPI_Dist_graph_create; where ranks
 // describe one message by different types, the host does nothing, neither for itself nor to compare with.
+//
+// --devices: about half of the buffers are in memory of devices, of a stand-in for that runtime. The program cannot touch
+// them while collectives are under way. What the host would carry out has others.
 #include "fuzz.h"
 
 #include <algorithm>
@@ -31,6 +34,7 @@
 #include <sstream>
 
 #include "completing.h"
+#include "devices/stand_in.h"
 #include "fuzz_choices.h"
 
 using namespace tutti::tests;
@@ -50,6 +54,7 @@ struct Arguments {
   bool threads = false;    ///< may call MPI at the same time, for who makes calls go on then
   char only[512] = "";     ///< names of collectives with commas between them; empty: all
   char without[128] = "";  ///< names of kWithout with commas between them
+  char devices[16] = "";   ///< a runtime of them; empty: there are none
 };
 
 constexpr std::pair<const char*, bool Without::*> kWithout[] = {
@@ -92,6 +97,8 @@ Arguments parse(int argc, char** argv) {
     if (std::strcmp(argv[i], "--threads") == 0) arguments.threads = std::atoi(argv[i + 1]) != 0;
     if (std::strcmp(argv[i], "--without") == 0)
       std::snprintf(arguments.without, sizeof arguments.without, "%s", argv[i + 1]);
+    if (std::strcmp(argv[i], "--devices") == 0)
+      std::snprintf(arguments.devices, sizeof arguments.devices, "%s", argv[i + 1]);
     if (std::strcmp(argv[i], "--only") == 0) std::snprintf(arguments.only, sizeof arguments.only, "%s", argv[i + 1]);
   }
   return arguments;
@@ -114,10 +121,19 @@ std::vector<Kind> kinds_of(const Arguments& arguments, bool neighbors) {
     const Kind kind = static_cast<Kind>(i);
     if (is_neighbor(kind) && !neighbors) continue;
     if (!wanted(kind)) continue;
+    if (*arguments.devices && kind == Kind::kReduceLocal) continue;
     const int times = kind == Kind::kBarrier || kind == Kind::kReduceLocal ? 1 : is_neighbor(kind) ? 7 : 2;
     kinds.insert(kinds.end(), static_cast<std::size_t>(times), kind);
   }
   return kinds;
+}
+
+/// Null where there is none.
+const StandIn* stand_in = nullptr;
+
+/// The program's own use of memory of devices begins or ends.
+void set_devices_open(bool open) {
+  if (stand_in) stand_in->set_open(open);
 }
 
 /// A message to the next rank and one from the one before, which are under way while collectives are.
@@ -230,6 +246,7 @@ void Fuzzer::report(std::uint64_t round, const DrawnCommunicator& communicator, 
   std::string more = *arguments_.only ? std::string(" --only ") + arguments_.only : "";
   if (*arguments_.without) more += std::string(" --without ") + arguments_.without;
   if (arguments_.choices != Arguments().choices) more += " --choices " + std::to_string(arguments_.choices);
+  if (*arguments_.devices) more += std::string(" --devices ") + arguments_.devices;
   if (arguments_.nonblocking != Arguments().nonblocking)
     more += " --nonblocking " + std::to_string(arguments_.nonblocking);
   const std::string by = choices_.words().empty() ? "" : ", asked for by " + choices_.words();
@@ -261,7 +278,9 @@ void Fuzzer::run_round(std::uint64_t round) {
                               : burst > 2 ? arguments_.maximum_bytes / 16
                                           : arguments_.maximum_bytes;
   ++rounds_;
-  const FuzzPlace place{context_, tables_, *communicator, local, burst == 1};
+  int ranks = 1;
+  if (communicator->get() != MPI_COMM_NULL) MPI_Comm_size(communicator->get(), &ranks);
+  const FuzzPlace place{context_, tables_, *communicator, local, burst == 1, stand_in && ranks > 1};
   std::vector<std::unique_ptr<FuzzOperation>> operations;
   for (std::size_t i = 0; i < burst && communicator->get() != MPI_COMM_NULL; ++i)
     operations.push_back(
@@ -273,6 +292,7 @@ void Fuzzer::run_round(std::uint64_t round) {
     messages = std::make_unique<Messages>(context_, 1 + form() % 30'000);
     for (std::size_t i = 0; i < 2; ++i) started.push_back(&messages->request(i));
   }
+  set_devices_open(false);
   std::vector<FuzzOperation*> later;
   Past past(communicator->get(), generator(arguments_.seed, round, 1'000'006));
   for (auto& operation : operations) {
@@ -300,6 +320,7 @@ void Fuzzer::run_round(std::uint64_t round) {
                  context_.rank(), static_cast<unsigned long long>(arguments_.seed),
                  static_cast<unsigned long long>(round));
   for (auto& operation : operations) operation->free();
+  set_devices_open(true);
   for (auto& operation : operations) operation->run_reference();
   for (auto& operation : operations) {
     const std::string problem = operation->check();
@@ -350,6 +371,13 @@ int main(int argc, char** argv) {
     if (const std::string unknown = read_without(arguments.without, without); !unknown.empty()) {
       if (context.rank() == 0) std::fprintf(stderr, "nothing to leave out is called %s\n", unknown.c_str());
       MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (*arguments.devices) {
+      static const StandIn devices(arguments.devices);
+      stand_in = &devices;
+      set_devices_open(true);
+      lend_devices(
+          {[](std::size_t bytes) { return stand_in->allocate(bytes); }, [](void* begin) { stand_in->free(begin); }});
     }
     if (context.rank() == 0)
       std::printf("RUN fuzz --seed %llu\n", static_cast<unsigned long long>(arguments.seed)), std::fflush(stdout);

@@ -126,7 +126,8 @@ struct FuzzPlace {
   const FuzzTables& tables;
   const DrawnCommunicator& communicator;
   std::mt19937_64& local;
-  bool alone;  ///< no other operation exists at the same time, so memory that the program has but once may be used
+  bool alone;    ///< no other operation exists at the same time, so memory that the program has but once may be used
+  bool devices;  ///< some buffers are in memory of devices
 };
 
 /// One rank's part of a drawn collective.

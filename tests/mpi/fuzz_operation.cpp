@@ -234,6 +234,7 @@ std::string FuzzOperation::describe() const {
 
 std::unique_ptr<Memory> make_memory(const FuzzPlace& place, std::size_t bytes, int slot, Place& chosen) {
   chosen = static_cast<Place>(place.local() % kPlaces);
+  if (place.devices && place.local() % 2) chosen = Place::kDevice;
   const bool lent = chosen == Place::kStack || chosen == Place::kStatic || chosen == Place::kEarly;
   if (lent && !place.alone) chosen = Place::kHeap;
   return std::make_unique<Memory>(place.context, chosen, bytes, slot);

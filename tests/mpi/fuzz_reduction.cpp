@@ -78,8 +78,10 @@ FuzzReduction::FuzzReduction(const FuzzPlace& place, const Draw& draw)
   const std::size_t data_bytes = count_ * element_bytes_;
   const std::size_t shift = 16 * (local() % 5);
   const std::size_t bytes = kGuardBytes + shift + data_bytes + kGuardBytes;
-  send_memory_ = make_memory(place, bytes, 0, send_place_);
-  receive_memory_ = make_memory(place, bytes, 1, receive_place_);
+  const FuzzPlace ours{place.context, place.tables, place.communicator,
+                       local,         place.alone,  place.devices && is_surely_ours()};
+  send_memory_ = make_memory(ours, bytes, 0, send_place_);
+  receive_memory_ = make_memory(ours, bytes, 1, receive_place_);
   std::memset(send_memory_->data(), kGuard, bytes);
   std::memset(receive_memory_->data(), kGuard, bytes);
   send_ = send_memory_->data() + kGuardBytes + shift;

@@ -47,8 +47,10 @@ constexpr double kMaximum = 4294967296.0;  // of addends
 FuzzRoundedSum::FuzzRoundedSum(const FuzzPlace& place, const Draw& draw) : FuzzOperation(place, draw) {
   // Each rank at another alignment, so that kernels treat other elements on their own.
   const std::size_t shift = kGuardBytes + sizeof(double) * (place.local() % 8);
-  send_memory_ = make_memory(place, shift + bytes() + kGuardBytes, 0, send_place_);
-  receive_memory_ = make_memory(place, shift + bytes() + kGuardBytes, 1, receive_place_);
+  // The sums of several calls are looked at between them, so that none is in memory of a device.
+  const FuzzPlace here{place.context, place.tables, place.communicator, place.local, place.alone, false};
+  send_memory_ = make_memory(here, shift + bytes() + kGuardBytes, 0, send_place_);
+  receive_memory_ = make_memory(here, shift + bytes() + kGuardBytes, 1, receive_place_);
   send_ = reinterpret_cast<double*>(send_memory_->data() + shift);
   receive_ = reinterpret_cast<double*>(receive_memory_->data() + shift);
   for (std::size_t i = 0; i < draw.count; ++i) send_[i] = addend(draw.data_seed, rank_, i);

@@ -205,14 +205,14 @@ class Runner:
         seconds = 600 if self.arguments.all or self.launcher.runtimes else 240
         self.program(label, ranks, "semantics", names, seconds=seconds, **more)
 
-    def fuzz(self, ranks, label="fuzz", share=1.0, choices=False, **more):
+    def fuzz(self, ranks, label="fuzz", share=1.0, choices=False, words=(), **more):
         """The fuzzer, with a seed of its own each time. share: of the seconds that a run in ordinary conditions has.
 
         choices: it asks for algorithms and mechanisms by name in half of the rounds; otherwise in none.
         """
         seconds = share * self.seconds_a_run()
         names = choices or self.spans()
-        words = ["--seconds", str(seconds), "--choices", "50" if names else "0"]
+        words = ["--seconds", str(seconds), "--choices", "50" if names else "0", *words]
         if self.needs_threads():
             words += ["--threads", "1"]
         if self.arguments.seed:
@@ -237,6 +237,7 @@ class Runner:
         runs += unusual * len(UNUSUAL_RANKS) * UNUSUAL_SHARE
         runs += len(UNUSUAL_RANKS) + UNUSUAL_SHARE if "choices" in self.parts else 0
         runs += UNUSUAL_SHARE if "progress" in self.parts else 0
+        runs += UNUSUAL_SHARE * len(self.arguments.ranks) if "devices" in self.parts else 0
         runs += UNUSUAL_SHARE if "faults" in self.parts else 0  # without process_vm_writev
         return self.arguments.fuzz_seconds / max(runs, 1)
 

@@ -18,12 +18,13 @@ namespace tutti::tests {
 namespace {
 
 constexpr long kFailuresShown = 8;
-constexpr const char* kPlaceNames[kPlaces] = {"small heap", "heap",           "inside heap",   "new",
-                                              "realloc",    "posix_memalign", "stack",         "static",
-                                              "mmap",       "shared mmap",    "MPI_Alloc_mem", "early"};
+constexpr const char* kPlaceNames[kPlaces + 1] = {"small heap",     "heap",  "inside heap", "new",  "realloc",
+                                                  "posix_memalign", "stack", "static",      "mmap", "shared mmap",
+                                                  "MPI_Alloc_mem",  "early", "device"};
 
 char static_memory[2][Memory::kLentBytes];
 char* stack_memory = nullptr;
+DeviceLender devices{};
 
 }  // namespace
 
@@ -115,6 +116,10 @@ void lend_stack(char* region, std::size_t bytes) {
   stack_memory = bytes >= 2 * Memory::kLentBytes ? region : nullptr;
 }
 
+void lend_devices(const DeviceLender& lender) {
+  devices = lender;
+}
+
 Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : place_(place), bytes_(bytes) {
   constexpr std::size_t kWindowBytes = 128 << 10;  // far more than Tutti's smallest window allocation
   const std::size_t lent_at = static_cast<std::size_t>(slot) * kLentBytes;
@@ -168,6 +173,9 @@ Memory::Memory(Context& context, Place place, std::size_t bytes, int slot) : pla
       block_ = data_ = static_cast<char*>(memory);
       break;
     }
+    case Place::kDevice:
+      block_ = data_ = devices.allocate(bytes + 1);
+      break;
   }
   if (!data_) throw std::bad_alloc();
 }
@@ -187,6 +195,9 @@ Memory::~Memory() {
     case Place::kStack:
     case Place::kStatic:
     case Place::kEarly:
+      break;
+    case Place::kDevice:
+      devices.free(block_);
       break;
     default:
       std::free(block_);

@@ -68,8 +68,9 @@ enum class Place {
   kMmapShared,  ///< anonymous shared pages
   kAllocMem,    ///< MPI_Alloc_mem
   kEarly,       ///< malloc'ed before MPI_Init
+  kDevice,      ///< of whoever lends memory of devices; never drawn otherwise
 };
-constexpr int kPlaces = 12;
+constexpr int kPlaces = 12;  ///< all but the last
 const char* name_of(Place place);
 
 /// Memory of a kind, with its lifetime. Stack and static memory and early memory are lent by whoever owns them, from
@@ -95,6 +96,13 @@ class Memory {
 
 /// Gives Memory its stack region: call once at the outermost level, and keep `region` alive.
 void lend_stack(char* region, std::size_t bytes);
+
+/// Gives Memory what is of devices: call once, and keep the functions' memory alive.
+struct DeviceLender {
+  char* (*allocate)(std::size_t bytes);
+  void (*free)(void* begin);
+};
+void lend_devices(const DeviceLender& lender);
 
 /// Barrier, Bcast, Reduce and Allreduce on a communicator, with results known beforehand.
 void exercise(Context& context, MPI_Comm communicator, const char* what, int count = 100);

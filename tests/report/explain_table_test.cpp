@@ -70,6 +70,17 @@ TEST(ExplainTable, SaysWhyThereIsNoWindow) {
   EXPECT_EQ(table(heading(), {}, 40).find("no window"), std::string::npos);
 }
 
+TEST(ExplainTable, SaysWhatWasStagedOfDevices) {
+  Heading with = heading();
+  with.staged_buffers = 24;
+  with.staged_bytes = 3 << 19;
+  EXPECT_NE(table(with, {}, 40).find("tutti: device buffers staged: 24, 1.5 MiB\n"), std::string::npos)
+      << table(with, {}, 40);
+  EXPECT_NE(json(with, {}).find("\"device_buffers_staged\": 24,\n \"device_bytes_staged\": 1572864"),
+            std::string::npos);
+  EXPECT_EQ(table(heading(), {}, 40).find("device"), std::string::npos);
+}
+
 TEST(ExplainTable, SummaryIsOneLineOfWhatWasCarriedOut) {
   const std::vector<Row> rows{row("bcast", 12, "eager", 0.25), row("barrier", Row::none, "host", 0.5)};
   EXPECT_EQ(summary(heading_of(rows), rows),

@@ -1,7 +1,6 @@
 #include "mpi/arguments/blocks.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace tutti::mpi {
 
@@ -49,11 +48,7 @@ void UserBlocks::widen(std::size_t bytes) {
 }
 
 int UserBlocks::pack(const Packed& packed) {
-  std::byte* const bytes = blocks_.at(packed.index);
-  if (!packed.info.contiguous)
-    return mpi::pack(packed.user, packed.elements, packed.type, packed.info, bytes, communicator_);
-  std::memcpy(bytes, packed.user + packed.info.offset, packed.elements * packed.info.bytes);
-  return MPI_SUCCESS;
+  return mpi::pack(packed.user, packed.elements, packed.type, packed.info, blocks_.at(packed.index), communicator_);
 }
 
 int UserBlocks::pack_all() {
@@ -76,11 +71,9 @@ int UserBlocks::unpack_all(int code) {
   for (const Packed& packed : scratch().packed) {
     if (packed.index == left_out_) continue;
     auto* user = const_cast<std::byte*>(packed.user);
-    const std::byte* bytes = blocks_.at(packed.index);
-    if (packed.info.contiguous)
-      std::memcpy(user + packed.info.offset, bytes, packed.elements * packed.info.bytes);
-    else if (const int failed = mpi::unpack(bytes, user, packed.elements, packed.type, packed.info, communicator_);
-             failed != MPI_SUCCESS && code == MPI_SUCCESS)
+    if (const int failed =
+            mpi::unpack(blocks_.at(packed.index), user, packed.elements, packed.type, packed.info, communicator_);
+        failed != MPI_SUCCESS && code == MPI_SUCCESS)
       code = failed;
   }
   return code;

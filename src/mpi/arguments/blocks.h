@@ -10,14 +10,16 @@
 #include "engine/communicator.h"
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/loan.h"
 #include "mpi/host.h"
 #include "mpi/report/explain.h"
 
 namespace tutti::mpi {
 
-/// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are, others go
-/// through private memory: pack() before the core sends from there, unpack() after it has received there.
+/// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are. Others, and those
+/// in memory of devices, go through private memory: pack() before the core sends from there, unpack() after it has
+/// received there.
 class UserBlocks {
  public:
   /// `copy`: blocks to send are copied into private memory whatever their type.
@@ -106,6 +108,10 @@ class UserBlocks {
     scratch_ = has_own_memory_ ? own_.get() : &**loan_;
   }
   bool copies() const { return role_ == Role::copy; }
+  /// Whether the core is given a block of this type where it begins, at `address`.
+  bool is_direct(const TypeInfo& info, const std::byte* address) const {
+    return info.contiguous && !copies() && !device_of(address + info.offset);
+  }
 
   int pack_all();
   int unpack_all(int code);
@@ -158,7 +164,7 @@ bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type)
   elements_ = static_cast<std::size_t>(elements);
   // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
   if (!user && (info->predefined || info->contiguous) && bytes && is_anywhere()) return false;
-  if ((info->contiguous && !copies()) || bytes == 0)
+  if (bytes == 0 || is_direct(*info, user))
     blocks_ = Blocks::regular(user + info->offset, bytes);
   else
     pack_regular(user, elements_, type, *info, bytes);
@@ -173,7 +179,6 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
   if (!known) return refuse(Refusal::datatype);
   if ((!elements || !displacements) && count_) return false;
   const TypeInfo& info = *known;
-  const bool direct = info.contiguous && !copies();
   MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
   if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
   const auto* user = static_cast<const std::byte*>(buffer);
@@ -187,7 +192,8 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
     if (scratch.sizes[i] == 0) continue;
     if (!user && (info.predefined || info.contiguous)) return false;
     scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) * extent;
-    if (!direct) scratch.packed.push_back({i, user + scratch.offsets[i], of_block, type, info});
+    const std::byte* const block = user + scratch.offsets[i];
+    if (!is_direct(info, block)) scratch.packed.push_back({i, block, of_block, type, info});
   }
   blocks_ = Blocks::irregular(user + info.offset, scratch.sizes.data(), scratch.offsets.data());
   place_packed();
@@ -215,7 +221,7 @@ bool UserBlocks::describe(const void* buffer, const Count* elements, const Displ
     const std::byte* block = user + displacements[i];
     // Absolute addresses are displacements from MPI_BOTTOM.
     if (!block && (info->predefined || info->contiguous)) return false;
-    if (!info->contiguous || copies()) scratch.packed.push_back({i, block, of_block, types[i], *info});
+    if (!is_direct(*info, block)) scratch.packed.push_back({i, block, of_block, types[i], *info});
   }
   blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
   place_packed();

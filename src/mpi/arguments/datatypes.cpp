@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "mpi/arguments/device_elements.h"
+#include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/large_elements.h"
 #include "mpi/arguments/recent.h"
 
@@ -126,12 +128,6 @@ void learn_operators() {
   for (const auto& [handle, operation] : all) predefined_operators().emplace(key_of(handle), operation);
 }
 
-/// Types that must not be freed: those with names, and those that stand for a Fortran kind.
-bool is_predefined(int combiner) {
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
-         combiner == MPI_COMBINER_F90_INTEGER;
-}
-
 /// The type that `datatype` repeats without gaps in the order of its signature, if it is so simple.
 bool is_plain(MPI_Datatype datatype, int depth) {
   if (predefined_types().count(key_of(datatype))) return predefined_types()[key_of(datatype)].contiguous;
@@ -146,9 +142,7 @@ bool is_plain(MPI_Datatype datatype, int depth) {
       MPI_SUCCESS)
     return false;
   const bool plain = is_plain(inner[0], depth + 1);
-  int i2 = 0, a2 = 0, t2 = 0, inner_combiner = MPI_COMBINER_NAMED;
-  host.Type_get_envelope(inner[0], &i2, &a2, &t2, &inner_combiner);
-  if (!is_predefined(inner_combiner)) host.Type_free(&inner[0]);
+  if (!type_has_a_name(inner[0])) host.Type_free(&inner[0]);
   return plain;
 }
 
@@ -161,6 +155,13 @@ constexpr bool is_large(std::size_t element_bytes) {
 }
 
 }  // namespace
+
+bool type_has_a_name(MPI_Datatype datatype) {
+  int integers = 0, addresses = 0, types = 0, combiner = MPI_COMBINER_NAMED;
+  host.Type_get_envelope(datatype, &integers, &addresses, &types, &combiner);
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
 
 void learn_predefined() {
   learn_c_types();
@@ -235,6 +236,12 @@ class Elements {
 
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
          MPI_Comm communicator) {
+  if (info.contiguous)
+    return raised_if_failed(
+        copy_from_program(bytes, static_cast<const std::byte*>(buffer) + info.offset, count * info.bytes),
+        communicator);
+  if (const auto code = pack_from_device(buffer, count, datatype, info, bytes, communicator)) [[unlikely]]
+    return *code;
   MPI_Aint lower = 0, extent = 0;
   host.Type_get_extent(datatype, &lower, &extent);
   const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;
@@ -253,6 +260,11 @@ int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const Typ
 
 int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
            MPI_Comm communicator) {
+  if (info.contiguous)
+    return raised_if_failed(copy_to_program(static_cast<std::byte*>(buffer) + info.offset, bytes, count * info.bytes),
+                            communicator);
+  if (const auto code = unpack_to_device(bytes, buffer, count, datatype, info, communicator)) [[unlikely]]
+    return *code;
   MPI_Aint lower = 0, extent = 0;
   host.Type_get_extent(datatype, &lower, &extent);
   const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;

@@ -24,8 +24,11 @@ void learn_predefined();
 /// predefined types what never changes, of others `room`: nothing that a call out of a wait of this one could overwrite.
 const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room);
 
-/// Packs `count` elements at `buffer` into `bytes`, or back. Contiguous raw data, as all supported hosts pack.
-/// Returns the host's error code.
+/// Whether the type must not be freed: it has a name, or stands for a Fortran kind.
+bool type_has_a_name(MPI_Datatype datatype);
+
+/// Packs `count` elements at `buffer`, which may be in memory of a device, into `bytes`, or back. Contiguous raw data, as
+/// all supported hosts pack. Returns the host's error code.
 int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
          MPI_Comm communicator);
 int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,

@@ -9,6 +9,8 @@
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/device_elements.h"
+#include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/errors.h"
 #include "mpi/report/explain.h"
@@ -20,7 +22,8 @@ namespace tutti::mpi {
 
 namespace {
 
-/// A user's operator on contiguous elements, or on elements that are packed between ranks.
+/// A user's operator on contiguous elements, or on elements that are packed between ranks. It gets memory of the host,
+/// wherever the program's buffers are.
 struct UserOperator {
   MPI_Op operation{};
   MPI_Datatype datatype{};
@@ -207,6 +210,51 @@ struct Reduction {
                });
   }
 
+  bool is_received_on_device() const { return received > 0 && device_of(call.receive); }
+
+  /// Elements in memory of a device: what is sent, what is received, or both.
+  [[gnu::noinline]] bool staged(const void* send, const Predefined& known) const {
+    const std::size_t element_bytes = known.combiner.element_bytes;
+    auto&& memory = form.template keep<CallMemory>(call.count * element_bytes);
+    std::byte* const between = memory.get();
+    const bool is_sent = device_of(send);
+    const MPI_Comm on = form.lasting(call.communicator);
+    const auto before = [=, bytes = call.count * element_bytes] {
+      return is_sent ? raised_if_failed(copy_from_program(between, send, bytes), on) : MPI_SUCCESS;
+    };
+    const auto* const from = is_sent ? between : static_cast<const std::byte*>(send);
+    if (known.has_gaps) return staged_with_gaps(from, between, known, before);
+    if (!is_received_on_device())
+      return run(from, static_cast<std::byte*>(call.receive), known.combiner, before, nothing_after);
+    return run(from, between, known.combiner, before,
+               [=, to = call.receive, bytes = received * element_bytes](int code) {
+                 const int copied = raised_if_failed(copy_to_program(to, between, bytes), on);
+                 return code == MPI_SUCCESS ? copied : code;
+               });
+  }
+
+  /// The same of elements with gaps.
+  template <class Before>
+  bool staged_with_gaps(const std::byte* from, std::byte* between, const Predefined& known,
+                        const Before& before) const {
+    if (!is_received_on_device())
+      return run(from, between, known.combiner, before,
+                 [=, to = call.receive, count = received, type = known.type](int code) {
+                   if (count > 0) reduction::copy_members(type, to, between, count);
+                   return code;
+                 });
+    auto&& memory = form.template keep<CallMemory>(received * known.combiner.element_bytes);
+    const MPI_Comm on = form.lasting(call.communicator);
+    return run(from, between, known.combiner, before,
+               [=, to = call.receive, count = received, datatype = call.datatype, members = memory.get()](int code) {
+                 TypeInfo room;
+                 const TypeInfo& info = *type_info(datatype, room);
+                 int copied = pack(between, count, datatype, info, members, MPI_COMM_SELF);
+                 if (copied == MPI_SUCCESS) copied = unpack(members, to, count, datatype, info, on);
+                 return code == MPI_SUCCESS ? copied : code;
+               });
+  }
+
   bool carry_out() const {
     const bool in_place = call.send == MPI_IN_PLACE;
     // Wrong buffers are for the host to report; MPI_BOTTOM is null on some hosts, but needs a derived datatype.
@@ -215,6 +263,8 @@ struct Reduction {
     if (const Predefined* known = predefined(call)) [[likely]] {
       if (lacks_buffer) return false;
       call.element_bytes = known->combiner.element_bytes;
+      if (devices::may_be_there() && (device_of(send) || is_received_on_device())) [[unlikely]]
+        return staged(send, *known);
       if (known->has_gaps) [[unlikely]]
         return with_gaps(static_cast<const std::byte*>(send), *known);
       return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner,
@@ -252,7 +302,7 @@ struct Reduction {
     combiner.element_bytes = call.element_bytes = info.bytes;
     combiner.context = &user;
     combiner.function = info.contiguous ? combine_contiguous : combine_packed;
-    if (info.contiguous)
+    if (info.contiguous && !device_of(send) && !is_received_on_device())
       return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), combiner, nothing_before,
                  [&user](int code) {
                    user.hand_on();
@@ -341,7 +391,7 @@ bool reduce_local(const ReductionCall& call) {
   if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
   const Predefined* known = predefined(call);
   // A kernel stores whole elements, the host their members.
-  if (!known || known->has_gaps) return false;
+  if (!known || known->has_gaps || device_of(call.send) || device_of(call.receive)) return false;
   const void* sources[2] = {call.send, call.receive};
   known->combiner(call.receive, sources, 2, call.count);
   return true;

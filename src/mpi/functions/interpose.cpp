@@ -4,6 +4,7 @@
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
+#include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/reductions.h"
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
@@ -18,7 +19,7 @@ namespace tutti::mpi {
 
 namespace {
 
-/// bcast() of elements that have gaps, through private memory. Apart, so that the others need no stack for it.
+/// bcast() of elements that have gaps, or are in memory of a device, through private memory. Apart, so that the others need no stack for it.
 template <class Form>
 [[gnu::noinline]] bool bcast_packed(Form& form, Collectives& collectives, void* buffer, std::size_t count,
                                     MPI_Datatype datatype, const TypeInfo& info, int root, MPI_Comm communicator) {
@@ -46,9 +47,9 @@ bool bcast(Form& form, void* buffer, std::size_t count, MPI_Datatype datatype, i
   const TypeInfo* info = type_info(datatype, room);
   if (!info) return refuse(Refusal::datatype);
   if (count == 0 || info->bytes == 0) return refuse(Refusal::nothing);
-  if (!info->contiguous) [[unlikely]]
+  if (info->contiguous && !buffer) return false;
+  if (!info->contiguous || device_of(static_cast<std::byte*>(buffer) + info->offset)) [[unlikely]]
     return bcast_packed(form, *collectives, buffer, count, datatype, *info, root, communicator);
-  if (!buffer) return false;
   const std::size_t bytes = count * info->bytes;
   return form.run(communicator, *collectives,
                   BcastArguments{static_cast<std::byte*>(buffer) + info->offset, bytes, root}, Shown{buffer, bytes},

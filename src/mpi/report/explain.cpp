@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/ticks.h"
+#include "mpi/arguments/device_memory.h"
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
 #include "mpi/report/explain_table.h"
@@ -214,6 +215,20 @@ double longest(double seconds) {
   return *std::max_element(all.begin(), all.end());
 }
 
+/// On rank 0 what all ranks have staged.
+Staged staged_by_all() {
+  const Staged mine = staged_so_far();
+  const std::uint64_t counts[2] = {mine.buffers, mine.bytes};
+  std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(book->ranks));
+  host.Gather(counts, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+  Staged sum;
+  for (std::size_t i = 0; i < all.size(); i += 2) {
+    sum.buffers += all[i];
+    sum.bytes += all[i + 1];
+  }
+  return sum;
+}
+
 /// Our own barrier first: its ranks notice who has died, which the host's gather would wait for. Not between nodes, of which
 /// one may have given up on messages of ours.
 void wait_for_everybody() {
@@ -345,6 +360,9 @@ void finish() {
   if (job()) wait_for_everybody();
   Heading heading = heading_of(longest(seconds));
   const std::vector<Row> rows = gathered(mine, heading.slowest);
+  const Staged staged = staged_by_all();
+  heading.staged_buffers = staged.buffers;
+  heading.staged_bytes = staged.bytes;
   if (book->rank != 0) return;
   if (!book->file.empty()) {
     const std::string error = write_file(book->file, json(heading, rows));

@@ -299,6 +299,9 @@ std::string table(const Heading& heading, std::vector<Row> rows, std::size_t lin
       words_of_job(heading, total) + ", " + std::to_string(total.calls_of_host) + " of them by the MPI itself\n";
   if (!heading.why_inactive.empty()) text += "tutti: the library was inactive: " + heading.why_inactive + "\n";
   if (!heading.no_window.empty()) text += "tutti: no window: " + heading.no_window + "\n";
+  if (heading.staged_buffers > 0)
+    text += "tutti: device buffers staged: " + std::to_string(heading.staged_buffers) + ", " +
+            selection::words_of_bytes(heading.staged_bytes) + "\n";
   text += lines_of_sources(heading);
   if (rows.empty()) return text;
   static const Cells head{"collective", "size",  "communicator", "algorithm", "mechanism",
@@ -338,9 +341,11 @@ std::string json(const Heading& heading, std::vector<Row> rows) {
                      ",\n \"network_source\": " + json_of(heading.network) + ",\n \"mechanisms\": [";
   for (std::size_t i = 0; i < heading.mechanisms.size(); ++i)
     text.append(i ? ", " : "").append(quoted(heading.mechanisms[i]));
-  text += "],\n \"no_window\": " + quoted(heading.no_window) + ",\n \"ranks\": " + std::to_string(heading.ranks) +
-          ",\n \"cores\": " + std::to_string(heading.cores) + ",\n \"seconds\": " + number(heading.seconds) +
-          ",\n \"rows\": [";
+  text += "],\n \"no_window\": " + quoted(heading.no_window) +
+          ",\n \"device_buffers_staged\": " + std::to_string(heading.staged_buffers) +
+          ",\n \"device_bytes_staged\": " + std::to_string(heading.staged_bytes) +
+          ",\n \"ranks\": " + std::to_string(heading.ranks) + ",\n \"cores\": " + std::to_string(heading.cores) +
+          ",\n \"seconds\": " + number(heading.seconds) + ",\n \"rows\": [";
   for (std::size_t i = 0; i < rows.size(); ++i) text.append(i ? ",\n  " : "\n  ").append(json_of(rows[i]));
   return text + (rows.empty() ? "]\n}\n" : "\n ]\n}\n");
 }

@@ -67,7 +67,9 @@ struct Heading {
   Source table;              ///< of the decision table; without words if there was none
   Source network;            ///< of the parameters between nodes; without words where Tutti takes part in none of that
   std::vector<std::string> mechanisms;
-  std::string no_window;  ///< why rank 0 has none; empty: it has one, or was inactive
+  std::string no_window;             ///< why rank 0 has none; empty: it has one, or was inactive
+  std::uint64_t staged_buffers = 0;  ///< of devices: copied to or from them, by all ranks together
+  std::uint64_t staged_bytes = 0;    ///< in these copies
   int ranks = 1;
   int cores = 0;       ///< for the ranks of rank 0's node; 0: unknown
   double seconds = 0;  ///< from MPI_Init to MPI_Finalize, of the rank for which it was longest

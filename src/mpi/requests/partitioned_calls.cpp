@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "base/copy.h"
+#include "mpi/arguments/device_memory.h"
 
 namespace tutti::mpi {
 
 PartitionedBuffer::PartitionedBuffer(const void* buffer, int partitions, std::size_t count, MPI_Datatype datatype,
                                      const TypeInfo& info)
     : buffer_(const_cast<void*>(buffer)), partitions_(partitions), count_(count), datatype_(datatype), info_(info) {
-  if (info.contiguous) return;
+  if (info.contiguous && !device_of(at(0))) return;
   MPI_Aint lower_bound = 0;
   host.Type_get_extent(datatype, &lower_bound, &extent_);
   packed_ = CallMemory(this->partitions().all());

@@ -15,7 +15,8 @@
 
 namespace tutti::mpi {
 
-/// A buffer of partitions, and its other form where its elements have gaps: packed, which is what the core moves.
+/// A buffer of partitions, and its other form where its elements have gaps or are in memory of a device: packed, which is
+/// what the core moves.
 class PartitionedBuffer {
  public:
   /// count: elements of each partition.
