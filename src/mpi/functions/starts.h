@@ -64,6 +64,16 @@ struct StartCall {
   }
 };
 
+/// Calls `describe` with the first of the arguments and the form.
+template <class Form, auto describe, class All, std::size_t... place>
+bool described_by(const void* arguments, Form& form, std::index_sequence<place...>) {
+  return describe(std::get<place>(*static_cast<const All*>(arguments))..., form);
+}
+template <class Form, auto describe, class All, std::size_t count>
+bool described_by_first(const void* arguments, Form& form) {
+  return described_by<Form, describe, All>(arguments, form, std::make_index_sequence<count>());
+}
+
 /// `describe` is a description with the form: its arguments are those of the host's function up to the communicator, and
 /// then the form. What comes after the communicator is an MPI_Info, if the call is persistent, and the request.
 template <class Form, auto member, auto describe, class... Arguments>
@@ -75,7 +85,7 @@ struct Start {
                            std::get<sizeof...(Arguments) - behind - 1>(all),
                            std::get<sizeof...(Arguments) - 1>(all),
                            &all,
-                           described,
+                           described_by_first<Form, describe, All, sizeof...(Arguments) - behind>,
                            by_host}
         .run();
   }
@@ -84,13 +94,6 @@ struct Start {
   using All = std::tuple<Arguments...>;
   static constexpr std::size_t behind = std::is_same_v<Form, Persistent> ? 2 : 1;
 
-  static bool described(const void* arguments, Form& form) {
-    return with(*static_cast<const All*>(arguments), form, std::make_index_sequence<sizeof...(Arguments) - behind>());
-  }
-  template <std::size_t... place>
-  static bool with(const All& all, Form& form, std::index_sequence<place...>) {
-    return describe(std::get<place>(all)..., form);
-  }
   static int by_host(const void* arguments) {
     return std::apply([](auto... given) { return started_by_host(next.*member, given...); },
                       *static_cast<const All*>(arguments));
