@@ -168,8 +168,8 @@ def compile_all(preset: str) -> str:
     return f"ninja -C build/{preset} -j {PROCESSORS}"
 
 
-#: What of the core has neither threads nor memory that ranks share: ThreadSanitizer finds nothing in it.
-WITHOUT_THREADS = ["topology", "explain", "bench"]
+#: What of the core has neither threads nor shared memory: half of what ThreadSanitizer takes, and nothing to find.
+WITHOUT_THREADS = ["topology", "reduction", "selection", "explain", "bench"]
 #: What of an MPI's tests depends on the MPI, for the one that comes second and for those after that. The rest is the
 #: library's alone.
 OF_THE_SECOND = (
