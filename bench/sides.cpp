@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <regex>
 #include <sstream>
 
 #include "clock.h"
@@ -83,17 +82,27 @@ bool tutti_is_loaded() {
   return function && dladdr(function, &file) && std::strstr(file.dli_fname, "libtutti") != nullptr;
 }
 
+namespace {
+
+/// The word behind `before` in `text`, up to one of `ends`; empty if there is none.
+std::string word_behind(const std::string& text, const std::string& before, const char* ends) {
+  const auto found = text.find(before);
+  const auto begin = found == std::string::npos ? found : text.find_first_not_of(" \t", found + before.size());
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_first_of(ends, begin) - begin);
+}
+
+}  // namespace
+
 std::string host_name() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   PMPI_Get_library_version(text, &length);
   std::string version(text, static_cast<std::size_t>(length));
   version = version.substr(0, version.find('\n'));
-  std::smatch found;
-  if (std::regex_search(version, found, std::regex(R"(MPICH Version:\s*(\S+))"))) return "MPICH " + found.str(1);
-  if (std::regex_search(version, found, std::regex(R"(Open MPI v([0-9][^\s,]*))"))) return "Open MPI " + found.str(1);
-  if (std::regex_search(version, found, std::regex(R"(Intel\(R\) MPI Library (\S+))")))
-    return "Intel MPI " + found.str(1);
+  if (const std::string word = word_behind(version, "MPICH Version:", " \t"); !word.empty()) return "MPICH " + word;
+  if (const std::string word = word_behind(version, "Open MPI v", " \t,"); !word.empty()) return "Open MPI " + word;
+  if (const std::string word = word_behind(version, "Intel(R) MPI Library ", " \t"); !word.empty())
+    return "Intel MPI " + word;
   return version;
 }
 

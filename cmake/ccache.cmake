@@ -5,7 +5,9 @@ find_program(TUTTI_CCACHE_PROGRAM ccache)
 mark_as_advanced(TUTTI_CCACHE_PROGRAM)
 if(TUTTI_CCACHE AND TUTTI_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_C_COMPILER_LAUNCHER)
   # Paths below the clone do not count, nor the folder in which the compiler is called.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TUTTI_CCACHE_PROGRAM})
+  # What a source includes the compiler tells: without that each is preprocessed once more.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+      ${TUTTI_CCACHE_PROGRAM})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   message(STATUS "Compiler cache: ${TUTTI_CCACHE_PROGRAM}")

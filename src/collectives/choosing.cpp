@@ -47,6 +47,9 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
   return entries;
 }
 
+// The choices of all collectives: not in each file that lets a communicator go.
+Collectives::~Collectives() = default;
+
 template <class Arguments>
 void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);

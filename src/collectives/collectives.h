@@ -62,6 +62,9 @@ class Collectives {
   /// knowledge: outlives this. spanning: of a communicator whose ranks sit on several nodes, and then `communicator` has
   /// those of this node; outlives this, too.
   Collectives(Communicator& communicator, const selection::Knowledge& knowledge, const Spanning* spanning = nullptr);
+  ~Collectives();
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
 
   /// Forgets all choices and makes them by `user`, who has the words of all_known_algorithms(), from now on, without trying and without warnings: for benchmarks. To be called on all
   /// ranks alike.

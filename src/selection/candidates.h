@@ -1,9 +1,9 @@
 // Which algorithms are tried against each other where the model says that they are about as fast.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "engine/staging_trial.h"
@@ -35,6 +35,15 @@ struct Candidate {
            lending == other.lending;
   }
 };
+
+/// Puts them in the order of their seconds; equal ones stay as they are. They are few, and std::stable_sort, once for each kind
+/// of arguments, is a quarter of what compiling a choice takes.
+template <class Arguments>
+void sort_by_seconds(std::vector<Candidate<Arguments>>& candidates) {
+  for (std::size_t i = 1; i < candidates.size(); ++i)
+    for (std::size_t k = i; k > 0 && candidates[k].seconds < candidates[k - 1].seconds; --k)
+      std::swap(candidates[k], candidates[k - 1]);
+}
 
 /// What the calls are that the candidates are for.
 struct TriedCalls {
@@ -72,7 +81,7 @@ std::vector<Candidate<Arguments>> candidates_beside(const Chosen<Arguments>& cho
                       if (!has_same_bits(algorithm, chosen.algorithm, shape, calls)) return;
                       found.push_back({algorithm, parameter, seconds});
                     });
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  sort_by_seconds(found);
   found.insert(found.begin(), {chosen.algorithm, chosen.parameter, chosen.seconds});
   std::vector<Candidate<Arguments>> out;
   for (const auto& each : found) {

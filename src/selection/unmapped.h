@@ -1,7 +1,6 @@
 // What is tried where peers do not map the buffers of a call: they reach them by the kernel, or through copies.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "selection/candidates.h"
@@ -47,7 +46,7 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
       found.push_back(each);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  sort_by_seconds(found);
   while (!found.empty() && found.back().seconds > tried_within_unmapped * found.front().seconds) found.pop_back();
   if (found.size() > OnlineChoice::most) found.resize(OnlineChoice::most);
   return found;

@@ -133,7 +133,8 @@ const std::vector<Sizes> sizes{{48 << 10, 24 << 10}, {24 << 10, 48 << 10}, {100,
 
 /// Enough for somebody to be neither the root nor the odd one.
 std::vector<int> few_ranks() {
-  return short_sweep() ? std::vector<int>{3} : std::vector<int>{2, 3, 5};
+  if (short_sweep()) return {3};
+  return full_sweep() ? std::vector<int>{2, 3, 5} : std::vector<int>{2, 3};
 }
 
 /// `odd_one` makes another call, or one with another size, than the others. Returns how many were told; `odd_one_told`.

@@ -232,7 +232,7 @@ class Forms : public testing::TestWithParam<Reach> {
   template <class Arguments>
   void sweep(const char* collective) {
     for (const auto* algorithm : algorithms_of<Arguments>())
-      for (const int ranks : short_sweep() ? std::vector{2, 5, 16} : std::vector{2, 3, 5, 16}) {
+      for (const int ranks : short_sweep() ? std::vector{2, 5} : std::vector{2, 3, 5, 16}) {
         World world;
         world.ranks = ranks;
         world.reach = GetParam();
@@ -244,7 +244,8 @@ class Forms : public testing::TestWithParam<Reach> {
         world.settings.flat_max = 32;
         if (!is_swept(world)) continue;
         // Small, packed, in one operation, and in several where messages are cut.
-        const std::vector<std::size_t> sizes{8, 600, 20'000, ranks > 5 ? 30'001u : 70'003u};
+        std::vector<std::size_t> sizes{8, 600, 20'000, ranks > 5 ? 30'001u : 70'003u};
+        if (short_sweep()) sizes = {600, 70'003};
         run_ranks(world, [&](int rank, LivedIn& collectives) {
           const NeverWaiting pending_only(collectives.communicator().node());
           for (const std::size_t bytes : sizes)

@@ -29,10 +29,17 @@ inline std::string name_of(const SpanningShape& shape) {
 }
 
 inline std::vector<SpanningShape> spanning_shapes() {
-  std::vector<std::vector<int>> nodes{{2, 2, 2, 2}, {1, 3, 2}, {1, 1, 1, 1}, {3, 3, 3}, {5}, {2, 1, 4, 1, 3}};
-  if (short_sweep()) nodes = {{2, 2, 2, 2}, {1, 3, 2}};
-  if (full_sweep())
-    nodes.insert(nodes.end(), {{1, 1}, {4, 1}, {1, 6}, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, {7, 3, 5, 1, 1, 2, 6}});
+  if (short_sweep()) return {{{2, 2, 2, 2}, Order::in_turn}, {{1, 3, 2}, Order::shuffled}};
+  // Each order with equal nodes and with unequal ones.
+  std::vector<SpanningShape> some{{{2, 2, 2, 2}, Order::node_by_node}, {{1, 3, 2}, Order::node_by_node},
+                                  {{3, 3, 3}, Order::in_turn},         {{1, 3, 2}, Order::in_turn},
+                                  {{2, 2, 2, 2}, Order::shuffled},     {{2, 1, 4, 1, 3}, Order::shuffled},
+                                  {{1, 1, 1, 1}, Order::shuffled},     {{5}, Order::shuffled}};
+  if (!full_sweep()) return some;
+  const std::vector<std::vector<int>> nodes{
+      {2, 2, 2, 2},         {1, 3, 2}, {1, 1, 1, 1}, {3, 3, 3}, {5},
+      {2, 1, 4, 1, 3},      {1, 1},    {4, 1},       {1, 6},    {2, 2, 2, 2, 2, 2, 2, 2, 2, 2},
+      {7, 3, 5, 1, 1, 2, 6}};
   std::vector<SpanningShape> all;
   for (const auto& places : nodes)
     for (const Order order : {Order::node_by_node, Order::in_turn, Order::shuffled}) all.push_back({places, order});

@@ -243,9 +243,12 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
   EXPECT_EQ(XpmemStandIn::balance(), before);
 }
 
-/// Where each run costs much, many ranks are swept with one reach and one hierarchy.
+/// Runs of many ranks cost most. Unless all is swept they are for two reaches, of which the second is the others in one, since
+/// it maps some buffers and stages others; where each run costs much for one reach and one hierarchy.
 inline bool is_swept(const World& world) {
-  return !short_sweep() || world.ranks < 16 || (world.reach == Reach::direct && world.settings.hierarchy != "flat");
+  if (world.ranks < 16 || full_sweep()) return true;
+  if (short_sweep()) return world.reach == Reach::direct && world.settings.hierarchy != "flat";
+  return world.reach == Reach::direct || world.reach == Reach::window;
 }
 
 /// run_ranks() of a sweep, over ranks that have their own cores or share them: two, for which many algorithms are, both

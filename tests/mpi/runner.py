@@ -9,7 +9,7 @@ from jobs import Job
 
 FOLDER = "tests/mpi"
 # With more ranks than processors MPICH needs milliseconds for each of its own calls, so that only these are run there,
-# and where the fuzzer does most of the work.
+# for the most ranks of each MPI, and where the fuzzer does most of the work.
 BRIEF = [
     "operations_in_place_and_of_nothing",
     "user_operations_combine_in_rank_order",
@@ -189,7 +189,9 @@ class Runner:
 
     def semantics(self, ranks, label="semantics", brief=False, **more):
         """The deterministic tests. brief: only some of them, unless all is asked for."""
-        crowded = self.arguments.host in ("mpich", "abi") and ranks >= self.crowded_from
+        crowded = ranks >= self.crowded_from and (
+            self.arguments.host in ("mpich", "abi") or ranks > min(self.arguments.ranks[-2:])
+        )
         short = crowded or brief or self.arguments.nodes or self.arguments.ranks_per_node
         names = BRIEF if short and not self.arguments.all else []
         not_there = []

@@ -135,7 +135,7 @@ def test_one_picture_a_collective(tmp_path):
 @pytest.mark.parametrize("name", [host.name for host in installed_hosts() if host.name == "mpich"])
 def test_a_real_run_compares_and_checks(tutti, tmp_path, name):
     file = tmp_path / "results.json"
-    words = ["--host", name, "--ranks", "2", "--collectives", "bcast", "--min", "64", "--max", "64K"]
+    words = ["--host", name, "--ranks", "2", "--collectives", "bcast", "--min", "16K", "--max", "64K"]
     words += [
         "--seconds",
         "0.01",

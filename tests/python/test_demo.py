@@ -88,7 +88,7 @@ def test_what_the_compiler_says_of_a_mistake_is_shown(demo):
     assert done.stdout == ""
 
 
-def test_no_tests_are_built_for_it(demo, tmp_path):
+def test_nothing_is_built_for_it_but_what_it_runs(demo, tmp_path):
     demo(BUILT)
     build = (tmp_path / "asked").read_text().splitlines()[0]
     targets = build.partition("--target ")[2].split()
@@ -98,6 +98,8 @@ def test_no_tests_are_built_for_it(demo, tmp_path):
         ["ninja", "-C", str(BUILD), "-t", "commands", *targets], stdout=subprocess.PIPE, text=True, check=True
     ).stdout
     assert " tests/" not in commands
+    for other in ("tutti-predict", "bench-engine", "tutti-partitioned-", "tutti-network-probe-"):
+        assert f"/{other}" not in commands
     for made in ("src/mpi/libtutti.so", "tools/tutti-run", "bench/tutti-bench-"):
         assert f" -o {made}" in commands
 

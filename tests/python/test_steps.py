@@ -122,3 +122,18 @@ def test_a_lane_that_breaks_off_is_no_success(lane, monkeypatch):
     assert run_steps.main([]) == 0
     monkeypatch.setattr(run_steps.Lane, "_run", lambda *_: sys.exit())
     assert run_steps.main([]) == 1
+
+
+def test_what_the_short_run_leaves_out_is_in_the_full_one(monkeypatch):
+    hosts = ["mpich", "openmpi", "intel"]
+    monkeypatch.setattr(run_steps, "host_names", lambda: hosts)
+    short, full = ({step.name: step for step in run_steps.steps(every)} for every in (False, True))
+    for step in full.values():
+        if step.name in [f"mpi {host}" for host in hosts]:
+            assert "--all" in step.command
+            assert not {"--only", "--ranks"} & set(step.command)
+        assert "--exclude-regex" not in " ".join(step.command)
+        assert step.variables.get("TUTTI_TEST_SWEEP", "full") == "full"
+    assert short["mpi mpich"].command == ["tests/mpi/run", "--host", "mpich"]
+    assert "--only" in short["mpi openmpi"].command
+    assert set(short) <= set(full)

@@ -260,4 +260,23 @@ struct TypedBlocks {
   bool describe(UserBlocks& blocks) const { return blocks.describe(buffer, elements, displacements, types); }
 };
 
+/// Any of these, so that what is done with a list is compiled once, and not for each type of counts. It refers to the list.
+class BlockList {
+ public:
+  template <class List>
+  BlockList(const List& list)
+      : buffer(list.buffer), regular(List::regular), list_(&list), describe_([](const void* same, UserBlocks& blocks) {
+          return static_cast<const List*>(same)->describe(blocks);
+        }) {}
+
+  const void* const buffer;
+  const bool regular;
+
+  bool describe(UserBlocks& blocks) const { return describe_(list_, blocks); }
+
+ private:
+  const void* list_;
+  bool (*describe_)(const void* list, UserBlocks& blocks);
+};
+
 }  // namespace tutti::mpi

@@ -50,21 +50,20 @@ bool exchange(Form& form, MPI_Comm comm, Collectives& collectives, const Argumen
       [&receive](int before) { return receive.unpack(before); });
 }
 
-template <class Form, class List, class Count>
-bool scatter_blocks(Form& form, const List& list, void* receive, Count elements, MPI_Datatype type, int root,
-                    MPI_Comm comm) {
+template <class Form>
+bool scatter_blocks(Form& form, const BlockList& list, const BlockList& own_list, int root, MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
   if (root < 0 || root >= collectives->size()) return false;
   const bool is_root = collectives->rank() == root;
-  const bool in_place = receive == MPI_IN_PLACE;
+  const bool in_place = own_list.buffer == MPI_IN_PLACE;
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
   auto&& send = blocks(form, Role::send, static_cast<std::size_t>(collectives->size()), comm);
   auto&& own = blocks(form, Role::receive, 1, comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(send))) return false;
-  if (!in_place && !own.describe(receive, elements, type)) return false;
+  if (!in_place && !own_list.describe(own)) return false;
   if (is_root && !in_place && host_objects(send, own_index, own, 0)) return false;
   const bool too_long = is_root && !in_place && send.bytes(own_index) > own.bytes(0);
   if (too_long) own.widen(send.bytes(own_index));
@@ -72,65 +71,63 @@ bool scatter_blocks(Form& form, const List& list, void* receive, Count elements,
   ScatterArguments arguments;
   // Not the root's room, which may be more than it has to send.
   arguments.bytes = is_root ? send.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
+  if (list.regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) send.leave_out(own_index);
   if (is_root) arguments.send = send.core();
   arguments.receive = in_place ? nullptr : own.core().base;
   arguments.root = root;
-  arguments.regular = List::regular;
+  arguments.regular = list.regular;
   const Shown shown{is_root ? arguments.send.base : arguments.receive, arguments.bytes};
   return exchange(form, comm, *collectives, arguments, shown, send, own, too_long);
 }
 
-template <class Form, class List, class Count>
-bool gather_blocks(Form& form, const void* send, Count elements, MPI_Datatype type, const List& list, int root,
-                   MPI_Comm comm) {
+template <class Form>
+bool gather_blocks(Form& form, const BlockList& own_list, const BlockList& list, int root, MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives) return false;
   if (root < 0 || root >= collectives->size()) return false;
   const bool is_root = collectives->rank() == root;
-  const bool in_place = send == MPI_IN_PLACE;
+  const bool in_place = own_list.buffer == MPI_IN_PLACE;
   if (in_place && !is_root) return false;
   const auto own_index = static_cast<std::size_t>(root);
 
   auto&& own = blocks(form, Role::send, 1, comm);
   auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(collectives->size()), comm);
   if (is_root && (list.buffer == MPI_IN_PLACE || !list.describe(receive))) return false;
-  if (!in_place && !own.describe(send, elements, type)) return false;
+  if (!in_place && !own_list.describe(own)) return false;
   if (is_root && !in_place && host_objects(own, 0, receive, own_index)) return false;
   const bool too_long = is_root && !in_place && own.bytes(0) > receive.bytes(own_index);
-  if (too_long && List::regular) receive.widen(own.bytes(0));
+  if (too_long && list.regular) receive.widen(own.bytes(0));
 
   GatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
+  if (list.regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) receive.leave_out(own_index);
   arguments.send = in_place ? nullptr : own.core().base;
   if (is_root) arguments.receive = receive.core();
   arguments.root = root;
-  arguments.regular = List::regular;
+  arguments.regular = list.regular;
   const Shown shown{in_place ? arguments.receive.base : arguments.send, arguments.bytes};
   return exchange(form, comm, *collectives, arguments, shown, own, receive, too_long);
 }
 
-template <class Form, class List, class Count>
-bool allgather_blocks(Form& form, const void* send, Count elements, MPI_Datatype type, const List& list,
-                      MPI_Comm comm) {
+template <class Form>
+bool allgather_blocks(Form& form, const BlockList& own_list, const BlockList& list, MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
-  const bool in_place = send == MPI_IN_PLACE;
+  const bool in_place = own_list.buffer == MPI_IN_PLACE;
   const auto own_index = static_cast<std::size_t>(collectives->rank());
 
   auto&& own = blocks(form, Role::send, 1, comm);
   auto&& receive = blocks(form, Role::receive, static_cast<std::size_t>(collectives->size()), comm);
   if (!list.describe(receive)) return false;
-  if (!in_place && (!own.describe(send, elements, type) || host_objects(own, 0, receive, own_index))) return false;
+  if (!in_place && (!own_list.describe(own) || host_objects(own, 0, receive, own_index))) return false;
   const bool too_long = !in_place && own.bytes(0) > receive.bytes(own_index);
-  if (too_long && List::regular) receive.widen(own.bytes(0));
+  if (too_long && list.regular) receive.widen(own.bytes(0));
 
   AllgatherArguments arguments;
   arguments.bytes = in_place || too_long ? receive.bytes(own_index) : own.bytes(0);
-  if (List::regular && arguments.bytes == 0) return refuse(Refusal::nothing);
+  if (list.regular && arguments.bytes == 0) return refuse(Refusal::nothing);
   if (in_place) receive.leave_out(own_index);
   arguments.send = in_place ? nullptr : own.core().base;
   arguments.receive = receive.core();
@@ -139,8 +136,8 @@ bool allgather_blocks(Form& form, const void* send, Count elements, MPI_Datatype
                   in_place ? static_cast<std::ptrdiff_t>(own_index) : -1);
 }
 
-template <class Form, class List>
-bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Comm comm) {
+template <class Form>
+bool alltoall_blocks(Form& form, const BlockList& send_list, const BlockList& list, MPI_Comm comm) {
   Collectives* collectives = form.collectives(comm);
   if (!collectives || list.buffer == MPI_IN_PLACE) return false;
   const auto ranks = static_cast<std::size_t>(collectives->size());
@@ -152,14 +149,14 @@ bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Co
   if (!(in_place ? list : send_list).describe(send) || !list.describe(receive)) return false;
   if (host_objects(send, own_index, receive, own_index)) return false;
   const bool too_long = send.bytes(own_index) > receive.bytes(own_index);
-  if (too_long && List::regular) receive.widen(send.bytes(own_index));
-  if (too_long && !List::regular) send.cut(own_index, receive.bytes(own_index));
-  if (List::regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
+  if (too_long && list.regular) receive.widen(send.bytes(own_index));
+  if (too_long && !list.regular) send.cut(own_index, receive.bytes(own_index));
+  if (list.regular && send.bytes(0) == 0) return refuse(Refusal::nothing);
 
   AlltoallArguments arguments;
   arguments.send = send.core();
   arguments.receive = receive.core();
-  arguments.regular = List::regular;
+  arguments.regular = list.regular;
   const Shown shown{arguments.send.base, send.bytes(own_index)};
   return exchange(form, comm, *collectives, arguments, shown, send, receive, too_long);
 }
@@ -169,46 +166,50 @@ bool alltoall_blocks(Form& form, const List& send_list, const List& list, MPI_Co
 template <class Form, class Count>
 bool scatter(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
              MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
-  return scatter_blocks(form, EqualBlocks<Count>{send, sent, send_type}, receive, received, receive_type, root, comm);
+  return scatter_blocks(form, EqualBlocks<Count>{send, sent, send_type},
+                        EqualBlocks<Count>{receive, received, receive_type}, root, comm);
 }
 
 template <class Form, class Count, class Displacement>
 bool scatterv(const void* send, const Count* sent, const Displacement* displacements, MPI_Datatype send_type,
               void* receive, Count received, MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
-  return scatter_blocks(form, VaryingBlocks<Count, Displacement>{send, sent, displacements, send_type}, receive,
-                        received, receive_type, root, comm);
+  return scatter_blocks(form, VaryingBlocks<Count, Displacement>{send, sent, displacements, send_type},
+                        EqualBlocks<Count>{receive, received, receive_type}, root, comm);
 }
 
 template <class Form, class Count>
 bool gather(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
             MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
-  return gather_blocks(form, send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, root, comm);
+  return gather_blocks(form, EqualBlocks<Count>{send, sent, send_type},
+                       EqualBlocks<Count>{receive, received, receive_type}, root, comm);
 }
 
 template <class Form, class Count, class Displacement>
 bool gatherv(const void* send, Count sent, MPI_Datatype send_type, void* receive, const Count* received,
              const Displacement* displacements, MPI_Datatype receive_type, int root, MPI_Comm comm, Form& form) {
-  return gather_blocks(form, send, sent, send_type,
+  return gather_blocks(form, EqualBlocks<Count>{send, sent, send_type},
                        VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, root, comm);
 }
 
 template <class Form, class Count>
 bool allgather(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
                MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
-  return allgather_blocks(form, send, sent, send_type, EqualBlocks<Count>{receive, received, receive_type}, comm);
+  return allgather_blocks(form, EqualBlocks<Count>{send, sent, send_type},
+                          EqualBlocks<Count>{receive, received, receive_type}, comm);
 }
 
 template <class Form, class Count, class Displacement>
 bool allgatherv(const void* send, Count sent, MPI_Datatype send_type, void* receive, const Count* received,
                 const Displacement* displacements, MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
-  return allgather_blocks(form, send, sent, send_type,
+  return allgather_blocks(form, EqualBlocks<Count>{send, sent, send_type},
                           VaryingBlocks<Count, Displacement>{receive, received, displacements, receive_type}, comm);
 }
 
 template <class Form, class Count>
 bool alltoall(const void* send, Count sent, MPI_Datatype send_type, void* receive, Count received,
               MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
-  return alltoall_blocks(form, EqualBlocks<Count>{send, sent, send_type}, {receive, received, receive_type}, comm);
+  return alltoall_blocks(form, EqualBlocks<Count>{send, sent, send_type},
+                         EqualBlocks<Count>{receive, received, receive_type}, comm);
 }
 
 template <class Form, class Count, class Displacement>
@@ -216,7 +217,8 @@ bool alltoallv(const void* send, const Count* sent, const Displacement* send_dis
                void* receive, const Count* received, const Displacement* receive_displacements,
                MPI_Datatype receive_type, MPI_Comm comm, Form& form) {
   return alltoall_blocks(form, VaryingBlocks<Count, Displacement>{send, sent, send_displacements, send_type},
-                         {receive, received, receive_displacements, receive_type}, comm);
+                         VaryingBlocks<Count, Displacement>{receive, received, receive_displacements, receive_type},
+                         comm);
 }
 
 template <class Form, class Count, class Displacement>
@@ -225,7 +227,8 @@ bool alltoallw(const void* send, const Count* sent, const Displacement* send_dis
                const Displacement* receive_displacements, const MPI_Datatype* receive_types, MPI_Comm comm,
                Form& form) {
   return alltoall_blocks(form, TypedBlocks<Count, Displacement>{send, sent, send_displacements, send_types},
-                         {receive, received, receive_displacements, receive_types}, comm);
+                         TypedBlocks<Count, Displacement>{receive, received, receive_displacements, receive_types},
+                         comm);
 }
 
 }  // namespace

@@ -21,6 +21,10 @@
 
 namespace tutti::mpi {
 
+/// For the handler of whatever a collective of the core has thrown: what guarded() returns, and the code. Exceptions of the
+/// program go on.
+bool ended_by_exception(MPI_Comm communicator, const char* const& function, int& code);
+
 /// Runs a collective of the core that sets `code`. function: of MPI. If the ranks turn out to be in different calls, the error
 /// handler of the communicator is called as the host would for too little room. If it is because the program has revoked the
 /// communicator, the call becomes the host's, which has an error of its own for it. An error of the host in a message
@@ -30,21 +34,9 @@ template <class Call>
 bool guarded(MPI_Comm communicator, const char* const& function, int& code, Call&& call) {
   try {
     return call();
-  } catch (const OfProgram& exception) {
-    std::rethrow_exception(exception.thrown);
-  } catch (const TooLittleRoom&) {
-    code = MPI_ERR_TRUNCATE;
-  } catch (const Disagreement&) {
-    if (found_revoked(communicator)) return refuse(Refusal::revoked);
-    code = error_after_leaving(communicator);
-  } catch (const network::Failure& problem) {
-    network_failed(communicator, problem.kind);
-    code = problem.code;
-  } catch (const std::exception& problem) {
-    code = class_of(problem, function);
+  } catch (...) {
+    return ended_by_exception(communicator, function, code);
   }
-  raise(communicator, code, function);
-  return true;
 }
 
 /// The call by the host. It is no operation of ours, whether the host carries it out or refuses it; that there was one

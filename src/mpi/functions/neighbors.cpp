@@ -29,19 +29,17 @@ class Exchange {
     refuse(Refusal::topology);
   }
 
-  template <class List>
-  bool alltoall(const List& send_list, const List& receive_list) {
+  bool alltoall(const BlockList& send_list, const BlockList& receive_list) {
     if (!collectives_ || send_list.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
     auto&& send = blocks(Role::send, neighborhood_->destinations.size());
     auto&& receive = blocks(Role::receive, neighborhood_->sources.size());
     send.belong_to(neighborhood_->destinations);
     receive.belong_to(neighborhood_->sources);
     if (!send_list.describe(send) || !receive_list.describe(receive)) return false;
-    return run(send, send.core(), receive, List::regular);
+    return run(send, send.core(), receive, receive_list.regular);
   }
 
-  template <class Count, class List>
-  bool allgather(const EqualBlocks<Count>& own_block, const List& receive_list) {
+  bool allgather(const BlockList& own_block, const BlockList& receive_list) {
     if (!collectives_ || own_block.buffer == MPI_IN_PLACE || receive_list.buffer == MPI_IN_PLACE) return false;
     const auto& destinations = neighborhood_->destinations;
     const bool sends = std::any_of(destinations.begin(), destinations.end(), [](int rank) { return rank >= 0; });
@@ -51,7 +49,7 @@ class Exchange {
     if (!own_block.describe(send) || !receive_list.describe(receive)) return false;
     Blocks same = send.core();
     same.stride = 0;
-    return run(send, same, receive, List::regular);
+    return run(send, same, receive, receive_list.regular);
   }
 
  private:

@@ -32,40 +32,71 @@ void add_starts_of_scans(Starts& starts);
 void add_starts_of_blocks(Starts& starts);
 void add_starts_of_neighbors(Starts& starts);
 
+/// A call of a function that starts something, whatever its arguments are.
+template <class Form>
+struct StartCall {
+  const void* function;  ///< its NextFunction
+  const char* const& name;
+  MPI_Comm communicator;
+  MPI_Request* request;
+  const void* arguments;
+  bool (*describe)(const void* arguments, Form& form);
+  int (*by_host)(const void* arguments);
+
+  [[gnu::noinline]] int run() const {
+    const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
+    int code = MPI_SUCCESS;
+    CommunicatorState* const state =
+        request ? state_to_start_on(communicator, std::is_same_v<Form, Persistent>) : nullptr;
+    bool ours = false;
+    if (state)
+      ours = guarded(communicator, name, code, [&] {
+        Form form(communicator, *state);
+        if (!describe(arguments, form)) return false;
+        code = form.hand_over(request);
+        return true;
+      });
+    if (!ours) code = by_host(arguments);
+    if (begin) [[unlikely]]
+      explain::end_call(communicator, function, begin, code);
+    if (!ours) refusal = Refusal::arguments;
+    return code;
+  }
+};
+
+/// Calls `describe` with the first of the arguments and the form.
+template <class Form, auto describe, class All, std::size_t... place>
+bool described_by(const void* arguments, Form& form, std::index_sequence<place...>) {
+  return describe(std::get<place>(*static_cast<const All*>(arguments))..., form);
+}
+template <class Form, auto describe, class All, std::size_t count>
+bool described_by_first(const void* arguments, Form& form) {
+  return described_by<Form, describe, All>(arguments, form, std::make_index_sequence<count>());
+}
+
 /// `describe` is a description with the form: its arguments are those of the host's function up to the communicator, and
 /// then the form. What comes after the communicator is an MPI_Info, if the call is persistent, and the request.
 template <class Form, auto member, auto describe, class... Arguments>
 struct Start {
   static int call(Arguments... arguments) {
-    const auto all = std::tie(arguments...);
-    return with(all, std::make_index_sequence<sizeof...(arguments) - behind>());
+    const All all(arguments...);
+    return StartCall<Form>{&(next.*member),
+                           (next.*member).name(),
+                           std::get<sizeof...(Arguments) - behind - 1>(all),
+                           std::get<sizeof...(Arguments) - 1>(all),
+                           &all,
+                           described_by_first<Form, describe, All, sizeof...(Arguments) - behind>,
+                           by_host}
+        .run();
   }
 
  private:
-  static constexpr bool is_persistent = std::is_same_v<Form, Persistent>;
-  static constexpr std::size_t behind = is_persistent ? 2 : 1;
+  using All = std::tuple<Arguments...>;
+  static constexpr std::size_t behind = std::is_same_v<Form, Persistent> ? 2 : 1;
 
-  template <class All, std::size_t... described>
-  static int with(const All& all, std::index_sequence<described...>) {
-    const auto& forward = next.*member;
-    const MPI_Comm communicator = std::get<sizeof...(described) - 1>(all);
-    MPI_Request* const request = std::get<sizeof...(Arguments) - 1>(all);
-    const std::uint64_t begin = explain::counting ? explain::begin_call() : 0;
-    int code = MPI_SUCCESS;
-    CommunicatorState* const state = request ? state_to_start_on(communicator, is_persistent) : nullptr;
-    bool ours = false;
-    if (state)
-      ours = guarded(communicator, forward.name(), code, [&] {
-        Form form(communicator, *state);
-        if (!describe(std::get<described>(all)..., form)) return false;
-        code = form.hand_over(request);
-        return true;
-      });
-    if (!ours) code = std::apply([&](auto... given) { return started_by_host(forward, given...); }, all);
-    if (begin) [[unlikely]]
-      explain::end_call(communicator, &forward, begin, code);
-    if (!ours) refusal = Refusal::arguments;
-    return code;
+  static int by_host(const void* arguments) {
+    return std::apply([](auto... given) { return started_by_host(next.*member, given...); },
+                      *static_cast<const All*>(arguments));
   }
 };
 

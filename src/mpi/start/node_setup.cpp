@@ -239,6 +239,8 @@ void announce() {
   if (roll_call().local_rank() == 0 && own.topology.empty()) look_at_machine();
 }
 
+Job::~Job() = default;
+
 std::unique_ptr<Job> start_job() {
   auto job = std::make_unique<Job>();
   Node& node = job->node;

@@ -19,6 +19,8 @@ namespace tutti::mpi {
 
 /// What belongs to the whole job: made in MPI_Init, kept until the process ends (peers may still look at it).
 struct Job {
+  ~Job();
+
   Node node;
   selection::Knowledge knowledge;
   std::string model_file;                             ///< that the parameters in `knowledge` are from; empty: none
