@@ -13,7 +13,7 @@ PartitionedBuffer::PartitionedBuffer(const void* buffer, int partitions, std::si
   if (info.contiguous && !device_of(at(0))) return;
   MPI_Aint lower_bound = 0;
   host.Type_get_extent(datatype, &lower_bound, &extent_);
-  packed_ = CallMemory(this->partitions().all());
+  packed_ = CallMemory(this->partitions().all() + info.bytes);
 }
 
 void* PartitionedBuffer::at(int partition) const {
@@ -39,11 +39,10 @@ int PartitionedBuffer::unpack(int partition, std::size_t bytes) const {
       return code;
   // The first bytes of one more element. No function of MPI unpacks a part of one: it keeps what it has of the others.
   std::byte* const element = static_cast<std::byte*>(at(partition)) + static_cast<MPI_Aint>(count) * extent_;
-  const CallMemory whole(info_.bytes);
-  if (const int code = mpi::pack(element, 1, datatype_, info_, whole.get(), MPI_COMM_SELF); code != MPI_SUCCESS)
-    return code;
-  copy_bytes(whole.get(), packed + count * info_.bytes, rest);
-  return mpi::unpack(whole.get(), element, 1, datatype_, info_, MPI_COMM_SELF);
+  std::byte* const whole = packed_.get() + partitions().all();
+  if (const int code = mpi::pack(element, 1, datatype_, info_, whole, MPI_COMM_SELF); code != MPI_SUCCESS) return code;
+  copy_bytes(whole, packed + count * info_.bytes, rest);
+  return mpi::unpack(whole, element, 1, datatype_, info_, MPI_COMM_SELF);
 }
 
 int PartitionedReceive::before() {

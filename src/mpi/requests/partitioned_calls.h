@@ -41,7 +41,7 @@ class PartitionedBuffer {
   MPI_Datatype datatype_;
   TypeInfo info_;
   MPI_Aint extent_ = 0;
-  CallMemory packed_;
+  CallMemory packed_;  ///< and behind it room for one element
 };
 
 /// Either side, as its request knows it.
