@@ -348,7 +348,8 @@ def fit(lines: List[Line]) -> Fit:
         ("found_streamed_byte", ("receiver", "push_beyond"), ("receiver", "pull")),
     ):
         more, less = (
-            _per_byte(select(lines, "aftermath", who=who, move=move), most=CACHED_BYTES) for who, move in (row, base)
+            _per_byte(select(lines, "aftermath", who=who, move=move), most=CACHED_BYTES)
+            for who, move in (row, base)
         )
         if more and less:
             put(name, (max(0.0, more[0] - less[0]), max(more[1], less[1])))
