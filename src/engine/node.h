@@ -104,6 +104,12 @@ struct Node {
         return {kind, reinterpret_cast<std::uintptr_t>(address)};
     }
   }
+  /// Of addresses that peers reach through the window: whether these find both as far apart as they are here. Static data
+  /// lies elsewhere in the window's file.
+  bool are_as_far_apart(const std::byte* one, const std::byte* other) const {
+    if (!window_spans) return true;
+    return window_offset(other, 1) - window_offset(one, 1) == static_cast<std::size_t>(other - one);
+  }
 
  private:
   std::size_t window_bytes() const { return window_extent ? window_extent->load(std::memory_order_relaxed) : 0; }

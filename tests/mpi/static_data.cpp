@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support.h"
 
@@ -87,6 +89,38 @@ void arrays_of_the_program(Context& context) {
   }
 }
 
+/// A block with gaps is packed elsewhere: peers find it at another distance from the others than it is here.
+void blocks_of_which_some_are_packed(Context& context) {
+  constexpr int ints = 6'000;
+  static int sent[2 * 8 * ints], received[8 * ints];
+  const int ranks = context.size();
+  if (ranks > 8) return;
+  MPI_Datatype apart = MPI_DATATYPE_NULL;
+  MPI_Type_vector(ints, 1, 2, MPI_INT, &apart);
+  MPI_Type_commit(&apart);
+  std::vector<int> counts, begins, whole, places;
+  std::vector<MPI_Datatype> types, ints_of_all(static_cast<std::size_t>(ranks), MPI_INT);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool has_gaps = rank % 2 == 0;
+    counts.push_back(has_gaps ? 1 : ints);
+    types.push_back(has_gaps ? apart : MPI_INT);
+    begins.push_back(2 * rank * ints * static_cast<int>(sizeof(int)));
+    whole.push_back(ints);
+    places.push_back(rank * ints * static_cast<int>(sizeof(int)));
+    for (int i = 0; i < ints; ++i) sent[2 * rank * ints + (has_gaps ? 2 * i : i)] = context.rank() * 100 + rank + i;
+  }
+  for (int call = 0; call < 3; ++call) {
+    std::fill_n(received, ranks * ints, -1);
+    MPI_Alltoallw(sent, counts.data(), begins.data(), types.data(), received, whole.data(), places.data(),
+                  ints_of_all.data(), MPI_COMM_WORLD);
+    int wrong = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+      for (int i = 0; i < ints; ++i) wrong += received[rank * ints + i] != rank * 100 + context.rank() + i;
+    context.expect(wrong == 0, "%d wrong ints", wrong);
+  }
+  MPI_Type_free(&apart);
+}
+
 void a_child_has_its_own(Context& context) {
   zeroed[7] = 70;
   const pid_t child = fork();
@@ -145,8 +179,8 @@ int main(int argc, char** argv) {
     Context context(nullptr, 0);
     const std::vector<Test> tests{
 #define TEST(name) {#name, &name}
-        TEST(arrays_of_the_program), TEST(a_child_has_its_own), TEST(a_library_is_unloaded),
-        TEST(stores_of_a_thread_are_kept)};
+        TEST(arrays_of_the_program), TEST(blocks_of_which_some_are_packed), TEST(a_child_has_its_own),
+        TEST(a_library_is_unloaded), TEST(stores_of_a_thread_are_kept)};
     status = run_tests(context, tests, 1, argv);
   }
   MPI_Finalize();

@@ -53,11 +53,12 @@ memory::Kind reach(const Operation& operation, const Blocks& blocks, std::size_t
     for (const std::byte* at : {blocks.at(i), blocks.at(i) + blocks.size(i) - 1}) {
       const memory::Kind kind = operation.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
       if (kind == memory::Kind::none) return kind;
-      mixed = mixed || all.value_or(kind) != kind;
+      mixed = mixed || all.value_or(kind) != kind ||
+              (kind == memory::Kind::window && !operation.communicator().node().are_as_far_apart(span.begin, at));
       all = kind;
     }
   }
-  // Some in the window and some not: the kernel reaches all by address.
+  // Some in the window and some not, or in parts of it that lie elsewhere for peers: the kernel reaches all by address.
   if (mixed) return operation.communicator().node().cma ? memory::Kind::cma : memory::Kind::none;
   return all.value_or(memory::Kind::none);
 }
