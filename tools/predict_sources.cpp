@@ -7,6 +7,7 @@
 #include "collectives/collectives.h"
 #include "input_file.h"
 #include "selection/machine.h"
+#include "selection/shipped.h"
 
 namespace tutti::prediction {
 
@@ -18,17 +19,25 @@ ordered_json not_used(const std::string& path, const std::string& why) {
   return {{"path", path}, {"fits", false}, {"why_not", why}};
 }
 
-KnownModel shipped_model() {
-  return {{}, {{"path", nullptr}, {"words", "shipped values"}}};
+/// A machine that is only described has no known maker; and what is asked of ranks in general depends on no machine.
+selection::Maker maker_of(const Options& options) {
+  const bool of_here = options.here || options.model_only || !options.mechanisms.empty();
+  const bool is_here = of_here && !selection::identity_of(machine_of(options)).processor.empty();
+  return is_here ? selection::maker_of_processor() : selection::Maker::other;
+}
+
+KnownModel shipped_model(const Options& options) {
+  const selection::Maker maker = maker_of(options);
+  return {selection::shipped_model(maker), {{"path", nullptr}, {"words", selection::shipped_words(maker)}}};
 }
 
 KnownModel model_of(const Options& options, const std::string& path, const selection::Probe& probe) {
   const std::string why = selection::why_other_machine(probe.machine, selection::identity_of(machine_of(options)));
   // Who asks what the library would do is told that; others may predict for whatever was measured.
   const bool refused = !why.empty() && !options.mechanisms.empty();
-  return {refused ? selection::Model() : probe.model,
+  return {refused ? selection::shipped_model(maker_of(options)) : probe.model,
           {{"path", path},
-           {"words", refused ? "shipped values" : "measured " + probe.date},
+           {"words", refused ? selection::shipped_words(maker_of(options)) : "measured " + probe.date},
            {"date", probe.date},
            {"kernel", probe.kernel},
            {"processor", probe.machine.processor},
@@ -48,10 +57,10 @@ KnownModel found_model(const Options& options, const Settings& settings) {
     const auto probe = error.empty() ? selection::parse_probe(file.text, error) : std::nullopt;
     KnownModel known = probe ? model_of(options, path, *probe) : KnownModel{{}, not_used(path, error)};
     if (known.source["fits"] == true) return known;
-    known.source["words"] = "shipped values";
-    if (!refused) refused = KnownModel{{}, known.source};
+    known.source["words"] = shipped_model(options).source["words"];
+    if (!refused) refused = KnownModel{shipped_model(options).model, known.source};
   }
-  return refused.value_or(shipped_model());
+  return refused.value_or(shipped_model(options));
 }
 
 KnownTable table_of(const Options& options, const std::string& path, selection::ParsedTable parsed) {
@@ -115,7 +124,7 @@ topology::Machine machine_of(const Options& options) {
 
 KnownModel model_of(const Options& options, const Settings& settings) {
   if (options.probe.empty() && options.here) return found_model(options, settings);
-  if (options.probe.empty() || options.probe == "off") return shipped_model();
+  if (options.probe.empty() || options.probe == "off") return shipped_model(options);
   std::string error;
   const auto probe = selection::parse_probe(text_of_file(options.probe), error);
   if (!probe) throw UsageError(options.probe + ": " + error);

@@ -168,6 +168,7 @@ Surroundings surroundings_of(const Options& options, const Settings& settings) {
   Surroundings surroundings =
       tutti::surroundings_of(settings, ranks, levels, ranks_per_core > 0 ? ranks_per_core : 1.0, distances);
   if (!options.slot_bytes.empty()) surroundings.common.slot_bytes = size_of(options.slot_bytes, "--slot-bytes");
+  bool staged = options.mechanisms.empty();
   std::string list = options.mechanisms;
   while (!list.empty()) {
     const auto comma = list.find(',');
@@ -179,9 +180,12 @@ Surroundings surroundings_of(const Options& options, const Settings& settings) {
       surroundings.xpmem = true;
     else if (name == "cma")
       surroundings.cma = true;
-    else if (name != "staged")
+    else if (name == "staged")
+      staged = true;
+    else
       throw UsageError("--mechanisms " + name + ": expected window, xpmem, cma, staged with commas between");
   }
+  if (!staged) surroundings.common.moved_max = 0;
   return surroundings;
 }
 
@@ -240,6 +244,7 @@ ordered_json json_of(const Prediction& each) {
       {"allowed", each.allowed},
       {"tried", each.tried},
       {"seconds", each.seconds ? ordered_json(*each.seconds) : ordered_json(nullptr)},
+      {"moving", each.moving.empty() ? ordered_json(nullptr) : ordered_json(each.moving)},
       {"why_unpredicted", each.why_unpredicted.empty() ? ordered_json(nullptr) : ordered_json(each.why_unpredicted)},
       {"requirements", each.requirements}};
 }

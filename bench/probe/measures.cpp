@@ -227,6 +227,7 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
       const bool writes_source = copy == Copy::read ? !copier : copier;
       if (writes_source) change(first.base(), bytes, round);
       if (!copier && copy == Copy::slot) look_at(second.base(), bytes);
+      if (!copier && copy == Copy::line) memory::take_lines(second.base(), bytes);
       member.meet();
       if (copier) {
         const Stopwatch watch(probing.clock);
@@ -261,7 +262,12 @@ std::vector<double> aftermath(const Probing& probing, const std::vector<int>& pr
         keep_memory();
       }
       member.meet();
-      if (!owner) timed(!writes, [&] { add_up(second.base(), bytes); });
+      if (!owner)
+        timed(!writes, [&] {
+          if (afterwards == Afterwards::reader_takes) return memory::take_lines(first.base(), bytes);
+          if (move == Move::push) memory::take_lines(second.base(), bytes);
+          add_up(second.base(), bytes);
+        });
       member.meet();
     });
   });

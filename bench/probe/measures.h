@@ -67,6 +67,7 @@ enum class Copy {
   read,  ///< from what the first processor has just written into own memory
   own,   ///< what it has just written itself into own memory
   slot,  ///< own data into memory that the first processor has read
+  line,  ///< own data into memory whose lines the first processor has taken over
 };
 
 /// Copies of `bytes` between two processors through mapped memory. streaming: past the caches.
@@ -77,13 +78,14 @@ std::vector<double> mapped_copy(const Probing& probing, const std::vector<int>& 
 enum class Move {
   none,         ///< they do not
   pull,         ///< the second one reads them
-  push,         ///< the first one stores them, through its caches
+  push,         ///< the first one stores them, through its caches; the second one takes the lines over
   push_beyond,  ///< the same past the caches
 };
 /// What the program pays for it afterwards.
 enum class Afterwards {
   owner_writes,   ///< the first processor writes its data anew
   receiver_uses,  ///< the second one adds up what has come
+  reader_takes,   ///< the second one, who has read the data where they are, takes their lines over
 };
 /// The first processor writes its data anew, they come into the second one's buffer, that one uses them. Of such a round
 /// the time of what is said.

@@ -175,6 +175,7 @@ void Plan::copies() {
   const Kind kinds[] = {{"read", Copy::read, false},
                         {"own", Copy::own, false},
                         {"slot", Copy::slot, false},
+                        {"line", Copy::line, false},
                         {"stream", Copy::slot, true}};
   for (const Kind& kind : kinds)
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M, 4 * M})
@@ -190,6 +191,7 @@ void Plan::copies() {
                          {"owner", "pull", Afterwards::owner_writes, Move::pull},
                          {"receiver", "pull", Afterwards::receiver_uses, Move::pull},
                          {"receiver", "push", Afterwards::receiver_uses, Move::push},
+                         {"reader", "pull", Afterwards::reader_takes, Move::pull},
                          {"receiver", "push_beyond", Afterwards::receiver_uses, Move::push_beyond}};
   for (const Later& each : later)
     for (const std::size_t bytes : {4 * K, 16 * K, 64 * K, 256 * K, 1 * M})
@@ -331,6 +333,11 @@ void Plan::pairs_of_cores() {
     add("copies between cores", share / 2,
         {{"measure", "core_copy"}, {"from", from}, {"to", to}, {"shares", shares}, {"bytes", 1 * M}},
         [=](const Probing& probing) { return mapped_copy(probing, places, Copy::read, 1 * M, false); });
+    add("stores to lines of other cores", share / 2,
+        {{"measure", "core_store"}, {"from", from}, {"to", to}, {"shares", shares}, {"bytes", 64 * K}},
+        [=](const Probing& probing) {
+          return aftermath(probing, places, Move::pull, Afterwards::owner_writes, 64 * K);
+        });
   }
   const std::size_t caches =
       machine_->l3_bytes() * static_cast<std::size_t>(std::max(1, machine_->domain_count(topology::LevelKind::l3)));

@@ -6,6 +6,9 @@
 
 namespace tutti {
 
+/// What a core fetches and gives up at once.
+inline constexpr std::size_t cache_line_bytes = 64;
+
 namespace detail {
 /// From this size on memcpy may choose `rep movsb`.
 inline constexpr std::size_t long_copy_bytes = 2048;

@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 33;
+constexpr std::size_t settings_count = 34;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -94,6 +94,15 @@ const std::array<Row, settings_count>& table() {
       {{"XPMEM_DEVICE", "string", "/dev/xpmem",
         "Device of the XPMEM kernel module; xpmem is tried if it can be opened and libxpmem is found."},
        &Settings::xpmem_device},
+      {{"MOVE", "auto|plain|caches|memory", "auto",
+        "How bytes come from rank to rank where peers map each other's buffers: plain: they are read where they lie, "
+        "and "
+        "stored past the caches of the one they are for; caches: through the caches, by a copy of what is read, and "
+        "whoever "
+        "gets them takes the lines over; memory: past the caches, by a copy as well; auto: as is predicted, or found "
+        "by trying, "
+        "to be fastest."},
+       &Settings::move},
       {{"SEGMENT", "bytes", "8M",
         "Staged messages are cut into pieces of this size, which bounds the memory they need; those of neighbours, and "
         "blocks of different sizes, are staged whole."},

@@ -35,6 +35,7 @@ struct Settings {
   std::string huge = "auto";
   std::size_t xpmem_cache = 128;
   std::string xpmem_device = "/dev/xpmem";
+  std::string move = "auto";
   std::size_t segment = 8 << 20;
   std::size_t block = std::size_t{16} * 1024;
   std::size_t cache = 0;

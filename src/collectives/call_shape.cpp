@@ -6,6 +6,13 @@
 
 namespace tutti {
 
+namespace {
+
+/// Each communicator keeps what it has lent copies in; and what is longer lies in no cache.
+constexpr std::size_t moved_most = std::size_t{8} << 20;
+
+}  // namespace
+
 double ranks_per_core_of(const topology::Placement& placement, int ranks, bool oversubscribed) {
   if (!oversubscribed) return 1;
   const double cores = std::max(1, placement.cores_available);
@@ -22,6 +29,11 @@ Surroundings surroundings_of(const Settings& settings, int ranks, int levels, do
   surroundings.common.eager_max = settings.eager_max;
   surroundings.common.slot_bytes = slot_bytes_of(settings, ranks);
   surroundings.common.flat_max = settings.flat_max;
+  surroundings.common.moved_max = std::min(2 * segment_bytes(settings), moved_most);
+  surroundings.common.moves = settings.move == "plain"    ? selection::Moves::plain
+                              : settings.move == "caches" ? selection::Moves::caches
+                              : settings.move == "memory" ? selection::Moves::memory
+                                                          : selection::Moves::cheapest;
   surroundings.window_min = settings.window_min;
   return surroundings;
 }

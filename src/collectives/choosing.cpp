@@ -79,6 +79,7 @@ Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& 
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
+  made.moving = chosen.moving;
   made.identity = identity_of(choices.collective, made.name);
   made.record =
       record_of({choices.collective, choices.regular, size_class, made.name,
@@ -138,11 +139,11 @@ std::unique_ptr<Collectives::Tried<Arguments>> Collectives::tried_of(
   auto tried = std::make_unique<Tried<Arguments>>(
       Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
   for (const auto& each : candidates) {
-    Choice<Arguments>& made = tried->candidates.emplace_back(choice_of(
-        choices, size_class,
-        selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried}));
+    Choice<Arguments>& made = tried->candidates.emplace_back(
+        choice_of(choices, size_class,
+                  selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried,
+                                               each.moving}));
     made.attempts = &tried->attempts;
-    made.cached = each.cached;
     made.lending = each.lending;
   }
   return tried;
@@ -155,15 +156,13 @@ bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class
   if (number < 0 || !selection::may_be_tried(shape)) return false;
   if (quiet_ || !communicator_.node().settings.try_choices) return false;
   const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
-  const bool past_caches = store_for({.block = shape.bytes, .held = held}, selection::streamed_to_peers_min) ==
-                           memory::Store::streaming_to_peers;
   constexpr bool reduces = requires(const Arguments& arguments) {
     arguments.combiner;
   };
   constexpr bool is_cut = reduces || std::is_same_v<Arguments, BcastArguments>;
   const auto algorithms = algorithms_of<Arguments>();
-  const auto mapped = selection::candidates_beside(chosen, choices.collective, algorithms, shape, knowledge(),
-                                                   {.past_caches = past_caches, .reduce = reduces});
+  const auto mapped =
+      selection::candidates_beside(chosen, choices.collective, algorithms, shape, knowledge(), {.reduce = reduces});
   if (mapped.empty()) return false;
   std::vector<selection::Candidate<Arguments>> unmapped;
   if (may_be_unmapped(shape))
@@ -240,9 +239,28 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
 #undef TUTTI_FORGET
 }
 
-#define TUTTI_INSTANTIATE(Of, name)                                            \
-  template const Collectives::Choice<Of##Arguments>& Collectives::make_or_try( \
-      Choices<Of##Arguments>& choices, const Key& key, const Of##Arguments& given, Channel::Kind kind);
+template <class Arguments>
+Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen,
+                              const Request& request) const {
+  if (choices.regular) return chosen.moving;
+  chosen.moving_of_class.resize(size_classes);
+  std::optional<Moving>& known = chosen.moving_of_class[size_class_of(request.block)];
+  if (known) return *known;
+  selection::Shape shape = shape_of(request.block, true, true);
+  add_collective<Arguments>(shape, choices.collective);
+  shape.parameter = chosen.parameter;
+  double least = 0;
+  selection::for_each_moving(*chosen.algorithm, shape, knowledge().model, [&](Moving moving, double seconds) {
+    if (!known || seconds < least) known = moving, least = seconds;
+  });
+  return *known;
+}
+
+#define TUTTI_INSTANTIATE(Of, name)                                                                                  \
+  template const Collectives::Choice<Of##Arguments>& Collectives::make_or_try(                                       \
+      Choices<Of##Arguments>& choices, const Key& key, const Of##Arguments& given, Channel::Kind kind);              \
+  template Moving Collectives::moving_of(const Choices<Of##Arguments>& choices, const Choice<Of##Arguments>& chosen, \
+                                         const Request& request) const;
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 #undef TUTTI_INSTANTIATE

@@ -46,6 +46,7 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
   cached_bytes_ = static_cast<double>(node.cache_bytes);
   small_ = ring_bytes(node.settings);
   segment_ = segment_bytes(node.settings);
+  if (spanning || !node.may_stage) shape_.moved_max = 0;
 }
 
 int Collectives::nodes() const {
@@ -237,10 +238,14 @@ void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms,
   operation.run(forms.flags, forms.body(operation, arguments));
 }
 
+/// Pending calls lend no longer copies: as many may be under way as there are slots.
+constexpr std::size_t pending_lent_max = std::size_t{1} << 20;
+
 /// An algorithm, as pending calls run it.
 template <class Arguments>
 struct Carrier {
   const selection::Algorithm<Arguments>& algorithm;
+  Moving moving;
 
   FlagSet flags() const { return algorithm.forms.flags; }
   Task body(Operation& operation, const Arguments& arguments) const {
@@ -261,8 +266,8 @@ CallSignature Collectives::signature_of(const char* collective, const Choice<Arg
 }
 
 template <class Arguments>
-Arguments Collectives::completed(const Choice<Arguments>& chosen, const Arguments& given,
-                                 const Request& request) const {
+Arguments Collectives::completed(const Choice<Arguments>& chosen, const Arguments& given, const Request& request,
+                                 Moving moving) const {
   Arguments arguments = given;
   if constexpr (!std::is_same_v<Arguments, BarrierArguments>) {
     arguments.parameter = chosen.parameter;
@@ -272,7 +277,7 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
     const std::size_t streamed_min = makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
     if (!request.small && !(makes_results && request.block < streamed_min)) {
       arguments.store = store_for(request, streamed_min);
-      if (chosen.cached && arguments.store == memory::Store::streaming_to_peers)
+      if (stores_through_caches(moving) && arguments.store == memory::Store::streaming_to_peers)
         arguments.store = memory::Store::cached;
     }
   }
@@ -295,9 +300,11 @@ bool Collectives::call(const Arguments& given) {
     return true;
   }
   const Request request = request_of(given);
-  const Arguments arguments = completed(chosen, given, request);
+  const Moving moving = moving_of(choices, chosen, request);
+  const Arguments arguments = completed(chosen, given, request, moving);
   const Cut cut = cut_of(chosen, arguments, request);
   Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes), cut.operations() > 1);
+  call.moving = moving;
   carry_out(chosen, call, arguments, request, cut);
   truncated_ = call.truncated;
   lends_copies_ = call.lends_copies;
@@ -336,9 +343,11 @@ PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& throu
   if (chosen.between_nodes) return make_across(*chosen.between_nodes, signature_of(choices.collective, chosen, key));
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
-  const Arguments arguments = completed(chosen, given, request);
+  Moving moving = moving_of(choices, chosen, request);
+  if (tutti::lends_copies(moving) && request.held > pending_lent_max) moving = Moving::plain;
+  const Arguments arguments = completed(chosen, given, request, moving);
   return make(through, choices.collective, chosen.identity, announced<Arguments>(key.bytes),
-              Carrier<Arguments>{*chosen.algorithm}, arguments, cut_of(chosen, arguments, request));
+              Carrier<Arguments>{*chosen.algorithm, moving}, arguments, cut_of(chosen, arguments, request));
 }
 
 template <class Arguments>

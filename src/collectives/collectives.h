@@ -156,9 +156,9 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
-    Attempts* attempts = nullptr;         ///< what it is a candidate of; null if nothing is tried
-    bool cached = false;                  ///< stores into other ranks' memory through the caches
-    std::optional<Lending> lending = {};  ///< none: see Choice::staging
+    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
+    Moving moving = Moving::plain;
+    std::optional<Lending> lending = {};  ///< of what peers do not map; none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -169,6 +169,8 @@ class Collectives {
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// What this rank has learned about lending copies; null: it has had no reason to.
     mutable std::unique_ptr<Ways> staging = nullptr;
+    /// Of blocks whose sizes differ: how those of a size class are moved, once it was asked.
+    mutable std::vector<std::optional<Moving>> moving_of_class = {};
   };
   /// A choice by trying.
   template <class Arguments>
@@ -269,9 +271,13 @@ class Collectives {
   bool should_warn(const char* collective, Asked by);
   template <class Arguments>
   Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
+  /// How bytes are moved. Of blocks whose sizes differ each rank decides for its own.
+  template <class Arguments>
+  Moving moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen, const Request& request) const;
   /// The arguments as the algorithm gets them.
   template <class Arguments>
-  Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
+  Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request,
+                      Moving moving) const;
   /// A call that is not small.
   template <class Arguments>
   void carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments, const Request& request,

@@ -18,7 +18,12 @@ Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selec
   prediction.allowed = allowed;
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
   prediction.eligible = algorithm.eligible(shape);
-  if (prediction.eligible) prediction.seconds = algorithm.seconds(shape, model);
+  if (!prediction.eligible) return prediction;
+  selection::for_each_moving(algorithm, shape, model, [&](Moving moving, double seconds) {
+    if (prediction.seconds && *prediction.seconds <= seconds) return;
+    prediction.seconds = seconds;
+    prediction.moving = name_of(moving);
+  });
   return prediction;
 }
 
@@ -52,7 +57,7 @@ void mark_tried(Predictions& predictions, const selection::Chosen<Arguments>& ch
     arguments.combiner;
   };
   for (const auto& candidate : selection::candidates_beside(chosen, collective, algorithms_of<Arguments>(), shape,
-                                                            knowledge, {.past_caches = false, .reduce = reduces})) {
+                                                            knowledge, {.reduce = reduces})) {
     const bool is_choice = candidate.algorithm == chosen.algorithm && candidate.parameter == chosen.parameter;
     for (Prediction& each : predictions.candidates)
       if (each.algorithm == candidate.algorithm->name && each.parameter == candidate.parameter) each.tried = !is_choice;

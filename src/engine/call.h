@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/moving.h"
+
 namespace tutti {
 
 class StagingTrial;
@@ -48,7 +50,8 @@ class Call {
   bool truncated = false;
   /// Null: what the kernel reaches is lent as it is.
   StagingTrial* staging_trial = nullptr;
-  bool lends_copies = false;  ///< of what the kernel would have reached
+  Moving moving = Moving::plain;
+  bool lends_copies = false;  ///< it has lent a copy of what peers would have reached without
 };
 
 }  // namespace tutti

@@ -11,6 +11,9 @@
 
 namespace tutti {
 
+/// What peers do with a buffer that is exposed: read it, or (also) store to it. Each has a staging buffer of its own.
+enum class Side { source = 0, destination = 1 };
+
 /// A value, to be copied: what nobody has the address of, the compiler keeps in registers, where an operation whose
 /// address a wait might have kept is read from memory again after every flag. A small call has no time for that.
 class OperationView {
@@ -68,17 +71,19 @@ class OperationView {
     return room;
   }
 
-  /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is found to be faster.
-  memory::Kind reach(const void* address, std::size_t bytes) const {
+  /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is to be lent.
+  memory::Kind reach(const void* address, std::size_t bytes, Side side) const {
     const memory::Kind kind = communicator_->node().reach(address, bytes);
-    if (kind != memory::Kind::cma || !call_->staging_trial || !call_->staging_trial->lends_copies()) return kind;
+    const bool lent = kind == memory::Kind::cma ? call_->staging_trial && call_->staging_trial->lends_copies()
+                                                : tutti::lends_copies(call_->moving) && side == Side::source;
+    if (!lent) return kind;
     call_->lends_copies = true;
     return memory::Kind::none;
   }
   /// The region of memory that they reach so.
-  memory::Region reachable(const void* address, std::size_t bytes) const {
-    return reach(address, bytes) == memory::Kind::none ? memory::Region{}
-                                                       : communicator_->node().reachable(address, bytes);
+  memory::Region reachable(const void* address, std::size_t bytes, Side side) const {
+    return reach(address, bytes, side) == memory::Kind::none ? memory::Region{}
+                                                             : communicator_->node().reachable(address, bytes);
   }
 
   /// A peer's memory. What this rank copies from or to it is there after co_await operation.copied().

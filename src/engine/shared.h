@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/copy.h"
 #include "base/settings.h"
 #include "engine/arrangement.h"
 #include "engine/flags.h"
@@ -27,7 +28,6 @@ constexpr std::uint64_t place_in_ring(std::uint64_t sequence, std::uint64_t size
   return turn * (turn + 1) / 2 % size;
 }
 
-inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t expected_bytes_max = 4096;
 
 /// What a rank tells the others at the start of an operation, in one line: its stamp, the signature of its call, and

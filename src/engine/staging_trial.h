@@ -9,16 +9,10 @@
 #include <numeric>
 
 #include "base/ticks.h"
+#include "engine/moving.h"
 #include "memory/stream.h"
 
 namespace tutti {
-
-/// How a rank lends what its peers reach only through the kernel.
-enum class Lending {
-  by_kernel,           ///< as it is
-  copied,              ///< a copy that they can map
-  copied_past_caches,  ///< the same, made past the caches
-};
 
 /// Which of a few ways of doing the same is the fastest one. One call takes several times as long as another without a
 /// reason to be seen, also because peers try as well: so some calls on end, a run, take the same way.
@@ -111,7 +105,7 @@ class Ways {
 class StagingTrial {
  public:
   /// ways: made when the first call has such memory; null: the call lends no copies.
-  explicit StagingTrial(std::unique_ptr<Ways>* ways) : ways_(ways), lending_(Lending::by_kernel) {}
+  explicit StagingTrial(std::unique_ptr<Ways>* ways) : ways_(ways), lending_(Lending::as_it_is) {}
   /// It is known how.
   explicit StagingTrial(Lending lending) : lending_(lending) {}
 
@@ -123,7 +117,7 @@ class StagingTrial {
       begin_ = ticks();
     }
     met_ = true;
-    return lending_ != Lending::by_kernel;
+    return lending_ != Lending::as_it_is;
   }
   /// How to make them.
   memory::Store store() const {

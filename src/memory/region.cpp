@@ -152,6 +152,7 @@ Lack Peer::advance_filling(Copy& copy, std::uint64_t filled) const {
   if (filled < copy.offset + least) return {Lack::Of::filling};
   Copy part = copy;
   part.region = {Kind::arena, copy.region.offset()};
+  if (copy.region.is_taken_over()) part.region = part.region.taken_over();
   part.bytes = std::min(copy.bytes, static_cast<std::size_t>(filled) - copy.offset);
   const std::size_t tried = part.bytes;
   const Lack lack = advance(part);
@@ -164,12 +165,14 @@ Lack Peer::advance(Copy& copy, std::uint64_t filled) const {
   if (copy.region.kind() == Kind::filling) return advance_filling(copy, filled);
   std::byte* const there = pointer_or_copied(copy.region, copy.offset, copy.bytes);
   if (!there) return advance_by_kernel(copy);
-  if (copy.direction == Copy::Direction::read)
+  if (copy.direction == Copy::Direction::read) {
     copy.store == Store::streaming ? stream_copy(copy.local, there, copy.bytes)
                                    : static_cast<void>(copy_from_peer(copy.local, there, copy.bytes));
-  else
+    if (copy.region.is_taken_over()) take_whole_lines(there, copy.bytes);
+  } else {
     copy.store == Store::cached ? copy_bytes(there, copy.local, copy.bytes)
                                 : stream_copy(there, copy.local, copy.bytes);
+  }
   copy.advance(copy.bytes);
   return {};
 }

@@ -29,7 +29,7 @@ class Requests;
 enum class Kind : std::uint8_t { none = 0, window, arena, cma, direct, xpmem, filling };
 
 /// Of a copy that is being made: its owner says so often how much is there.
-inline constexpr std::size_t filled_at_once = std::size_t{32} << 10;
+inline constexpr std::size_t filled_at_once = std::size_t{8} << 10;
 
 /// Lies before memory of Kind::filling: how many bytes of it are there.
 struct alignas(sync::line_bytes) Filled {
@@ -66,12 +66,17 @@ class Region {
   std::uint64_t address() const { return bits_ & ((std::uint64_t{1} << attachable_bits) - 1); }
   unsigned row() const { return static_cast<unsigned>(bits_ >> attachable_bits) & 0xff; }
 
+  /// The same, of a copy that has one reader for each byte, who takes its lines over when it has read them.
+  Region taken_over() const { return from_bits(bits_ | taken_over_bit); }
+  bool is_taken_over() const { return bits_ & taken_over_bit; }
+
   std::uint64_t bits() const { return bits_; }
-  Kind kind() const { return static_cast<Kind>(bits_ >> 56); }
+  Kind kind() const { return static_cast<Kind>(bits_ >> 56 & 0x7f); }
   std::uint64_t offset() const { return bits_ & address_mask; }
   bool loads_and_stores() const { return kind() != Kind::cma && kind() != Kind::none; }
 
  private:
+  static constexpr std::uint64_t taken_over_bit = std::uint64_t{1} << 63;
   static constexpr std::uint64_t address_mask = (std::uint64_t{1} << 56) - 1;
   std::uint64_t bits_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/copy.h"
 #include "base/sanitizer.h"
 
 #if defined(__SSE2__)
@@ -85,6 +86,24 @@ void stream_fence() {}
 void stream_copy(void* destination, const void* source, std::size_t bytes) {
   stream_part(destination, source, bytes);
   stream_fence();
+}
+
+void take_lines(std::byte* begin, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto take = [](std::byte* byte) {
+    auto* const kept = reinterpret_cast<volatile unsigned char*>(byte);
+    *kept = *kept;
+  };
+  take(begin);
+  const std::size_t first = cache_line_bytes - reinterpret_cast<std::uintptr_t>(begin) % cache_line_bytes;
+  for (std::size_t at = first; at < bytes; at += cache_line_bytes) take(begin + at);
+}
+
+void take_whole_lines(std::byte* begin, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::size_t head = (cache_line_bytes - address % cache_line_bytes) % cache_line_bytes;
+  const std::size_t tail = (address + bytes) % cache_line_bytes;
+  if (bytes > head + tail) take_lines(begin + head, bytes - head - tail);
 }
 
 }  // namespace tutti::memory

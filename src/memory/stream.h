@@ -18,4 +18,11 @@ void stream_copy(void* destination, const void* source, std::size_t bytes);
 void stream_part(void* destination, const void* source, std::size_t bytes);
 void stream_fence();
 
+/// What another core has stored through its caches, or this one has read of it, becomes this core's own, line by line, and
+/// stays as it is. Stores of the other core to these lines are then several times as fast as to lines that both have
+/// (docs/measurements/who-copies.md). Nobody else may store there meanwhile. For memory whose bytes are all this rank's own.
+void take_lines(std::byte* begin, std::size_t bytes);
+/// The same for a part of memory whose other parts other ranks use: not of the lines at its ends that it has not whole.
+void take_whole_lines(std::byte* begin, std::size_t bytes);
+
 }  // namespace tutti::memory

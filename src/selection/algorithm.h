@@ -62,6 +62,11 @@ struct Traits {
   bool only_where_mapped = false;
   /// A reduction that combines what the ranks have strictly in their order, at once: all of these give the same bits.
   bool in_rank_order = false;
+  /// Ranks may lend copies of what they send (Moving), which so many read: what of it is read is the cost's
+  /// left_bytes.
+  Readers lends = Readers::none;
+  /// Blocks whose sizes differ take one hop where they are small.
+  bool packs_small = false;
 
   bool stores_where_unmapped() const { return stores_to_peers && !only_where_mapped; }
 };
@@ -142,8 +147,26 @@ struct Chosen {
   int parameter = 0;
   double seconds = 0;  ///< by the model
   Reason reason = Reason::model;
+  Moving moving = Moving::plain;
   const TableEntry* refused_entry = nullptr;  ///< what the table says, if that is not eligible
 };
+
+/// visit(moving, seconds by the model): in each way in which the algorithm can move bytes, and may.
+template <class Arguments, class Visit>
+void for_each_moving(const Algorithm<Arguments>& algorithm, Shape shape, const Model& model, Visit visit) {
+  bool any = false;
+  const auto consider = [&](Moving moving) {
+    shape.moving = moving;
+    visit(moving, algorithm.seconds(shape, model));
+    any = true;
+  };
+  const Traits& traits = algorithm.traits;
+  if (traits.stores_to_peers && shape.may_move(Moving::caches)) consider(Moving::caches);
+  const bool one_reader = traits.lends == Readers::one || (traits.lends == Readers::many && shape.ranks == 2);
+  if (one_reader && shape.may_move(Moving::lent)) consider(Moving::lent);
+  if (traits.lends != Readers::none && shape.may_move(Moving::lent_beyond)) consider(Moving::lent_beyond);
+  if (!any || shape.may_move(Moving::plain)) consider(Moving::plain);
+}
 
 /// What the table has for this shape, if it is eligible and the user does not contradict; its reason is another
 /// otherwise.
@@ -160,15 +183,20 @@ Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const A
   const int given = knowledge.user.parameter(collective, entry->algorithm);
   if (given > 0 && given != entry->parameter) return chosen;
   shape.parameter = entry->parameter;
-  for (const auto* candidate : candidates)
-    if (entry->algorithm == candidate->name && candidate->eligible(shape))
-      return {candidate, entry->parameter, candidate->seconds(shape, knowledge.model), Reason::table};
+  for (const auto* candidate : candidates) {
+    if (entry->algorithm != candidate->name || !candidate->eligible(shape)) continue;
+    for_each_moving(*candidate, shape, knowledge.model, [&](Moving moving, double seconds) {
+      if (!chosen.algorithm || seconds < chosen.seconds)
+        chosen = {candidate, entry->parameter, seconds, Reason::table, moving};
+    });
+    return chosen;
+  }
   chosen.refused_entry = entry;
   return chosen;
 }
 
-/// visit(algorithm, parameter, seconds by the model) for all that are eligible, with each value of the parameter that is
-/// considered. ask_user: only what the user allows, with the value that was given.
+/// visit(algorithm, parameter, moving, seconds by the model) for all that are eligible, with each value of the parameter that
+/// is considered, and each way of moving. ask_user: only what the user allows, with the value that was given.
 template <class Arguments, class Visit>
 void for_each_eligible(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                        const Shape& shape, const Knowledge& knowledge, bool ask_user, Visit visit) {
@@ -177,7 +205,8 @@ void for_each_eligible(std::string_view collective, std::span<const Algorithm<Ar
     Shape asked = shape;
     asked.parameter = parameter;
     if (!candidate->eligible(asked)) return;
-    visit(candidate, parameter, candidate->seconds(asked, knowledge.model));
+    for_each_moving(*candidate, asked, knowledge.model,
+                    [&](Moving moving, double seconds) { visit(candidate, parameter, moving, seconds); });
   };
   for (const auto* candidate : candidates) {
     if (ask_user && !user.allows(collective, candidate->name)) continue;
@@ -190,6 +219,13 @@ void for_each_eligible(std::string_view collective, std::span<const Algorithm<Ar
   }
 }
 
+/// Blocks whose sizes differ may be small, whatever a shape takes them for: what sends small ones in one hop is taken
+/// unless something else takes less than a third of the time.
+template <class Arguments>
+double handicap(const Algorithm<Arguments>* algorithm, const Shape& shape) {
+  return shape.regular || algorithm->traits.packs_small ? 1 : 3;
+}
+
 /// What the table says; otherwise the cheapest of the eligible ones among what the user allows; if none of those is
 /// eligible, among all.
 template <class Arguments>
@@ -200,10 +236,12 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
   if (by_table.reason == Reason::table) return by_table;
   const auto cheapest = [&](bool ask_user) {
     Chosen<Arguments> best;
-    for_each_eligible(collective, candidates, shape, knowledge, ask_user,
-                      [&](const Algorithm<Arguments>* candidate, int parameter, double seconds) {
-                        if (!best.algorithm || seconds < best.seconds) best = {candidate, parameter, seconds};
-                      });
+    for_each_eligible(
+        collective, candidates, shape, knowledge, ask_user,
+        [&](const Algorithm<Arguments>* candidate, int parameter, Moving moving, double seconds) {
+          if (!best.algorithm || handicap(candidate, shape) * seconds < handicap(best.algorithm, shape) * best.seconds)
+            best = {candidate, parameter, seconds, Reason::model, moving};
+        });
     return best;
   };
   Chosen<Arguments> best = cheapest(true);

@@ -55,7 +55,8 @@ bool came_later(std::string_view field) {
   return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
          field == "byte_numa" || field == "byte_socket" || field == "byte_machine" || field == "rank_byte" ||
          field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes" ||
-         pays_later(field);
+         field == "take_byte" || field.starts_with("store_") || field.starts_with("memory_s") ||
+         field.starts_with("memory_m") || pays_later(field);
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -74,6 +75,9 @@ bool read_model(const json& section, Model& model, std::string& error) {
     }
     model.*field.member = value;
   }
+  if (!section.contains("store_numa"))
+    model.store_numa = model.byte_numa, model.store_socket = model.byte_socket,
+    model.store_machine = model.byte_machine;
   if (!section.contains("busy_turn")) model.busy_turn = model.turn;
   for (const ModelField& field : model_fields())
     if (pays_later(field.name) && !section.contains(field.name))
@@ -149,13 +153,14 @@ std::span<const ModelField> model_fields() {
       ModelField{"reduce_byte", &Model::reduce_byte, byte_least, byte_most,
                  "seconds a byte of one source of a reduction"},
       ModelField{"write_byte", &Model::write_byte, byte_least, byte_most,
-                 "seconds a byte, copied into another rank's buffer that its owner has read"},
+                 "seconds a byte, copied into lines that another core has taken over"},
       ModelField{"exchange_byte", &Model::exchange_byte, byte_least, byte_most,
                  "as remote_byte, while the owner copies from another rank as well"},
       ModelField{"stream_byte", &Model::stream_byte, byte_least, byte_most,
                  "as write_byte, past the owner's caches: of what is large"},
       ModelField{"streams_byte", &Model::streams_byte, byte_least, byte_most,
                  "the same of all ranks together, what memory takes"},
+      ModelField{"take_byte", &Model::take_byte, 0, byte_most, "seconds a byte more to take lines over that are read"},
       ModelField{"left_byte", &Model::left_byte, 0, byte_most,
                  "seconds a byte more to write lines that others have read, after the call"},
       ModelField{"found_byte", &Model::found_byte, 0, byte_most,
@@ -174,6 +179,13 @@ std::span<const ModelField> model_fields() {
                  "times a byte of another core's, where two cores share a NUMA node and no cache"},
       ModelField{"byte_socket", &Model::byte_socket, 1, factor_most, "the same where they share a socket only"},
       ModelField{"byte_machine", &Model::byte_machine, 1, factor_most, "the same where they share no socket"},
+      ModelField{"store_numa", &Model::store_numa, 1, factor_most,
+                 "times a byte stored to lines that another core has, where the two share a NUMA node and no cache"},
+      ModelField{"store_socket", &Model::store_socket, 1, factor_most, "the same where they share a socket only"},
+      ModelField{"store_machine", &Model::store_machine, 1, factor_most, "the same where they share no socket"},
+      ModelField{"memory_socket", &Model::memory_socket, 1, factor_most,
+                 "times a byte of memory, where two cores share a socket and no NUMA node"},
+      ModelField{"memory_machine", &Model::memory_machine, 1, factor_most, "the same where they share no socket"},
       ModelField{"rank_byte", &Model::rank_byte, byte_least, byte_most,
                  "seconds a byte of all together who copy from one rank's memory, or to it, at once"},
       ModelField{"node_byte", &Model::node_byte, byte_least, byte_most,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "engine/moving.h"
 #include "topology/distance.h"
 
 namespace tutti::selection {
@@ -15,6 +16,11 @@ namespace tutti::selection {
 inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
 /// The same of the results of a reduction, which their owner seldom stores all by himself.
 inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
+
+/// Of what is lent so much is copied before others begin to read it.
+inline constexpr double lent_at_once = 16 * 1024;
+/// Shorter messages and blocks are moved in the plain way only.
+inline constexpr std::size_t moved_min = std::size_t{4} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {
@@ -26,13 +32,14 @@ struct Model {
   double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
   double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
   double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
-  double write_byte = 1.0 / 8e9;      ///< copy into another rank's buffer that its owner has read
+  double write_byte = 1.0 / 8e9;      ///< copy into lines that another core has taken over
   double stream_byte = 1.0 / 9e9;     ///< the same past the owner's caches
   double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double left_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what the owner of lines that others have read pays more to write them
   double found_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what a rank pays more to use what another one has stored for it
   double found_streamed_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< the same of what was stored past its caches
+  double take_byte = 1.0 / 50e9;                        ///< what it costs a rank more to take over lines that it reads
   double private_cache = 1 << 20;                       ///< bytes that a core keeps for itself
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
@@ -46,6 +53,13 @@ struct Model {
   double byte_numa = 1.25;
   double byte_socket = 1.5;
   double byte_machine = 2;
+  // The same of a byte that is stored to lines that another core has.
+  double store_numa = 1.25;
+  double store_socket = 1.5;
+  double store_machine = 2;
+  // The same of a byte that lies in memory, or goes there: no NUMA node but a socket, nothing but the machine.
+  double memory_socket = 1.5;
+  double memory_machine = 2;
 
   // What all get together who copy at once, of ordinary servers with two sockets. The prices above are of one who copies
   // alone; two that share one of these get no more of it, however fast each could copy.
@@ -75,10 +89,21 @@ struct Model {
   double byte_factor(const topology::DistanceShares& shares) const {
     return shares[0] + shares[1] * byte_numa + shares[2] * byte_socket + shares[3] * byte_machine;
   }
+  /// The same of what is stored to lines that others have.
+  double store_factor(const topology::DistanceShares& shares) const {
+    return shares[0] + shares[1] * store_numa + shares[2] * store_socket + shares[3] * store_machine;
+  }
+  /// The same of what lies in memory, or goes there, past the caches.
+  double memory_factor(const topology::DistanceShares& shares) const {
+    return shares[0] + shares[1] + shares[2] * memory_socket + shares[3] * memory_machine;
+  }
 };
 
 /// How buffers of a size are usually reached: loaded and stored, copied by the kernel, or through a copy of the owner.
 enum class Reach { mapped, kernel, staged };
+
+/// In which ways bytes may be moved: the user's word.
+enum class Moves { cheapest, plain, caches, memory };
 
 /// The call as all ranks see it: only what is equal on all of them.
 struct Shape {
@@ -97,7 +122,10 @@ struct Shape {
   Reach reach = Reach::mapped;
   bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
   bool past_caches = false;         ///< where reach is `staged`: what is copied for others goes past the caches
-  int parameter = 0;                ///< k or j of the algorithm that is looked at; 0 if it has none
+  Moves moves = Moves::cheapest;
+  std::size_t moved_max = 0;      ///< ranks whose buffers hold more move bytes in the plain way only
+  Moving moving = Moving::plain;  ///< where reach is `mapped`
+  int parameter = 0;              ///< k or j of the algorithm that is looked at; 0 if it has none
 
   /// How `exposed` bytes of one rank are reached together, where an algorithm exposes more than `bytes`.
   Reach reach_of(std::size_t exposed) const {
@@ -123,6 +151,13 @@ struct Shape {
   /// Whether ranks that are near each other by rank, or for operators that commute in the machine's order, are near on
   /// the machine.
   bool neighbors_are_near() const { return commutative || !distances.scattered; }
+  /// Whether bytes may be moved so. It takes enough of them, between buffers that are mapped, of different cores.
+  bool may_move(Moving how) const {
+    if (how == Moving::plain) return moves == Moves::cheapest || moves == Moves::plain;
+    if (reach != Reach::mapped || buffers * static_cast<double>(bytes) > static_cast<double>(moved_max)) return false;
+    if (moves == Moves::cheapest) return bytes >= moved_min && !oversubscribed();
+    return moves == (how == Moving::lent_beyond ? Moves::memory : Moves::caches);
+  }
   bool oversubscribed() const { return ranks_per_core > 1; }
   bool small() const { return regular && bytes <= eager_max; }
   bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
@@ -177,12 +212,17 @@ struct Cost {
     const Prices price = prices(shape, model, shared);
     const double drawn =
         drawn_bytes > 0 ? least_seconds(traffic(shape, price, shared, concurrency, common), model, drawn_bytes, 0) : 0;
-    const double work = copied_bytes * price.own + std::max(slot_bytes * price.slot, drawn) +
+    // What is lent is copied by its owner; by those who do no other work, while the others read what is there by then.
+    const bool by_idle = workers > 0 && workers < shape.ranks;
+    const double lent = lends_copies(shape.moving) ? left_bytes : 0;
+    const double lent_before = by_idle ? std::min(lent, lent_at_once) : lent;
+    const double work = copied_bytes * price.own + std::max(slot_bytes * price.slot, drawn) + lent_before * price.lent +
                         reduced_bytes * model.reduce_byte + exposures * model.expose +
                         remote_seconds(shape, model, price, shared);
-    const double meanwhile =
-        beside.copied_bytes * price.own + (beside.remote_bytes - beside.written_bytes) * price.read +
-        beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot + beside.exposures * model.expose;
+    const double meanwhile = beside.copied_bytes * price.own +
+                             (beside.remote_bytes - beside.written_bytes) * price.read +
+                             beside.written_bytes * price.written_alone + beside.slot_bytes * price.slot +
+                             (by_idle ? lent * price.lent : 0) + beside.exposures * model.expose;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed())
       return slower + hops * model.hop * model.hop_factor(hop_distances(shape)) + aftermath_seconds(shape, model);
@@ -196,7 +236,7 @@ struct Cost {
  private:
   /// Seconds a byte, and a turn.
   struct Prices {
-    double own, slot, read, exchanged, written, written_alone, turn;
+    double own, slot, read, exchanged, written, written_alone, lent, turn;
     double beyond;  ///< the part of the data that is not in the caches any more when it is copied
   };
 
@@ -263,17 +303,18 @@ struct Cost {
   /// faster than by other means.
   static bool stores_stream(const Shape& shape) {
     const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
-    return large && shape.bytes >= streamed_to_peers_min;
+    return large && shape.bytes >= streamed_to_peers_min && !stores_through_caches(shape.moving);
   }
 
   /// What the program pays after the call: to take back lines that others have read, when their owner writes them next,
   /// and to fetch those that others have stored. Not of what has left the private caches by then.
   double aftermath_seconds(const Shape& shape, const Model& model) const {
-    const double stored = written_bytes + beside.written_bytes, elsewhere = left_bytes + stored;
+    const double left = lends_copies(shape.moving) ? 0 : left_bytes;
+    const double stored = written_bytes + beside.written_bytes, elsewhere = left + stored;
     if (shape.reach == Reach::staged || elsewhere <= 0) return 0;
     const double found = stores_stream(shape) ? model.found_streamed_byte : model.found_byte;
-    return (left_bytes * model.left_byte + stored * found) * std::min(1.0, model.private_cache / 8 / elsewhere) *
-           model.byte_factor(shape.distances.pairs);
+    return (left * model.left_byte + stored * found) * std::min(1.0, model.private_cache / 8 / elsewhere) *
+           model.store_factor(shape.distances.pairs);
   }
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.
@@ -335,13 +376,28 @@ struct Cost {
     // Whoever has its turn finds as much less of its own in the caches as others have brought there.
     price.turn = model.turn + std::min(1.0, held / model.private_cache) * std::max(0.0, model.busy_turn - model.turn);
     const double apart = model.byte_factor(byte_distances(shape));
+    const double memory_apart = model.memory_factor(byte_distances(shape));
+    const double store_apart = model.store_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself.
-    price.slot = std::max(apart * byte(shape.past_caches ? model.stream_byte : model.slot_byte), price.own);
+    price.slot =
+        std::max(shape.past_caches ? memory_apart * model.stream_byte : store_apart * byte(model.slot_byte), price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
+    // What two ranks pass to and fro through their caches has to stay there.
+    const bool fits =
+        2.0 * static_cast<double>(shape.bytes) <= model.private_cache || !stores_through_caches(shape.moving);
+    const double through = byte(fits ? model.write_byte : std::max(model.write_byte, model.memory_byte));
+    if (shape.moving == Moving::lent) {
+      price.lent = store_apart * through;
+      price.read += model.take_byte;
+      price.exchanged += model.take_byte;
+    } else if (shape.moving == Moving::lent_beyond) {
+      price.lent = std::max(model.stream_byte, writers * model.streams_byte);
+      price.read = price.exchanged = memory_apart * std::max(model.memory_byte, model.copy_byte);
+    }
     const bool streams = stores_stream(shape);
-    price.written_alone = apart * (streams ? model.stream_byte : byte(model.write_byte));
+    price.written_alone = streams ? memory_apart * model.stream_byte : store_apart * through;
     price.written = streams ? std::max(price.written_alone, writers * model.streams_byte) : price.written_alone;
     if (!shape.oversubscribed()) return price;
     // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one

@@ -29,9 +29,9 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
     if (!each->traits.stores_where_unmapped()) reading.push_back(each);
   }
   std::vector<Candidate<Arguments>> found;
-  for (const Lending lending : {Lending::by_kernel, Lending::copied, Lending::copied_past_caches}) {
-    if (lending != Lending::by_kernel && !may_lend) continue;
-    shape.reach = lending == Lending::by_kernel ? Reach::kernel : Reach::staged;
+  for (const Lending lending : {Lending::as_it_is, Lending::copied, Lending::copied_past_caches}) {
+    if (lending != Lending::as_it_is && !may_lend) continue;
+    shape.reach = lending == Lending::as_it_is ? Reach::kernel : Reach::staged;
     shape.past_caches = lending == Lending::copied_past_caches;
     Chosen<Arguments> best = choose<Arguments>(collective, alike, shape, knowledge);
     const Chosen<Arguments> read = choose<Arguments>(collective, reading, shape, knowledge);

@@ -79,6 +79,7 @@ TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
     world.is_new = true;
     world.ranks = 5;
     world.reach = reach;
+    world.may_stage = true;
     world.settings.explain = std::string("1");
     world.settings.try_choices = false;
     run_ranks(world, [&](int, Collectives& collectives) {

@@ -56,7 +56,9 @@ double growth_of(const std::string& algorithm, const char* collective, std::size
   selection::Model level = without_ceilings();
   for (double selection::Model::*factor :
        {&selection::Model::hop_numa, &selection::Model::hop_socket, &selection::Model::hop_machine,
-        &selection::Model::byte_numa, &selection::Model::byte_socket, &selection::Model::byte_machine})
+        &selection::Model::byte_numa, &selection::Model::byte_socket, &selection::Model::byte_machine,
+        &selection::Model::store_numa, &selection::Model::store_socket, &selection::Model::store_machine,
+        &selection::Model::memory_socket, &selection::Model::memory_machine})
     level.*factor = 1;
   const double near = seconds_of(algorithm, collective, shape, level);
   return seconds_of(algorithm, collective, shape, without_ceilings()) / near;
@@ -88,6 +90,7 @@ TEST(Distance, LeavesEverythingAsItWasWhereOneCacheServesAll) {
     selection::Model farther;
     farther.hop_numa = farther.hop_socket = farther.hop_machine = 100;
     farther.byte_numa = farther.byte_socket = farther.byte_machine = 100;
+    farther.store_numa = farther.store_socket = farther.store_machine = 100;
     for (const auto& entry : known_algorithms())
       for (std::size_t bytes = 4; bytes <= std::size_t{4} << 20; bytes *= 2) {
         const auto here = predict(entry.collective, call_shape(surroundings, bytes, true, true), {{}, farther});

@@ -67,11 +67,16 @@ class NeverWaiting {
 /// How ranks reach each other's buffers in a test. window: all memory of a rank is its window, but that of every third
 /// rank is out of it and has to be staged, as happens to programs. refused: as cma, but the kernel refuses whatever it is
 /// asked, so that each copy is made by the owner. noted: as cma, but of every second rank it is known that the kernel
-/// does not reach it.
-enum class Reach { direct, xpmem, cma, staged, window, refused, noted };
+/// does not reach it. lent: as window, and of what they could map ranks lend copies through the caches. beyond: as direct, with
+/// copies past the caches.
+enum class Reach { direct, xpmem, cma, staged, window, refused, noted, lent, beyond };
+
+inline bool has_window(Reach reach) {
+  return reach == Reach::window || reach == Reach::lent;
+}
 
 inline const char* name_of(Reach reach) {
-  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged", "window", "refused", "noted"};
+  constexpr const char* names[] = {"direct", "xpmem", "cma", "staged", "window", "refused", "noted", "lent", "beyond"};
   return names[static_cast<int>(reach)];
 }
 
@@ -87,8 +92,8 @@ inline bool short_sweep() {
 
 /// For INSTANTIATE_TEST_SUITE_P. Windows mix what is mapped and what is staged: where each run costs much, those two do.
 inline auto all_reaches() {
-  std::vector<Reach> reaches{Reach::direct, Reach::xpmem, Reach::cma, Reach::staged};
-  if (!short_sweep()) reaches.insert(reaches.end(), {Reach::window, Reach::refused, Reach::noted});
+  std::vector<Reach> reaches{Reach::direct, Reach::xpmem, Reach::cma, Reach::staged, Reach::lent};
+  if (!short_sweep()) reaches.insert(reaches.end(), {Reach::window, Reach::refused, Reach::noted, Reach::beyond});
   return testing::ValuesIn(reaches);
 }
 
@@ -146,8 +151,11 @@ inline std::byte* window_base(std::size_t rank) {
 /// What a rank's node says of how its memory is reached.
 inline void set_reach(Node& node, Reach reach, std::size_t rank) {
   // A window serves ranks that are processes, too.
-  node.ranks_are_threads = reach != Reach::window;
-  node.window_shared = reach == Reach::direct || reach == Reach::window;
+  node.ranks_are_threads = !has_window(reach);
+  node.window_shared = reach == Reach::direct || reach == Reach::beyond || has_window(reach);
+  node.may_stage = has_window(reach) || reach == Reach::beyond;
+  if (reach == Reach::lent) node.settings.move = "caches";
+  if (reach == Reach::beyond) node.settings.move = "memory";
   node.window_base = window_base(rank);
   static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
   node.window_extent = rank % 3 == 2 ? nullptr : &everywhere;
@@ -211,11 +219,11 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
     node->cma = node->cma || world.and_cma;
     node->cache_bytes = world.cache_bytes;
     node->oversubscribed = world.oversubscribed;
-    node->may_stage = world.may_stage;
+    node->may_stage = node->may_stage || world.may_stage;
     node->poisons_flags = true;
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
-    peers[i] = {getpid(), node->arena->base(), world.reach == Reach::window ? window_base(i) : nullptr};
+    peers[i] = {getpid(), node->arena->base(), has_window(world.reach) ? window_base(i) : nullptr};
     areas.push_back(node->arena->base() + *node->arena->allocate(memory::Requests::area_bytes(world.ranks)));
     if (world.reach == Reach::xpmem) tables[i] = add_exposures(*node);
     node->rows = std::make_unique<memory::Rows>(*node->arena, count);
@@ -248,7 +256,7 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
 inline bool is_swept(const World& world) {
   if (world.ranks < 16 || full_sweep()) return true;
   if (short_sweep()) return world.reach == Reach::direct && world.settings.hierarchy != "flat";
-  return world.reach == Reach::direct || world.reach == Reach::window;
+  return world.reach == Reach::direct || has_window(world.reach);
 }
 
 /// run_ranks() of a sweep, over ranks that have their own cores or share them: two, for which many algorithms are, both

@@ -165,7 +165,7 @@ TEST(Traffic, PredictionsForShuffledRanksAreThoseForOrderedOnes) {
             const double shuffled =
                 predicted(node, topology::Mapping::shuffled(seed), mechanism, collective, bytes, true);
             // A scan keeps the order of the ranks: what goes along the machine's levels costs more where they are shuffled.
-            EXPECT_NEAR(shuffled / ordered, 1, collective == "scan" || collective == "exscan" ? 0.12 : 0.1)
+            EXPECT_NEAR(shuffled / ordered, 1, collective == "scan" || collective == "exscan" ? 0.25 : 0.1)
                 << node << " " << mechanism << " " << collective << " of " << bytes << " shuffled by " << seed;
           }
 }

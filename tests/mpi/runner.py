@@ -62,8 +62,9 @@ BRIEF = [
 UNUSUAL_RANKS = [2, 4]
 UNUSUAL_SHARE = 0.5
 MECHANISMS = ["window", "cma", "staged"]
+MOVES = ["caches", "memory"]
 # How often parts run it so.
-UNUSUAL_FUZZ = {"mechanisms": len(MECHANISMS), "xpmem": 1, "faults": 1}
+UNUSUAL_FUZZ = {"mechanisms": len(MECHANISMS) + len(MOVES), "xpmem": 1, "faults": 1}
 # Intel MPI spawns processes only if it is told beforehand that it will have to.
 SPAWN = {"intel": {"I_MPI_SPAWN": "1"}}
 # The default broadcast of Intel MPI 2021.18 in shared memory gives wrong data on 5 ranks that share 2 processors; its

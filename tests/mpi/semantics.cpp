@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
     const std::vector<Test> tests{
         TEST(predefined_operations_match_the_host),
         TEST(operations_in_place_and_of_nothing),
+        TEST(static_arrays_are_reduced_in_place),
         TEST(user_operations_combine_in_rank_order),
         TEST(user_operations_on_derived_types),
         TEST(everybody_gets_the_same_bits),

@@ -8,6 +8,7 @@ namespace tutti::tests {
 // semantics_reductions.cpp
 void predefined_operations_match_the_host(Context& context);
 void operations_in_place_and_of_nothing(Context& context);
+void static_arrays_are_reduced_in_place(Context& context);
 void user_operations_combine_in_rank_order(Context& context);
 void user_operations_on_derived_types(Context& context);
 void everybody_gets_the_same_bits(Context& context);

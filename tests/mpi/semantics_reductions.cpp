@@ -121,6 +121,50 @@ void operations_in_place_and_of_nothing(Context& context) {
   MPI_Type_free(&empty);
 }
 
+namespace {
+
+extern "C" void add_ints(void* in, void* inout, int* length, MPI_Datatype*) {
+  for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+}  // namespace
+
+/// A rank that maps its own static data for its peers, too, has them at two addresses.
+void static_arrays_are_reduced_in_place(Context& context) {
+  constexpr int most = 40'000;
+  static int values[most];
+  MPI_Op add = MPI_OP_NULL;
+  MPI_Op_create(&add_ints, 1, &add);
+  const int rank_sum = context.size() * (context.size() - 1) / 2;
+  for (const int count : {1500, 6000, 13'566, most}) {
+    const auto refill = [&] {
+      for (int i = 0; i < count; ++i) values[i] = i % 1000 + context.rank();
+    };
+    const auto summed = [&] {
+      for (int i = 0; i < count; ++i)
+        if (values[i] != i % 1000 * context.size() + rank_sum) return false;
+      return true;
+    };
+    refill();
+    MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT, add, MPI_COMM_WORLD);
+    context.expect(summed(), "Allreduce in place of %d static ints", count);
+    refill();
+    MPI_Scan(MPI_IN_PLACE, values, count, MPI_INT, add, MPI_COMM_WORLD);
+    const int before = context.rank() + 1;
+    bool right = true;
+    for (int i = 0; i < count; ++i) right = right && values[i] == i % 1000 * before + before * (before - 1) / 2;
+    context.expect(right, "Scan in place of %d static ints", count);
+    for (const int root : {0, context.size() - 1}) {
+      refill();
+      const bool is_root = context.rank() == root;
+      MPI_Reduce(is_root ? MPI_IN_PLACE : values, is_root ? values : nullptr, count, MPI_INT, add, root,
+                 MPI_COMM_WORLD);
+      if (is_root) context.expect(summed(), "Reduce in place of %d static ints to %d", count, root);
+    }
+  }
+  MPI_Op_free(&add);
+}
+
 void user_operations_combine_in_rank_order(Context& context) {
   MPI_Datatype matrix = make_matrix_type();
   MPI_Op product = MPI_OP_NULL;

@@ -43,6 +43,7 @@ def measurements():
     for size in (16 * K, 64 * K, 256 * K, M, 4 * M):
         lines.append(line("mapped_copy", size * 2e-11, copy="own", bytes=size))
         lines.append(line("mapped_copy", size * 1e-10, copy="slot", bytes=size))
+        lines.append(line("mapped_copy", size * 5e-11, copy="line", bytes=size))
         lines.append(line("spilled_copy", size * 4e-11, bytes=size))
         lines.append(line("mapped_copy", size * 1.1e-10, copy="stream", bytes=size))
         lines.append(line("mapped_exchange", size * 5e-11, bytes=size))
@@ -52,6 +53,7 @@ def measurements():
             ("receiver", "pull", 5e-11),
             ("receiver", "push", 1.1e-10),
             ("receiver", "push_beyond", 1.8e-10),
+            ("reader", "pull", 1e-11),
         ):
             lines.append(line("aftermath", size * byte, who=who, move=move, bytes=size))
         lines.append(line("mapped_streams", size * 1.2e-10, bytes=size, processors=4))
@@ -84,7 +86,9 @@ def measurements():
                 shares, hop, byte = pair_of(a, b)
                 pair = {"from": a, "to": b, "shares": shares}
                 lines.append(line("hop", hop * 1e-7, **pair))
-                lines.append(line("core_copy", M * byte * 3e-11, **pair, bytes=M))
+                lines.append(line("core_store", 64 * K * byte * byte * 9e-11, **pair, bytes=64 * K))
+                for size in (M, 100 * M):
+                    lines.append(line("core_copy", size * byte * 3e-11, **pair, bytes=size))
     for way in ("mapped", "cma", "staged"):
         for cold in (False, True):
             for pairs in (1, 2):

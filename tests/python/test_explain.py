@@ -224,7 +224,9 @@ def test_times_have_units(seconds, words):
 def test_the_choice_is_the_fastest_that_can(collective):
     told = ask(TOOL, Question(collective=collective, size="40000", topology=BIG))
     able = [each["seconds"] for each in told["candidates"] if each["seconds"]]
-    assert told["choice"]["seconds"] == min(able)
+    # Blocks of different sizes may be small: what takes one hop then is chosen unless another is three times as fast.
+    longest = 3 if collective in ("scatterv", "neighbor") else 1
+    assert min(able) <= told["choice"]["seconds"] <= longest * min(able)
     assert told["choice"]["reason"] == "model"
     assert told["shape"]["ranks"] == 160
     assert told["shape"]["levels"] == 3

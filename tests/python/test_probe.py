@@ -61,12 +61,13 @@ def test_the_fit_finds_the_parameters_that_the_measurements_were_made_from():
     model = fit(measurements()).model
     expected = {
         "hop": 1e-7, "turn": 1.8e-6, "busy_turn": 2.4e-6, "expose": 3e-8, "copy_byte": 2e-11, "spilled_byte": 4e-11,
-        "remote_byte": 3e-11, "exchange_byte": 5e-11, "slot_byte": 1e-10, "write_byte": 1e-10, "stream_byte": 1.1e-10,
-        "left_byte": 7e-11, "found_byte": 6e-11, "found_streamed_byte": 1.3e-10,
+        "remote_byte": 3e-11, "exchange_byte": 5e-11, "slot_byte": 1e-10, "write_byte": 5e-11, "take_byte": 1e-11,
+        "stream_byte": 1.1e-10, "left_byte": 7e-11, "found_byte": 6e-11, "found_streamed_byte": 1.3e-10,
         "reduce_byte": 2e-11, "private_cache": 512 * K, "streams_byte": 3e-11,
         "kernel_start": ALPHA, "kernel_page": PAGE, "kernel_byte": BETA, "kernel_write_byte": BETA_WRITE,
         "kernel_gamma_square": SQUARE, "kernel_gamma_linear": LINEAR, "shared_cache": 8 * M, "memory_byte": 9e-11,
         "hop_numa": 1.2, "hop_socket": 1.5, "hop_machine": 2.5, "byte_numa": 1.1, "byte_socket": 1.3, "byte_machine": 2,
+        "store_numa": 1.21, "store_socket": 1.69, "store_machine": 4, "memory_socket": 1.3, "memory_machine": 2,
         "rank_byte": 2.5e-11, "node_byte": 1.1e-11, "link_byte": 1.5e-11, "total_byte": 6e-12, "page_bytes": 4096,
     }  # fmt: skip
     for name, value in expected.items():
@@ -449,7 +450,7 @@ EVERYTHING = {
         *(("same", count, size, True) for count in (1, 2) for size in (64 * K, 256 * K, M)),
     },
     "mapped_copy": {
-        *((copy, size) for copy in ("read", "own", "slot", "stream")
+        *((copy, size) for copy in ("read", "own", "slot", "line", "stream")
           for size in (4 * K, 16 * K, 64 * K, 256 * K, M, 4 * M)),
         *(("read", size) for size in (8 * M, 16 * M, 32 * M)),
     },
@@ -465,7 +466,8 @@ FIELDS = {
     "kernel_step": ("call", "step", "pages"), "readers": ("pattern", "readers", "bytes", "lock_only"),
     "mapped_copy": ("copy", "bytes"), "pairs": ("where", "way", "cold", "pairs"), "reduction": ("kernel", "sources"),
     "mapped_ring": ("where", "processors", "bytes"),
-    "turn": ("ranks_per_core",), "expose": (), "hop": ("from", "to"), "core_copy": ("from", "to", "bytes"),
+    "turn": ("ranks_per_core",), "expose": (), "hop": ("from", "to"),
+    "core_store": ("from", "to"), "core_copy": ("from", "to", "bytes"),
 }  # fmt: skip
 
 
@@ -482,6 +484,7 @@ def test_a_probe_of_two_cores_measures_everything_that_it_says():
     wanted = {
         **EVERYTHING,
         "hop": {(one, other), (other, one)},
+        "core_store": {(one, other), (other, one)},
         "core_copy": {pair for size in (M, 100 * M) for pair in ((one, other, size), (other, one, size))},
     }
     found = {}
@@ -495,7 +498,11 @@ def test_a_probe_of_two_cores_measures_everything_that_it_says():
     assert found == wanted
     document, _ = measurement.document(combine_passes(lines), left_out, measurement.shipped_model(), 12)
     # Two cores have one distance, and do not show what more of them get together from one.
-    shipped = {name for name in document["shipped"] if not name.startswith(("hop_", "byte_"))}
+    shipped = {
+        name
+        for name in document["shipped"]
+        if not name.startswith(("hop_", "byte_", "store_", "memory_s", "memory_m"))
+    }
     assert {"rank_byte"} <= shipped <= {"rank_byte", "link_byte"}
     assert all(0 <= value < float("inf") for value in document["model"].values())
     kernel, gamma = document["fits"]["kernel"], document["fits"]["gamma"]

@@ -149,10 +149,10 @@ class StubHost:
     name, title = "stub", "Stub MPI"
 
 
-def stub(monkeypatch, factor):
+def stub(monkeypatch, factor, file):
     """A benchmark that observes what is predicted, times a factor; what it was asked for."""
     asked = []
-    predictor = predictions.Predictor(None)
+    predictor = predictions.Predictor(file)
 
     def bench(hosts, options, progress, failed):
         asked.append(options)
@@ -178,8 +178,9 @@ def stub(monkeypatch, factor):
 def test_the_exit_status_says_whether_the_aim_is_reached(
     tmp_path, monkeypatch, tutti_here, factor, status, words
 ):
-    asked = stub(monkeypatch, factor)
-    done = tutti_here("probe", "--from", probe_file(tmp_path), "--validate")
+    source = probe_file(tmp_path)
+    asked = stub(monkeypatch, factor, source)
+    done = tutti_here("probe", "--from", source, "--validate")
     assert (done.returncode, done.stderr) == (status, "")
     assert words in done.stdout
     (options,) = asked
@@ -195,9 +196,9 @@ def test_the_exit_status_says_whether_the_aim_is_reached(
 @needs_predict
 def test_any_collectives_sizes_and_mechanisms_can_be_validated(tmp_path, monkeypatch, tutti_here):
     pytest.importorskip("matplotlib")
-    asked = stub(monkeypatch, 1.0)
-    words = ["-c", "barrier,reduce", "--min", "1K", "--max", "16K", "--mechanisms", "xpmem,window", "-n", "2"]
     source, picture = probe_file(tmp_path), tmp_path / "probe.png"
+    asked = stub(monkeypatch, 1.0, source)
+    words = ["-c", "barrier,reduce", "--min", "1K", "--max", "16K", "--mechanisms", "xpmem,window", "-n", "2"]
     done = tutti_here("probe", "--from", source, "--validate", "--json", "--plot", picture, *words)
     assert (done.returncode, done.stderr) == (0, "")
     (options,) = asked

@@ -30,18 +30,22 @@ const std::array<const Algorithm<Nothing>*, 5> all{&near, &far, &writes, &rare, 
 
 using Algorithms = std::span<const Algorithm<Nothing>* const>;
 
-/// "quick writes writes! near+ near*": a store through the caches, lent as a copy, lent as a copy past the caches.
+/// "quick writes writes! near+ near*": stores through the caches, what is not mapped lent as a copy, lent as a copy past the
+/// caches. quick_l: what is mapped lent as a copy, quick_b: past the caches.
 /// beside(...): the candidates, given the choice, the shape and what is known.
 template <class Beside>
-std::string words_of(const char* asked, int ranks, Algorithms algorithms, Beside beside) {
+std::string words_of(const char* asked, int ranks, Algorithms algorithms, Beside beside, std::size_t moved_max = 0) {
   const std::vector<UserChoice::Known> known{{"bcast", {"quick", "writes", "near", "far", "rare"}, {}}};
   Shape shape;
   shape.ranks = ranks;
   shape.bytes = 1 << 20;
+  shape.moved_max = moved_max;
   const Knowledge knowledge{UserChoice::parse(asked, known, Log()), {}};
   std::string words;
   for (const auto& each : beside(choose<Nothing>("bcast", algorithms, shape, knowledge), shape, knowledge)) {
-    words += (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.cached ? "!" : "");
+    words +=
+        (words.empty() ? "" : " ") + std::string(each.algorithm->name) + (each.moving == Moving::caches ? "!" : "");
+    words += each.moving == Moving::lent ? "_l" : each.moving == Moving::lent_beyond ? "_b" : "";
     words += each.lending == Lending::copied ? "+" : each.lending == Lending::copied_past_caches ? "*" : "";
   }
   return words;
@@ -65,9 +69,39 @@ TEST(Candidates, AreTheChoiceAndWhatIsAboutAsFast) {
   EXPECT_EQ(tried("", {}), "quick writes near");
 }
 
-TEST(Candidates, HowToStoreIsAParameter) {
-  EXPECT_EQ(tried("", {.past_caches = true}), "quick writes writes! near");
-  EXPECT_EQ(tried("bcast:writes", {.past_caches = true}), "writes writes!");
+Cost cost_of_moving(const Shape& shape) {
+  switch (shape.moving) {
+    case Moving::plain:
+      return {.hops = 150};
+    case Moving::caches:
+      return {.hops = 110};
+    case Moving::lent:
+      return {.hops = 100};
+    default:
+      return {.hops = 120};
+  }
+}
+
+TEST(Candidates, HowBytesAreMovedIsPartOfOne) {
+  const auto made = [](const char* name, Traits traits) {
+    return Algorithm<Nothing>{name, {}, requires_nothing, cost_of_moving, {nullptr, {}}, {}, nullptr, traits};
+  };
+  const auto reads = made("quick", {.lends = Readers::one}), all_read = made("writes", {.lends = Readers::many});
+  const auto stores = made("near", {.stores_to_peers = true});
+  const std::array<const Algorithm<Nothing>*, 3> algorithms{&reads, &all_read, &stores};
+  const auto moved = [&](const char* asked, int ranks, std::size_t moved_max) {
+    return words_of(
+        asked, ranks, algorithms,
+        [&](const auto& chosen, const Shape& shape, const Knowledge& knowledge) {
+          return candidates_beside<Nothing>(chosen, "bcast", algorithms, shape, knowledge, {});
+        },
+        moved_max);
+  };
+  EXPECT_EQ(moved("bcast:quick", 3, SIZE_MAX), "quick_l quick_b quick");
+  EXPECT_EQ(moved("bcast:writes", 3, SIZE_MAX), "writes_b writes") << "nobody takes over lines that others read, too";
+  EXPECT_EQ(moved("bcast:writes", 2, SIZE_MAX), "writes_l writes_b writes");
+  EXPECT_EQ(moved("bcast:near", 3, SIZE_MAX), "near! near");
+  EXPECT_EQ(moved("bcast:quick", 3, 1 << 20), "quick") << "its buffers hold more";
 }
 
 TEST(Candidates, AreAmongWhatTheUserAllows) {

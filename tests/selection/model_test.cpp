@@ -37,9 +37,49 @@ TEST(Cost, WhatOthersHaveReadOrStoredIsPaidForAfterTheCall) {
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10}.seconds(shape, model)), 10 + 10 * 4);
   EXPECT_DOUBLE_EQ((Cost{.beside = {.remote_bytes = 10, .written_bytes = 10}}.seconds(shape, model)), 10 + 10 * 4);
   EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .workers = 1}.seconds(large, model)), 10 + 10 * 5);
-  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 90, .left_bytes = 90}.seconds(shape, model)), 90 + 25 * 3)
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 400, .left_bytes = 400}.seconds(shape, model)), 400 + 25 * 3)
       << "the rest has left the cache";
   EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(shape_of(10, Reach::staged), model)), 0);
+}
+
+TEST(Cost, HowBytesAreMovedHasItsPrices) {
+  Model model;
+  model.remote_byte = model.exchange_byte = 1, model.write_byte = 2, model.stream_byte = 3, model.streams_byte = 0.1;
+  model.memory_byte = 4, model.left_byte = 30, model.found_byte = 40, model.found_streamed_byte = 50,
+  model.take_byte = 60;
+  model.private_cache = 1e9;
+  Shape shape = shape_of(1 << 16, Reach::mapped);
+  const auto seconds = [&](Moving moving, const Cost& cost) {
+    shape.moving = moving;
+    return cost.seconds(shape, model);
+  };
+  const Cost reads{.remote_bytes = 10, .left_bytes = 10}, stores{.remote_bytes = 10, .written_bytes = 10};
+  EXPECT_DOUBLE_EQ(seconds(Moving::plain, reads), 10 * (1 + 30));
+  EXPECT_DOUBLE_EQ(seconds(Moving::lent, reads), 10 * (2 + 1 + 60)) << "copied, read and taken over";
+  EXPECT_DOUBLE_EQ(seconds(Moving::lent_beyond, reads), 10 * (3 + 4)) << "copied past the caches, read from memory";
+  EXPECT_DOUBLE_EQ(seconds(Moving::plain, stores), 10 * (3 + 50));
+  EXPECT_DOUBLE_EQ(seconds(Moving::caches, stores), 10 * (2 + 40));
+  Cost idle_owner = reads;
+  idle_owner.workers = 1;
+  EXPECT_DOUBLE_EQ(seconds(Moving::lent_beyond, idle_owner), 10 * (3 + 4)) << "the first piece, which is all";
+  idle_owner.remote_bytes = idle_owner.left_bytes = 10 * lent_at_once;
+  EXPECT_DOUBLE_EQ(seconds(Moving::lent_beyond, idle_owner), lent_at_once * (3 + 10 * 4)) << "the rest meanwhile";
+  model.private_cache = 1 << 16;
+  EXPECT_DOUBLE_EQ(seconds(Moving::lent, {.left_bytes = 10}), 10 * 4) << "it does not stay in the caches";
+}
+
+TEST(Cost, WhatGoesThroughMemoryIsAsNearToAllCoresOfANode) {
+  Model model = at_rest();
+  model.remote_byte = 1, model.stream_byte = 2, model.streams_byte = 0.1, model.memory_byte = 3, model.byte_numa = 10;
+  model.private_cache = 1e9;
+  Shape shape = shape_of(1 << 16, Reach::mapped);
+  shape.distances.pairs = shape.distances.boundaries = {0, 1, 0, 0};
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .across = Across::all}.seconds(shape, model)), 10 * 10);
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .written_bytes = 10, .across = Across::all}.seconds(shape, model)),
+                   10 * 2);
+  shape.moving = Moving::lent_beyond;
+  EXPECT_DOUBLE_EQ((Cost{.remote_bytes = 10, .left_bytes = 10, .across = Across::all}.seconds(shape, model)),
+                   10 * (2 + 3));
 }
 
 TEST(Cost, ReadWrittenAndExchangedBytesHaveTheirOwnPrices) {
@@ -261,14 +301,17 @@ TEST(Cost, EachDistanceHasItsFactors) {
 
 TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
   Model model = at_rest();
-  model.byte_machine = 3;
+  model.byte_machine = 3, model.store_machine = 5;
   Shape near = shape_of(10, Reach::mapped), far = near;
   far.distances = all_at(topology::Distance::machine);
   for (const Cost& own : {Cost{.copied_bytes = 10}, Cost{.reduced_bytes = 10}, Cost{.exposures = 2}})
     EXPECT_EQ(own.seconds(far, model), own.seconds(near, model));
-  for (const Cost& others : {Cost{.remote_bytes = 10}, Cost{.remote_bytes = 10, .written_bytes = 10},
-                             Cost{.remote_bytes = 10, .exchanged_bytes = 10}, Cost{.slot_bytes = 10}})
-    EXPECT_DOUBLE_EQ(others.seconds(far, model), 3 * others.seconds(near, model));
+  for (const Cost& loaded : {Cost{.remote_bytes = 10}, Cost{.remote_bytes = 10, .exchanged_bytes = 10}})
+    EXPECT_DOUBLE_EQ(loaded.seconds(far, model), 3 * loaded.seconds(near, model));
+  for (const Cost& stored : {Cost{.remote_bytes = 10, .written_bytes = 10}, Cost{.slot_bytes = 10}})
+    EXPECT_DOUBLE_EQ(stored.seconds(far, model), 5 * stored.seconds(near, model));
+  model.left_byte = 1;
+  EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(far, model)), 5 * 10) << "what is left is stored to";
 }
 
 TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
@@ -287,6 +330,7 @@ Model unbounded() {
   model.rank_byte = model.node_byte = model.link_byte = model.total_byte = 0;
   model.remote_byte = model.write_byte = model.exchange_byte = 1;
   model.byte_numa = model.byte_socket = model.byte_machine = 1;
+  model.store_numa = model.store_socket = model.store_machine = 1;
   return model;
 }
 

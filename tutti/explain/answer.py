@@ -32,6 +32,14 @@ def words_of_seconds(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+#: How the bytes of what is taken are moved, where that is not the plain way.
+MOVED = {
+    "caches": "; stored through the caches",
+    "lent": "; by copies through the caches",
+    "lent-beyond": "; by copies past the caches",
+}
+
+
 def name_of(candidate: Dict[str, Any]) -> str:
     """throttled(4)."""
     parameter = candidate.get("parameter")
@@ -55,7 +63,8 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
     tried = "; blocking calls try it, too" if candidate.get("tried") else ""
-    return f"{ratio:.2f} times as long{tried}"
+    small = ", and more hops where blocks are small" if ratio < 1 else ""
+    return f"{ratio:.2f} times as long{small}{tried}"
 
 
 def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:
@@ -221,7 +230,12 @@ def _show_candidates(told: Dict[str, Any], console: Console) -> None:
     for candidate, why in ordered_candidates(told):
         time = _time_words(candidate)
         style = "green" if not why else "" if candidate["eligible"] else "dim"
-        table.add_row(Text(name_of(candidate)), time, Text(why or "taken"), style=style)
+        table.add_row(
+            Text(name_of(candidate)),
+            time,
+            Text(why or f"taken{MOVED.get(candidate.get('moving'), '')}"),
+            style=style,
+        )
     console.print(table)
 
 

@@ -17,6 +17,8 @@ PAGE = 4096
 LEAST_BYTES = 16 * 1024
 #: Copies up to this size stay within the caches that cores share.
 CACHED_BYTES = 1 << 20
+#: Copies of so much come from memory.
+MEMORY_BYTES = 100 << 20
 #: What is larger goes past the caches of the rank that gets it.
 STREAMED_BYTES = 16 * 1024
 #: How far apart two cores are, by what they share, nearest first: "shares" of what is measured of a pair.
@@ -312,8 +314,11 @@ def fit(lines: List[Line]) -> Fit:
     for name, factor in {
         **fit_distances(hops, "hop"),
         **fit_distances(select(lines, "core_copy", bytes=CACHED_BYTES), "byte"),
+        **fit_distances(select(lines, "core_store"), "store"),
+        **fit_distances(select(lines, "core_copy", bytes=MEMORY_BYTES), "memory"),
     }.items():
-        put(name, factor)
+        if name != "memory_numa":  # memory is as near to all cores of its NUMA node
+            put(name, factor)
     put("turn", single(select(lines, "turn")))
     put("busy_turn", single(select(lines, "busy_turn")))
     if "turn" in model and "busy_turn" in model:  # that it takes less can only be chance
@@ -322,8 +327,9 @@ def fit(lines: List[Line]) -> Fit:
     put("copy_byte", _per_byte(select(lines, "mapped_copy", copy="own"), most=private or math.inf))
     put("spilled_byte", _per_byte(select(lines, "spilled_copy"), most=CACHED_BYTES))
     put("remote_byte", _per_byte(select(lines, "mapped_copy", copy="read"), most=CACHED_BYTES))
-    # Who gets something has read what it got before.
-    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="slot"), most=CACHED_BYTES))
+    # Who gets something has taken over the lines of what it got before.
+    put("write_byte", _per_byte(select(lines, "mapped_copy", copy="line"), most=CACHED_BYTES))
+    put("take_byte", _per_byte(select(lines, "aftermath", who="reader"), most=CACHED_BYTES))
     put(
         "stream_byte",
         _per_byte(select(lines, "mapped_copy", copy="stream"), least=STREAMED_BYTES, most=CACHED_BYTES),

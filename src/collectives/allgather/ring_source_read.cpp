@@ -75,6 +75,9 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {ring_source_read_body, only_done}};
+    {ring_source_read_body, only_done},
+    {},
+    nullptr,
+    {.lends = Readers::many}};
 
 }  // namespace tutti

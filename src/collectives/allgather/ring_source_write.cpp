@@ -75,6 +75,7 @@ Task ring_source_write_body(Operation& operation, const AllgatherArguments& argu
     if (receive.size(index) == 0) continue;
     co_await operation.done(rank);
     note_if_too_long(operation, receive, index);
+    if (!mine.exposure.copied) take_stored(receive.at(index), receive.size(index), arguments.store);
   }
   collect_blocks(mine, receive, count, self);
 }

@@ -74,7 +74,7 @@ Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
   co_await operation.others_posted();
   posted_sources(operation, source, sources);
-  sources[communicator.rank()].region = own_memory(source.local);
+  sources[communicator.rank()].region = own_memory(arguments.send == arguments.receive ? source.local : arguments.send);
 
   const int self = communicator.rank();
   const RemoteBuffer own{self, own_memory(arguments.receive)};
@@ -118,6 +118,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true}};
+    {.in_rank_order = true, .lends = Readers::many}};
 
 }  // namespace tutti

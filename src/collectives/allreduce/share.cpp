@@ -22,23 +22,26 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   const int self = communicator.rank();
   ReductionBuffers buffers =
       expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
-  post_filling(operation, buffers, arguments.send);
+  const topology::Range mine = share_of_rank(communicator, self, buffers);
+  post_filling(operation, buffers, arguments.send, mine);
 
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   co_await operation.others_posted();
   posted_sources(operation, buffers.source, sources);
+  const bool in_place = own_source(buffers, arguments.send, sources[self]);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
   for (int i = 0; i < ranks; ++i) {
     const int rank = (self + i) % ranks;
     destinations[i] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
+  if (in_place) destinations[0].region = own_memory(arguments.receive);
 
-  co_await reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
-                        static_cast<std::size_t>(ranks), destinations, static_cast<std::size_t>(ranks),
-                        arguments.store);
+  co_await reduce_range(operation, *buffers.combiner, mine, sources, static_cast<std::size_t>(ranks), destinations,
+                        static_cast<std::size_t>(ranks), arguments.store);
   operation.publish_done();
   co_await operation.others_done();
+  take_results(buffers, mine, arguments.store);
   collect_result(buffers);
 }
 
@@ -68,6 +71,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
     {share_body, only_done},
     {},
     nullptr,
-    {.stores_to_peers = true, .in_rank_order = true}};
+    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::one}};
 
 }  // namespace tutti

@@ -135,6 +135,9 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .startups = others,
                              .across = selection::Across::all};
     },
-    {direct_body, only_done, in_flight}};
+    {direct_body, only_done, in_flight},
+    {},
+    nullptr,
+    {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

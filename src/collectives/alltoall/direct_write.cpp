@@ -56,6 +56,7 @@ Task direct_write_body(Operation& operation, const AlltoallArguments& arguments)
     if (receive.size(index) == 0) continue;
     co_await operation.done(rank, static_cast<std::uint64_t>(i));
     note_if_too_long(operation, receive, index);
+    if (!mine.exposure.copied) take_stored(receive.at(index), receive.size(index), arguments.store);
   }
   collect_blocks(mine, receive, count, self);
 }

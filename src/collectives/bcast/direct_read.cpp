@@ -39,6 +39,9 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    {direct_read_body, pull_flags}};
+    {direct_read_body, pull_flags},
+    {},
+    nullptr,
+    {.lends = Readers::many}};
 
 }  // namespace tutti

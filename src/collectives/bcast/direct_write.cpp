@@ -61,7 +61,10 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     const std::size_t end = std::min(at + piece, arguments.bytes);
     co_await operation.done(root, steps.until(index, end));
-    if (mine.copied) copy_bytes(arguments.buffer + at, mine.local + at, end - at);
+    if (mine.copied)
+      copy_bytes(arguments.buffer + at, mine.local + at, end - at);
+    else
+      take_stored(arguments.buffer + at, end - at, arguments.store);
   }
 }
 

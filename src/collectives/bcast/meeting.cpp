@@ -77,6 +77,7 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   copy(0, meeting.front());
   co_await operation.copied();
   co_await Meeting::meet(operation, meeting, root, distance, copy);
+  take_stored(arguments.buffer + meeting.front(), arguments.bytes - meeting.front(), arguments.store);
 }
 
 Task meeting_body(Operation& operation, const BcastArguments& arguments) {

@@ -75,6 +75,9 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .common = true,
           .across = selection::Across::levels};
     },
-    {xhc_body, pull_flags}};
+    {xhc_body, pull_flags},
+    {},
+    nullptr,
+    {.lends = Readers::many}};
 
 }  // namespace tutti

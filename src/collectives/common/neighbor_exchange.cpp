@@ -231,10 +231,12 @@ Task exchange_with_neighbors(Operation& operation, const NeighborArguments& argu
     const std::uint32_t i = order[at];
     const int source = arguments.sources[i];
     co_await operation.posted(source);
-    if (exchange.is_stored_by(i))
+    if (exchange.is_stored_by(i)) {
       co_await operation.has(source, stored, stored_until(static_cast<std::size_t>(arguments.source_blocks[i])));
-    else
+      take_stored(arguments.receive.at(i), arguments.receive.size(i), arguments.store);
+    } else {
       exchange.take(i);
+    }
   }
   co_await operation.copied();
   exchange.finish_taking();

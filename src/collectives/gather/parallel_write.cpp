@@ -38,7 +38,10 @@ Task parallel_write_root(Operation& operation, const GatherArguments& arguments)
     co_await operation.posted(writer, 1);
     if (packed.open(writer, 0, blocks.at(index), bytes)) continue;
     const std::size_t came = operation.fitting(operation.slot(writer).post.regions.bytes, bytes);
-    if (mine.exposure.copied) copy_bytes(blocks.at(index), mine.local.at(index), came);
+    if (mine.exposure.copied)
+      copy_bytes(blocks.at(index), mine.local.at(index), came);
+    else
+      take_stored(blocks.at(index), came, arguments.store);
   }
   if (saw_all) operation.seen_all();
 }

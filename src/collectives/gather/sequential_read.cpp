@@ -84,6 +84,9 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    {sequential_read_body, only_done, sequential_read_in_flight}};
+    {sequential_read_body, only_done, sequential_read_in_flight},
+    {},
+    nullptr,
+    {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

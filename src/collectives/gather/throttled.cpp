@@ -22,6 +22,9 @@ Task throttled_root(Operation& operation, const GatherArguments& arguments) {
     for (std::size_t i = 0; !arguments.regular && i < ranks; ++i)
       if (static_cast<int>(i) != arguments.root)
         operation.fitting(operation.slot(static_cast<int>(i)).post.regions.bytes, arguments.receive.size(i));
+    for (std::size_t i = 0; !mine.exposure.copied && i < ranks; ++i)
+      if (static_cast<int>(i) != arguments.root)
+        take_stored(arguments.receive.at(i), arguments.receive.size(i), arguments.store);
     collect_blocks(mine, arguments.receive, ranks, arguments.root);
   });
 }

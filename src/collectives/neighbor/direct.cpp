@@ -17,6 +17,9 @@ const selection::Algorithm<NeighborArguments> neighbor_direct{
     {[](Operation& operation, const NeighborArguments& arguments) {
        return exchange_with_neighbors(operation, arguments, Taken::read);
      },
-     neighbor_flags, neighbors_in_flight}};
+     neighbor_flags, neighbors_in_flight},
+    {},
+    nullptr,
+    {.lends = Readers::many, .packs_small = true}};
 
 }  // namespace tutti

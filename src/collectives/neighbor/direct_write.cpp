@@ -26,6 +26,6 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
      neighbor_flags, neighbors_in_flight},
     {},
     nullptr,
-    {.stores_to_peers = true}};
+    {.stores_to_peers = true, .packs_small = true}};
 
 }  // namespace tutti

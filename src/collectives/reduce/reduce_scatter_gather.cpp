@@ -55,6 +55,7 @@ Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arg
   }
   if (!is_root) co_return;
   co_await operation.others_done();
+  take_results(buffers, {}, arguments.store);
   collect_result(buffers);
 }
 

@@ -23,18 +23,22 @@ Task share_body(Operation& operation, const ReduceArguments& arguments) {
   const bool is_root = self == arguments.root;
   ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root, arguments.count,
                                               *arguments.combiner, false);
-  post_filling(operation, buffers, arguments.send);
+  const topology::Range mine = share_of_rank(communicator, self, buffers);
+  post_filling(operation, buffers, arguments.send, mine);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
   co_await operation.others_posted();
   posted_sources(operation, buffers.source, sources);
+  const bool in_place = own_source(buffers, arguments.send, sources[self]);
 
-  const RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
-  co_await reduce_range(operation, *buffers.combiner, share_of_rank(communicator, self, buffers), sources,
-                        static_cast<std::size_t>(ranks), &destination, 1, arguments.store);
+  RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
+  if (in_place) destination.region = own_memory(arguments.receive);
+  co_await reduce_range(operation, *buffers.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
+                        arguments.store);
   operation.publish_done();
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring) co_await operation.others_done();
+  take_results(buffers, mine, arguments.store);
   collect_result(buffers);
 }
 
@@ -66,6 +70,6 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     {share_body, only_done},
     {},
     "xbrc",
-    {.stores_to_peers = true, .in_rank_order = true}};
+    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::one}};
 
 }  // namespace tutti

@@ -53,7 +53,7 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
   const std::size_t element = arguments.combiner->element_bytes;
   auto* send = const_cast<std::byte*>(arguments.send);
   if (!round.only) {
-    const memory::Region region = operation.reachable(send, arguments.bytes());
+    const memory::Region region = operation.reachable(send, arguments.bytes(), Side::source);
     if (region.kind() != memory::Kind::none) return {region, send, false, false};
   }
   std::size_t elements = 0;
@@ -66,7 +66,7 @@ Exposure expose_pieces(Operation& operation, const ReduceScatterArguments& argum
     owned = {owned.end, owned.end + arguments.counts[rank]};
     const topology::Range piece = round.of(owned);
     if (piece.empty()) continue;
-    copy_bytes(to, send + piece.begin * element, piece.length() * element);
+    copy_to_lend(operation, to, send + piece.begin * element, piece.length() * element);
     to += piece.length() * element;
   }
   return exposed;
@@ -153,7 +153,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true},
+    {.in_rank_order = true, .lends = Readers::one},
     direct_cut};
 
 }  // namespace tutti

@@ -73,6 +73,6 @@ const selection::Algorithm<ScanArguments> scan_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true}};
+    {.in_rank_order = true, .lends = Readers::many}};
 
 }  // namespace tutti

@@ -134,6 +134,7 @@ const selection::Algorithm<ScanArguments> scan_recursive_doubling{
                              .remote_bytes = steps * bytes,
                              .slot_bytes = shape.reach == selection::Reach::staged ? bytes : 0.0,
                              .reduced_bytes = 2 * steps * bytes,
+                             .left_bytes = steps * bytes,
                              .exposures = 2,
                              .startups = std::max(1.0, bytes / usual_block_bytes),
                              // Of partial results, which are staged.

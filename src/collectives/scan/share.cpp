@@ -36,6 +36,7 @@ Task share_body(Operation& operation, const ScanArguments& arguments) {
                         arguments.store);
   operation.publish_done();
   co_await operation.others_done();
+  take_results(buffers, share, arguments.store);
   collect_result(buffers);
 }
 
@@ -66,6 +67,6 @@ const selection::Algorithm<ScanArguments> scan_share{
     {share_body, only_done},
     {},
     nullptr,
-    {.stores_to_peers = true, .in_rank_order = true}};
+    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::many}};
 
 }  // namespace tutti

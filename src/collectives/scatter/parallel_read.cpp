@@ -108,6 +108,9 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {parallel_read_body, only_done, in_flight}};
+    {parallel_read_body, only_done, in_flight},
+    {},
+    nullptr,
+    {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

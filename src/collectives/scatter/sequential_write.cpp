@@ -47,6 +47,7 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
   if (!arguments.regular)
     operation.fitting(sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
+  if (!mine.exposure.copied) take_stored(arguments.receive, arguments.bytes, arguments.store);
   collect_blocks(mine, block, 1);
 }
 

@@ -66,6 +66,7 @@ Contribution make_contribution(Job& job, int world_rank, int world_size, std::ui
   Card& card = contribution.card;
   card = card_of_this_process();
   card.variables = variables;
+  card.maker = selection::maker_of_processor();
   if (!node.settings.enable) return contribution;
   if (const std::string& list = node.settings.ranks_per_node; !list.empty()) {
     const auto number = network::make_believe_node(list, world_rank);

@@ -213,6 +213,13 @@ void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution
   const auto known = known_algorithms();
   set_user_choice(job.knowledge,
                   selection::UserChoice::parse(node.settings.algorithm, all_known_algorithms(), node.log));
+  // What is chosen between nodes has to be the same on all of them.
+  const selection::Maker maker = all.front().maker;
+  const bool alike = std::all_of(all.begin(), all.end(), [maker](const Card& each) { return each.maker == maker; });
+  const selection::Maker made_by = alike ? maker : selection::Maker::other;
+  job.knowledge.model = selection::shipped_model(made_by);
+  job.knowledge.model_source = selection::shipped_words(made_by);
+  job.knowledge.network = selection::parameters_of(job.knowledge.model, std::nullopt);
   if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
   job.origin = table_origin(published_machine(node));
   const int count = all.front().table_files;

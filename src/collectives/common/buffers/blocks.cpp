@@ -43,15 +43,15 @@ Span span_of(const Blocks& blocks, std::size_t count) {
 }
 
 /// How peers could reach all of the blocks; irregular ones may lie in different objects.
-memory::Kind reach(const Operation& operation, const Blocks& blocks, std::size_t count, const Span& span) {
+memory::Kind reach(const Operation& operation, const Blocks& blocks, std::size_t count, const Span& span, Side side) {
   if (span.bytes == 0) return memory::Kind::none;
-  if (blocks.is_regular()) return operation.reach(span.begin, span.bytes);
+  if (blocks.is_regular()) return operation.reach(span.begin, span.bytes, side);
   std::optional<memory::Kind> all;
   bool mixed = false;
   for (std::size_t i = 0; i < count; ++i) {
     if (blocks.size(i) == 0) continue;
     for (const std::byte* at : {blocks.at(i), blocks.at(i) + blocks.size(i) - 1}) {
-      const memory::Kind kind = operation.reach(at, at == blocks.at(i) ? blocks.size(i) : 1);
+      const memory::Kind kind = operation.reach(at, at == blocks.at(i) ? blocks.size(i) : 1, side);
       if (kind == memory::Kind::none) return kind;
       mixed = mixed || all.value_or(kind) != kind ||
               (kind == memory::Kind::window && !operation.communicator().node().are_as_far_apart(span.begin, at));
@@ -159,7 +159,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
     return post_in_tail(operation, blocks, count, skip, progress);
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(operation, blocks, count, span);
+  const memory::Kind kind = reach(operation, blocks, count, span, side);
   std::byte* const area = operation.own_data();
   const std::size_t table_bytes = table_bytes_of(blocks, count);
   const bool fits = fit_data_area(communicator, blocks, count, copied);
@@ -215,7 +215,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   };
   const bool is_copied = exposed.exposure.copied && side == Side::source;
   if (is_copied && exposed.exposure.in_the_ring) copy_in();
-  mine.regions.source = side == Side::source ? exposed.exposure.region.bits() : 0;
+  mine.regions.source = side == Side::source ? as_lent(operation, exposed.exposure).bits() : 0;
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
@@ -225,13 +225,14 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
 }
 
 bool can_be_offered(const Operation& operation, const Blocks& blocks, std::size_t count) {
-  return count <= Offer::blocks_max && reach(operation, blocks, count, span_of(blocks, count)) != memory::Kind::none;
+  return count <= Offer::blocks_max &&
+         reach(operation, blocks, count, span_of(blocks, count), Side::destination) != memory::Kind::none;
 }
 
 void offer_blocks(Operation& operation, const Blocks& blocks, std::size_t count) {
   Communicator& communicator = operation.communicator();
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(operation, blocks, count, span);
+  const memory::Kind kind = reach(operation, blocks, count, span, Side::destination);
   Offer& mine = operation.own().offer;
   mine.region = reachable(communicator.node(), blocks, count, span, kind).bits();
   for (std::size_t i = 0; i < count; ++i)

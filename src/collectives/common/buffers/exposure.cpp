@@ -13,9 +13,9 @@ bool better_in_the_ring(const Operation& operation, memory::Kind kind, std::size
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot) {
   const Node& node = operation.communicator().node();
   if (bytes <= node.settings.eager_max &&
-      (prefer_slot || better_in_the_ring(operation, operation.reach(buffer, bytes), bytes)))
+      (prefer_slot || better_in_the_ring(operation, operation.reach(buffer, bytes, side), bytes)))
     return data_area(operation);
-  const memory::Region region = operation.reachable(buffer, bytes);
+  const memory::Region region = operation.reachable(buffer, bytes, side);
   if (region.kind() != memory::Kind::none) return {region, buffer, false, false};
   return staging_buffer(operation, side, bytes);
 }
@@ -52,18 +52,28 @@ void fill(Operation& operation, const Exposure& source, std::size_t at, const st
   }
 }
 
+void fill_around(Operation& operation, const Exposure& source, const std::byte* from, std::size_t bytes,
+                 topology::Range unread) {
+  fill(operation, source, 0, from, unread.begin);
+  fill(operation, source, unread.end, from + unread.end, bytes - unread.end);
+  if (unread.end < bytes || source.region.kind() != memory::Kind::filling) return;
+  // Who stores there looks whether all before is copied.
+  memory::Filled::of(source.local).bytes.store(bytes, std::memory_order_release);
+  operation.communicator().published();
+}
+
 void post_filling(Operation& operation, Exposure& source, const Exposure& destination, const std::byte* from,
-                  std::size_t bytes, std::uint64_t progress) {
+                  std::size_t bytes, topology::Range unread) {
   let_fill(source);
   const bool before = source.copied && source.in_the_ring;
-  if (before) fill(operation, source, 0, from, bytes);
-  post(operation, source, destination, progress);
-  if (source.copied && !before) fill(operation, source, 0, from, bytes);
+  if (before) fill_around(operation, source, from, bytes, unread);
+  post(operation, source, destination);
+  if (source.copied && !before) fill_around(operation, source, from, bytes, unread);
 }
 
 void post(Operation& operation, const Exposure& source, const Exposure& destination, std::uint64_t progress) {
   Post& mine = operation.own().post;
-  mine.regions.source = source.region.bits();
+  mine.regions.source = as_lent(operation, source).bits();
   mine.regions.destination = destination.region.bits();
   operation.publish(mine.flag, progress);
 }

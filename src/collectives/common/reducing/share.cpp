@@ -25,8 +25,9 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   ReductionBuffers buffers{&combiner, count, {}, {}, receive};
   buffers.source = expose(operation, const_cast<std::byte*>(send), bytes, Side::source, prefer_slot);
   if (wants_result) {
-    // A source that was copied leaves its copy to be overwritten: one more copy of the same bytes is not needed.
-    if (send == receive || buffers.source.copied)
+    // Of two buffers that peers cannot reach one copy is enough: the source leaves its own to be overwritten.
+    if (buffers.source.copied ? operation.reach(receive, bytes, Side::destination) == memory::Kind::none
+                              : send == receive)
       buffers.destination = buffers.source;
     else
       buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
@@ -34,11 +35,19 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
   return buffers;
 }
 
-void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send) {
-  let_fill(buffers.source);
-  // No result may come to a place before what was to be copied there.
-  if (buffers.destination.local == buffers.source.local) buffers.destination.region = buffers.source.region;
-  post_filling(operation, buffers.source, buffers.destination, send, buffers.count * buffers.combiner->element_bytes);
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send, topology::Range unread) {
+  const std::size_t element = buffers.combiner->element_bytes, bytes = buffers.count * element;
+  const topology::Range unread_bytes{unread.begin * element, unread.end * element};
+  Exposure& source = buffers.source;
+  // No result may come to a place before what was to be copied from there, or there, was copied.
+  const bool into_the_copy = buffers.destination.local == source.local;
+  if (source.copied && !into_the_copy && send == buffers.user_destination) {
+    fill_around(operation, source, send, bytes, unread_bytes);
+    return post(operation, source, buffers.destination);
+  }
+  let_fill(source);
+  if (into_the_copy) buffers.destination.region = source.region;
+  post_filling(operation, source, buffers.destination, send, bytes, unread_bytes);
 }
 
 void collect_result(const ReductionBuffers& buffers) {
@@ -70,6 +79,7 @@ bool RangeReduction::operator()() {
     // The results of the last block lie where those of this one will.
     if (!operation_.peers_copied() || !load() || !operation_.peers_copied() || !may_store()) return false;
     combine();
+    take_over();
     loaded_ = 0;
   }
   if (!operation_.peers_copied()) return false;
@@ -103,6 +113,17 @@ bool RangeReduction::may_store() const {
   return std::all_of(destinations_, destinations_ + destination_count_, [&](const RemoteBuffer& destination) {
     return operation_.communicator().peer(destination.rank).is_filled(destination.region, destination.place(end));
   });
+}
+
+/// The lines of what was loaded, where their owners want that.
+void RangeReduction::take_over() {
+  const std::size_t bytes = elements() * combiner_.element_bytes;
+  for (std::size_t i = 0; i < source_count_; ++i) {
+    const RemoteBuffer& source = sources_[i];
+    if (!source.region.is_taken_over()) continue;
+    const std::size_t at = source.place(range_.begin * combiner_.element_bytes);
+    memory::take_whole_lines(operation_.communicator().peer(source.rank).pointer(source.region, at, bytes), bytes);
+  }
 }
 
 /// What was loaded.

@@ -40,14 +40,22 @@ ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, s
                                   std::size_t count, const Combiner& combiner, bool prefer_slot);
 
 /// Posts both buffers, and copies the contribution if it has to go through a slot or a staging buffer. Of the
-/// latter others may begin to read before all is copied.
-void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send);
+/// latter others may begin to read before all is copied. unread: elements that no peer wants.
+void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send, topology::Range unread = {});
 
 /// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
 inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
   Communicator& communicator = operation.communicator();
   for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
   operation.seen_all();
+}
+
+/// The same by shares, where of a copy that is lent the own share is not made: that is read in the user's buffer. In place
+/// its result goes there by the same address, since one buffer may be mapped at several; true then.
+inline bool own_source(const ReductionBuffers& buffers, const std::byte* send, RemoteBuffer& source) {
+  if (!buffers.source.copied) return false;
+  source.region = own_memory(send);
+  return send == buffers.user_destination && buffers.destination.local == send;
 }
 
 /// The elements that `rank` reduces.
@@ -72,6 +80,15 @@ inline double readers_of_one(const selection::Shape& shape, double readers) {
   return shape.reach == selection::Reach::kernel ? readers : 1.0;
 }
 
+/// After others have stored all results but those of `mine` where this rank wants them (take_stored()).
+inline void take_results(const ReductionBuffers& buffers, topology::Range mine, memory::Store store) {
+  if (!buffers.destination.local || buffers.destination.local != buffers.user_destination) return;
+  const std::size_t element = buffers.combiner->element_bytes;
+  std::byte* const result = buffers.user_destination;
+  take_stored(result, mine.begin * element, store);
+  take_stored(result + mine.end * element, (buffers.count - mine.end) * element, store);
+}
+
 /// Copies results out if they arrived elsewhere than in the user's buffer.
 void collect_result(const ReductionBuffers& buffers);
 
@@ -87,6 +104,7 @@ class RangeReduction {
   bool load();
   bool may_store() const;
   void combine();
+  void take_over();
   std::size_t elements() const { return std::min(block_, range_.end - range_.begin); }
   /// Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
   std::byte* scratch(std::size_t i) const {

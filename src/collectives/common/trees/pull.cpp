@@ -13,7 +13,8 @@ Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place
   const bool is_root = place.parent < 0;
   Exposure mine{{}, arguments.buffer, false, true};
   if (place.child_count > 0) {
-    mine = expose(operation, arguments.buffer, bytes, Side::source, through_slot);
+    // Only the root has all before anybody reads: it alone may lend a copy of what could be read as it is.
+    mine = expose(operation, arguments.buffer, bytes, is_root ? Side::source : Side::destination, through_slot);
     // What need not be copied is ready with the post: children then look at one line, not at two.
     post(operation, mine, {}, is_root && !mine.copied ? all : 0);
   }
