@@ -140,7 +140,7 @@ class Collectives {
   bool truncated() const {
     return truncated_;
   }
-  /// For reports: it has lent a copy of what the kernel would have reached.
+  /// For reports: it has lent a copy of what peers would have reached without.
   bool lends_copies() const {
     return lends_copies_;
   }
