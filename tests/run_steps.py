@@ -71,16 +71,18 @@ def count(output: str, status: int) -> Tuple[int, int]:
     return passed, failed
 
 
+#: What CTest puts in front of the lines of a test.
+_TEST_NUMBER = re.compile(r"^\d+: ", re.M)
 #: Where a failure is told, by our own tests, GoogleTest and the sanitizers; and what comes after the last word of it.
-_TOLD = re.compile(r"^FAIL |: Failure$|\[  FAILED  \]|(ERROR|WARNING): \w+Sanitizer|runtime error:")
-_NEXT_TEST = re.compile(r"^(PASS|RUN) |\[ RUN      \]|\[       OK \]")
+_TOLD = re.compile(r"^(FAIL|FAILED) |: Failure$|\[  FAILED  \]|(ERROR|WARNING): \w+Sanitizer|runtime error:")
+_NEXT_TEST = re.compile(r"^(PASS|RUN|ok) |\[ RUN      \]|\[       OK \]")
 
 
 def what_failed(output: str) -> List[str]:
     """The lines of a failed step that tell what failed, each with what follows it; the last ones if there is none."""
     told: List[str] = []
     left = 0
-    for line in output.splitlines():
+    for line in _TEST_NUMBER.sub("", output).splitlines():
         left = 26 if _TOLD.search(line) else 0 if _NEXT_TEST.search(line) else max(0, left - 1)
         if left:
             told.append(line)

@@ -30,12 +30,17 @@ class YieldingWaiter : public sync::Waiter {
     spin = 10;
   }
   void idle(sync::WaitState& state) override {
-    if ((*state.ready)() && !(*state.ready)()) throw std::logic_error("a poll that was true is false");
+    if ((*state.ready)() && !(*state.ready)()) throw std::logic_error("a poll that was true is false: " + text(state));
     policy_->idle(state);
   }
   void wake(const int* peers, int count) override { policy_->wake(peers, count); }
 
  private:
+  static std::string text(const sync::WaitState& state) {
+    const sync::WaitReason& reason = state.reason;
+    return std::string(reason.collective) + " number " + std::to_string(reason.sequence) + " waits for rank " +
+           std::to_string(reason.peer);
+  }
   std::unique_ptr<sync::Waiter> policy_;
 };
 

@@ -113,6 +113,9 @@ def test_of_a_failed_step_the_failures_are_told():
         ["7: [ RUN      ] A.B", *lines, *(f"7: [ RUN      ] A.{number}" for number in range(100))]
     )
     assert run_steps.what_failed(output) == lines
+    lines = ["18: FAILED  nothing is left", "18:         what it printed"]
+    output = "\n".join(["18: ok      one", *lines, *(f"18: ok      {number}" for number in range(100))])
+    assert run_steps.what_failed(output) == lines
     assert run_steps.what_failed("a\nb") == ["a", "b"]
 
 
