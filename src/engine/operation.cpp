@@ -39,10 +39,12 @@ void Operation::wait_for_parked() {
   sync::WaitReason reason{call().collective, this, sequence(), communicator().node_rank(communicator().rank())};
   // Each of the peers in turn is the one that is waited for: it may be the last that never comes.
   const Parked* next = parked_;
+  // To ask one may begin copies that another waits for, too: what could go on once is tried.
+  bool came = false;
   sync::wait(*communicator().node().waiter, reason, [&] {
     if (next) reason.peer = communicator().node_rank(next->peer);
     next = next && next->next ? next->next : parked_;
-    return can_progress();
+    return came = came || can_progress();
   });
 }
 
