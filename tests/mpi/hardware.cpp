@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -340,16 +341,19 @@ void wrong_leaders_are_refused(Context& context) {
 }
 
 void a_thousand_hierarchies_leave_nothing(Context& context) {
-  std::size_t before = 0;
-  for (int i = 0; i < 1100; ++i) {
-    if (i == 100) before = resident_bytes();
-    TUTTI_Hierarchy hierarchy;
-    TUTTI_Comm_hierarchy(MPI_COMM_WORLD, levels, MPI_INFO_NULL, &hierarchy);
-    TUTTI_Comm_hierarchy_free(&hierarchy);
+  // What each leaves behind is there in every round. Where a peer lags, more are under way for once.
+  std::size_t least = SIZE_MAX;
+  for (int round = 0; round < 4; ++round) {
+    const std::size_t before = resident_bytes();
+    for (int i = 0; i < 300; ++i) {
+      TUTTI_Hierarchy hierarchy;
+      TUTTI_Comm_hierarchy(MPI_COMM_WORLD, levels, MPI_INFO_NULL, &hierarchy);
+      TUTTI_Comm_hierarchy_free(&hierarchy);
+    }
+    const std::size_t after = resident_bytes();
+    if (round > 0) least = std::min(least, after > before ? after - before : 0);
   }
-  const std::size_t after = resident_bytes();
-  const std::size_t grown = after > before ? after - before : 0;
-  context.expect(grown < (std::size_t{512} << 10), "grown by %zu bytes", grown);
+  context.expect(least < std::size_t{300} * 512, "every 300 leave %zu bytes", least);
 }
 
 /// Without TUTTI_TOPOLOGY.
