@@ -141,10 +141,12 @@ class Runner:
         self.crowded_from = (os.cpu_count() or 1) + 1
 
     def verdict(self, good, name, why="", text=""):
-        """Counts a test and prints its line; of a failed one also the end of what it printed."""
+        """Counts a test and prints its line; of a failed one also what failed in it, and the end of what it printed."""
         lines = [f"{'PASS' if good else 'FAIL'} {name}{': ' + why if why and not good else ''}"]
         if not good:
-            lines += [f"     | {line}" for line in text.splitlines()[-25:]]
+            said = text.splitlines()
+            failed = [line for line in said[:-25] if re.match(r"rank \d+ of \d+: \w+: ", line)]
+            lines += [f"     | {line}" for line in failed[:20] + said[-25:]]
         with self.counting:
             if good:
                 self.passed += 1
