@@ -241,6 +241,16 @@ std::size_t Window::usable_size(const void* block) const noexcept {
   return child_ == Child::nothing ? 0 : tutti_window_heap_usable_size(block);
 }
 
+static_assert(Window::classes == TUTTI_WINDOW_HEAP_CLASSES);
+
+int Window::class_of(std::size_t bytes) noexcept {
+  return tutti_window_heap_class_of(bytes);
+}
+
+int Window::class_of_block(const void* block) noexcept {
+  return tutti_window_heap_class_of_block(block);
+}
+
 void* Window::reallocate(void* block, std::size_t bytes) noexcept {
   if (child_ != Child::owner) return nullptr;
   const std::size_t usable = usable_size(block);

@@ -95,6 +95,11 @@ class __attribute__((visibility("default"))) Window {
   void release(void* block) noexcept;
   /// Bytes that may be used of a block of this window, at least what was asked for.
   std::size_t usable_size(const void* block) const noexcept;
+  /// Classes of sizes: any block of one serves any request of it. -1: none, for large ones, and for blocks that hold less
+  /// than others of their class.
+  static constexpr int classes = 73;
+  static int class_of(std::size_t bytes) noexcept;
+  static int class_of_block(const void* block) noexcept;
 
   /// Gives memory that is free, but kept for reuse, back to the system now.
   void trim() noexcept;

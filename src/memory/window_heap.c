@@ -96,6 +96,7 @@ struct tutti_window_heap {
 };
 
 _Static_assert(MI_SEGMENT_SIZE == TUTTI_WINDOW_HEAP_UNIT, "the header states mimalloc's segment size");
+_Static_assert(MI_BIN_HUGE == TUTTI_WINDOW_HEAP_CLASSES, "the header states the number of mimalloc's bins");
 _Static_assert(MI_ALIGNMENT_MAX == TUTTI_WINDOW_HEAP_ALIGNMENT, "the header states mimalloc's largest alignment");
 
 // Guards the table of arenas, which mimalloc itself only ever appends to.
@@ -273,6 +274,15 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
 
 size_t tutti_window_heap_usable_size(const void* block) {
   return mi_usable_size(block);
+}
+
+int tutti_window_heap_class_of(size_t bytes) {
+  return bytes <= MI_MEDIUM_OBJ_SIZE_MAX ? mi_bin(bytes) : -1;
+}
+
+int tutti_window_heap_class_of_block(const void* block) {
+  const size_t bytes = mi_usable_size(block);
+  return bytes <= MI_MEDIUM_OBJ_SIZE_MAX && mi_good_size(bytes) == bytes ? mi_bin(bytes) : -1;
 }
 
 size_t tutti_window_heap_moved_by(const void* block) {

@@ -21,6 +21,8 @@ typedef struct tutti_window_heap tutti_window_heap;
 enum { TUTTI_WINDOW_HEAP_UNIT = 32 << 20 };
 /// The largest alignment that can be asked for.
 enum { TUTTI_WINDOW_HEAP_ALIGNMENT = 16 << 20 };
+/// How many classes of sizes there are: any block of one serves any request of it.
+enum { TUTTI_WINDOW_HEAP_CLASSES = 73 };
 
 /// What the owner of the range does for the heap, always under its lock. All ranges are whole pages.
 typedef struct {
@@ -47,6 +49,10 @@ void* tutti_window_heap_allocate(tutti_window_heap* heap, size_t bytes, size_t a
 void tutti_window_heap_release(tutti_window_heap* heap, void* block, bool keep);
 /// Bytes from `block` to the end of its block. Reads only what does not change while the block is live.
 size_t tutti_window_heap_usable_size(const void* block);
+/// The class of a request; -1: too large for one.
+int tutti_window_heap_class_of(size_t bytes);
+/// The class of a block; -1: it is too large for one, or holds less than others since its alignment was asked for.
+int tutti_window_heap_class_of_block(const void* block);
 /// Bytes from the beginning of the block's room to the block, which lies behind it for its alignment.
 size_t tutti_window_heap_moved_by(const void* block);
 /// Calls `visit` for the room of every live block of more than 16 MiB, without the bookkeeping in front of

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "preload/process_window.h"
+#include "preload/thread_blocks.h"
 #include "preload/unmap.h"
 
 #define TUTTI_EXPORT extern "C" __attribute__((visibility("default")))
@@ -23,6 +24,7 @@ namespace {
 
 using tutti::memory::Window;
 namespace serving = tutti::memory::serving;
+namespace thread_blocks = tutti::memory::thread_blocks;
 namespace unmapping = tutti::memory::unmapping;
 
 /// The next definitions in link order.
@@ -133,6 +135,7 @@ void* plain_malloc(std::size_t bytes) {
 inline void* from_window(std::size_t bytes, std::size_t alignment, bool zero) {
   if (bytes < serving::from_bytes.load(std::memory_order_relaxed)) [[likely]]
     return nullptr;
+  if (void* const block = thread_blocks::take(bytes, alignment)) return zero ? std::memset(block, 0, bytes) : block;
   Window* const window = serving::window_for_request();
   // The first request makes the window, and may find that it is to serve nothing.
   if (!window || bytes < serving::from_bytes.load(std::memory_order_relaxed)) return nullptr;
@@ -182,7 +185,13 @@ void* allocate(std::size_t bytes) {
 
 void give_back(void* block) {
   if (!block) return;
-  if (serving::owns(block)) return serving::owner()->release(block);
+  if (serving::owns(block)) {
+    // Of blocks that are not served any more, as in a forked child, none is kept.
+    Window& window = *serving::owner();
+    if (serving::from_bytes.load(std::memory_order_relaxed) == SIZE_MAX || !thread_blocks::keep(window, block))
+      window.release(block);
+    return;
+  }
   if (from_bootstrap(block)) return;
   if (const Next* const n = next()) {
     if (unmapping::watched()) [[unlikely]]

@@ -13,14 +13,13 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "preload/other_allocators.h"
+#include "preload/thread_blocks.h"
 
 namespace tutti::memory {
 
 namespace serving {
 
-constinit std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
-constinit std::atomic<std::uintptr_t> begin{std::uintptr_t{1} << 63};
-constinit std::atomic<std::size_t> bytes{0};
+constinit Served served;
 
 }  // namespace serving
 
@@ -135,6 +134,7 @@ Window* start(const WindowOptions& options, std::string& reason) {
   const std::string before = allocator_before_ours();
   const bool serve = before.empty();
   if (!serve) reason = before + ", whose memory is not in the window";
+  thread_blocks::start(options.retain_bytes / 64);  // usually 1 MiB
   serving::begin.store(reinterpret_cast<std::uintptr_t>(made->base()), std::memory_order_release);
   constexpr std::size_t least = 1024;  // smaller blocks gain nothing from a window and would cost every malloc time
   serving::from_bytes.store(

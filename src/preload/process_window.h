@@ -46,11 +46,21 @@ TUTTI_SHARED bool alone_on_node() noexcept;
 /// What the interposed functions look at in every call. Not for others.
 namespace serving {
 
+/// In one line of the caches, in the midst of a page: who stores to the first line of each page of many blocks has no
+/// room in the nearest cache for other first lines.
+struct alignas(4096) Served {
+  std::byte before[2048] = {};
+  std::atomic<std::size_t> from_bytes{std::size_t{2} * 1024};
+  std::atomic<std::uintptr_t> begin{std::uintptr_t{1} << 63};
+  std::atomic<std::size_t> bytes{0};
+};
+extern Served served;
+
 /// Requests of at least this many bytes come from the window; SIZE_MAX: none.
-extern std::atomic<std::size_t> from_bytes;
+inline constinit std::atomic<std::size_t>& from_bytes = served.from_bytes;
 /// The range that is the window's now, also in a forked child; begins beyond all addresses before there is one.
-extern std::atomic<std::uintptr_t> begin;
-extern std::atomic<std::size_t> bytes;
+inline constinit std::atomic<std::uintptr_t>& begin = served.begin;
+inline constinit std::atomic<std::size_t>& bytes = served.bytes;
 
 /// Whether the block came from the window. `begin` is read first: it is written last.
 inline bool owns(const void* block) noexcept {

@@ -138,6 +138,49 @@ static void* hammer(void* argument) {
   return NULL;
 }
 
+/* What a thread has freed it may get again: with room for what is asked, where it is asked for, and cleared. */
+static void* short_thread(void* unused) {
+  enum { BLOCKS = 40 };
+  (void)unused;
+  unsigned char* blocks[BLOCKS];
+  for (size_t bytes = 2048; bytes <= 70000; bytes = bytes * 5 / 4 + 3) {
+    for (int i = 0; i < BLOCKS; i++) {
+      const size_t alignment = (size_t)16 << i % 9;
+      if (i % 3 == 0) CHECK((blocks[i] = malloc(bytes)));
+      if (i % 3 == 1) CHECK((blocks[i] = calloc(bytes, 1)) && blocks[i][0] == 0 && blocks[i][bytes - 1] == 0);
+      if (i % 3 == 2) CHECK((blocks[i] = aligned_alloc(alignment, bytes)) && (uintptr_t)blocks[i] % alignment == 0);
+      CHECK(malloc_usable_size(blocks[i]) >= bytes);
+      fill(blocks[i], bytes, (unsigned)i);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+      CHECK(filled(blocks[i], bytes, (unsigned)i));
+      free(blocks[i]);
+    }
+  }
+  return NULL;
+}
+
+static long kibibytes_in_use(void) {
+  char line[256];
+  long kibibytes = -1;
+  FILE* status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status)) sscanf(line, "VmRSS: %ld", &kibibytes);
+  if (status) fclose(status);
+  return kibibytes;
+}
+
+/* What threads have kept is there for others when they have ended. */
+static void threads_that_end(void) {
+  pthread_t thread;
+  long before = 0;
+  for (int i = 0; i < 220; i++) {
+    if (i == 20) before = kibibytes_in_use();
+    CHECK(pthread_create(&thread, NULL, short_thread, NULL) == 0);
+    pthread_join(thread, NULL);
+  }
+  CHECK(kibibytes_in_use() - before < 32 << 10);
+}
+
 static void* never_freed_until_exit;
 static void at_the_end(void) {
   free(never_freed_until_exit);
@@ -163,6 +206,7 @@ int main(int count, char** arguments) {
   pthread_t threads[4];
   for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, hammer, (void*)(i + 1)) == 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  threads_that_end();
   never_freed_until_exit = malloc(LARGE);
   atexit(at_the_end);
   return 0;
