@@ -70,8 +70,9 @@ SystemsHugePages systems_huge_pages() {
   return system;
 }
 
-HugePages::HugePages(std::byte* base, std::size_t capacity, int descriptor, const Options& options)
-    : options_(options), base_(base), descriptor_(descriptor), pages_(capacity / huge_page_bytes) {
+HugePages::HugePages(std::byte* base, std::size_t capacity, int descriptor, const Options& options,
+                     const WindowSpans& spans)
+    : options_(options), base_(base), spans_(spans), descriptor_(descriptor), pages_(capacity / huge_page_bytes) {
   const bool keeps_books = options_.kind != HugeKind::off && !options_.takes_all() && pages_ > 0;
   void* const state =
       keeps_books ? mmap(nullptr, pages_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -100,6 +101,10 @@ void HugePages::for_each_run(std::size_t first, std::size_t last, Is is, Visit v
 }
 
 bool HugePages::advise(std::size_t first, std::size_t last, int advice) noexcept {
+  spans_.for_each_of_file(first * huge_page_bytes, last * huge_page_bytes,
+                          [advice](std::uintptr_t begin, std::uintptr_t end) {
+                            ask(reinterpret_cast<void*>(begin), end - begin, advice);
+                          });
   return ask(base_ + first * huge_page_bytes, (last - first) * huge_page_bytes, advice);
 }
 

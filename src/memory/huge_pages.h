@@ -16,6 +16,8 @@
 #include <string>
 #include <string_view>
 
+#include "memory/window_spans.h"
+
 namespace tutti::memory {
 
 inline constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
@@ -59,8 +61,9 @@ class HugePages {
     int advice() const noexcept { return takes_all() ? MADV_HUGEPAGE : MADV_NOHUGEPAGE; }
     bool takes_all() const noexcept { return everywhere && kind < HugeKind::collapse; }
   };
-  /// The descriptor has to stay open only as long as more is to be found out about what is used.
-  HugePages(std::byte* base, std::size_t capacity, int descriptor, const Options& options);
+  /// The descriptor has to stay open only as long as more is to be found out about what is used. spans: where else pages of
+  /// the window are mapped.
+  HugePages(std::byte* base, std::size_t capacity, int descriptor, const Options& options, const WindowSpans& spans);
   ~HugePages();
   HugePages(const HugePages&) = delete;
   HugePages& operator=(const HugePages&) = delete;
@@ -70,7 +73,7 @@ class HugePages {
   /// Whether a block of so many bytes is to begin on a huge page.
   bool wants(std::size_t bytes) const noexcept { return options_.kind != HugeKind::off && bytes >= least_block; }
 
-  /// A block that it wants has been handed out: [begin, end) of the window.
+  /// A block that it wants has been handed out: [begin, end) of the window. Also of pages that it has made a span of.
   void handed_out(std::size_t begin, std::size_t end) noexcept;
   /// It has been taken back; its pages may be kept for other blocks.
   void taken_back(std::size_t begin, std::size_t end) noexcept;
@@ -105,6 +108,7 @@ class HugePages {
   mutable std::mutex mutex_;
   Options options_;
   std::byte* base_;
+  const WindowSpans& spans_;
   int descriptor_;
   std::uint64_t device_ = 0, inode_ = 0;
   std::uint8_t* state_ = nullptr;  ///< of each page

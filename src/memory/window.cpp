@@ -93,7 +93,7 @@ std::unique_ptr<Window> Window::create(const WindowOptions& options, std::string
   // A peer's SIGBUS, if anybody could shrink it. Only memfds have seals.
   fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   std::unique_ptr<Window> window(new Window(descriptor, std::move(mapping), options.retain_bytes));
-  window->huge_pages_ = std::make_unique<HugePages>(window->base_, bytes, descriptor, huge);
+  window->huge_pages_ = std::make_unique<HugePages>(window->base_, bytes, descriptor, huge, window->spans_);
   window->why_not_better_ = file.why_not;
   if (options.available) window->fork_->available = options.available;
   tutti_window_heap_memory memory{};

@@ -5,6 +5,7 @@
 // go.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -46,6 +47,17 @@ class WindowSpans {
       }
       if (part.end > end) part.end = end;
       visit(part);
+    }
+  }
+  /// Calls `visit(begin, end)` for the addresses where what lies in [begin, end) of the file is mapped too.
+  template <class Visit>
+  void for_each_of_file(std::size_t begin, std::size_t end, Visit visit) const {
+    for (std::size_t i = count_.load(std::memory_order_acquire); i-- > 0;) {
+      const Span& span = spans_[i];
+      if (gone_[i].load() || (span.library && suspended_.load() != 0)) continue;
+      const std::size_t from = std::max(begin, span.offset);
+      const std::size_t to = std::min(end, span.offset + (span.end - span.begin));
+      if (from < to) visit(span.begin + (from - span.offset), span.begin + (to - span.offset));
     }
   }
   bool touches(const void* address, std::size_t bytes) const noexcept {

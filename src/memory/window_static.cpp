@@ -33,7 +33,7 @@ bool Window::take_over(const TakenOver& pages) noexcept {
   if (!block) return false;
   const std::size_t offset = offset_of(block) + before;
   forget_contents(offset, bytes);
-  // What is asked for here is nothing of static data: how dense it is nobody knows.
+  // Not before the program's addresses are the window's.
   huge_pages_->given_back(offset, offset + bytes);
   // Filled elsewhere, and then moved with all its properties: nothing that can fail comes after the old pages are gone.
   const long made = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_,
@@ -57,6 +57,7 @@ bool Window::take_over(const TakenOver& pages) noexcept {
     return false;
   }
   spans_.add({pages.begin, pages.end, offset, pages.library});
+  if (huge_pages_->wants(bytes)) huge_pages_->handed_out(offset, offset + bytes);
   leave_out_of_dumps(pages);
   // Once is enough.
   advise(reinterpret_cast<std::uintptr_t>(base_ + offset), bytes, MADV_DONTDUMP);

@@ -172,6 +172,33 @@ static long resident(void) {
   return kibibytes;
 }
 
+/* How many small pages are there once a byte of the second whole huge page of these has been stored to. */
+static size_t small_pages_of_a_byte(unsigned char* bytes) {
+  enum { huge = 2 << 20 };
+  unsigned char* const begin = (unsigned char*)(((uintptr_t)bytes + huge - 1) / huge * huge) + huge;
+  unsigned char there[huge / page];
+  begin[huge / 2] = 1;
+  CHECK(mincore(begin, huge, there) == 0);
+  size_t count_there = 0;
+  for (size_t i = 0; i < sizeof there; i++) count_there += there[i] & 1;
+  return count_there;
+}
+/* Large arrays have huge pages where large blocks of malloc have them. */
+static void huge_pages(void) {
+  enum { bytes = 24 << 20 };
+  static unsigned char array[bytes];
+  take_static_data();
+  CHECK(in_window(array) && in_window(array + bytes - 1));
+  unsigned char* const block = malloc(bytes);
+  const size_t of_block = small_pages_of_a_byte(block), of_array = small_pages_of_a_byte(array);
+  fprintf(stderr, "a byte takes %zu pages of a block, %zu of a static array\n", of_block, of_array);
+  CHECK(of_block == of_array);
+  const pid_t child = fork();
+  if (child == 0) _exit(array[0] == 0 && small_pages_of_a_byte(array) > 0 ? 0 : 1);
+  CHECK(status_of(child) == 0);
+  free(block);
+}
+
 #ifdef LARGE
 /* So many GiB: nothing is paid for what was never touched, and a core dump does not make memory of it. */
 static char large[(size_t)LARGE << 30];
@@ -212,6 +239,7 @@ int main(int argument_count, char** arguments) {
       {"start-on-stack", start_on_stack},
       {"changed", changed},
       {"threads", threads},
+      {"huge-pages", huge_pages},
 #ifdef LARGE
       {"much-is-untouched", much_is_untouched},
 #endif
