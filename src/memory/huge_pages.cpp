@@ -101,10 +101,9 @@ void HugePages::for_each_run(std::size_t first, std::size_t last, Is is, Visit v
 }
 
 bool HugePages::advise(std::size_t first, std::size_t last, int advice) noexcept {
-  spans_.for_each_of_file(first * huge_page_bytes, last * huge_page_bytes,
-                          [advice](std::uintptr_t begin, std::uintptr_t end) {
-                            ask(reinterpret_cast<void*>(begin), end - begin, advice);
-                          });
+  spans_.for_each_of_file(
+      first * huge_page_bytes, last * huge_page_bytes,
+      [advice](std::uintptr_t begin, std::uintptr_t end) { ask(reinterpret_cast<void*>(begin), end - begin, advice); });
   return ask(base_ + first * huge_page_bytes, (last - first) * huge_page_bytes, advice);
 }
 

@@ -38,9 +38,10 @@ struct Model {
   double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
   double left_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what the owner of lines that others have read pays more to write them
   double found_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what a rank pays more to use what another one has stored for it
-  double found_streamed_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< the same of what was stored past its caches
-  double take_byte = 1.0 / 50e9;                        ///< what it costs a rank more to take over lines that it reads
-  double private_cache = 1 << 20;                       ///< bytes that a core keeps for itself
+  double found_streamed_byte =
+      1.0 / 8e9 - 1.0 / 25e9;       ///< the same of what was stored past its caches: it is in memory
+  double take_byte = 1.0 / 50e9;    ///< what it costs a rank more to take over lines that it reads
+  double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
@@ -240,6 +241,12 @@ struct Cost {
     double beyond;  ///< the part of the data that is not in the caches any more when it is copied
   };
 
+  /// The part of the data of all ranks that the caches of the node have no room for.
+  static double beyond_caches(const Shape& shape, const Model& model) {
+    const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
+    return footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
+  }
+
   /// How many copy at once through what they share; not more than there are cores.
   struct Traffic {
     double rank;    ///< the memory of one
@@ -298,23 +305,28 @@ struct Cost {
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
   }
 
-  /// Whether stores into other ranks' memory go past their caches. Irregular blocks may be small. Where ranks share cores,
-  /// whoever gets a small block past its caches has the others of its core wait while it fetches that from memory: no
+  /// Whether stores into other ranks' memory go past their caches. Where ranks share cores, whoever gets a small block past its caches has the others of its core wait while it fetches that from memory: no
   /// faster than by other means.
   static bool stores_stream(const Shape& shape) {
-    const bool large = shape.oversubscribed() ? !shape.small() : shape.regular;
+    const bool large = !shape.oversubscribed() || !shape.small();
     return large && shape.bytes >= streamed_to_peers_min && !stores_through_caches(shape.moving);
   }
 
   /// What the program pays after the call: to take back lines that others have read, when their owner writes them next,
-  /// and to fetch those that others have stored. Not of what has left the private caches by then.
+  /// and to fetch what others have stored.
   double aftermath_seconds(const Shape& shape, const Model& model) const {
     const double left = lends_copies(shape.moving) ? 0 : left_bytes;
-    const double stored = written_bytes + beside.written_bytes, elsewhere = left + stored;
-    if (shape.reach == Reach::staged || elsewhere <= 0) return 0;
-    const double found = stores_stream(shape) ? model.found_streamed_byte : model.found_byte;
-    return (left * model.left_byte + stored * found) * std::min(1.0, model.private_cache / 8 / elsewhere) *
-           model.store_factor(shape.distances.pairs);
+    const double stored = written_bytes + beside.written_bytes;
+    if (shape.reach == Reach::staged || left + stored <= 0) return 0;
+    topology::DistanceShares pairs = shape.distances.pairs;
+    const bool streams = stores_stream(shape);
+    const double fetched = streams ? stored * model.found_streamed_byte * model.memory_factor(pairs) : 0;
+    const double elsewhere = left + (streams ? 0 : stored);
+    if (elsewhere <= 0) return fetched;
+    // Cores that share a cache find there what has left their private ones by then, as if it were their own.
+    pairs[index_of(topology::Distance::cache)] *= std::min(1.0, model.private_cache / 8 / elsewhere);
+    return fetched + (1 - beyond_caches(shape, model)) * model.store_factor(pairs) *
+                         (left * model.left_byte + (elsewhere - left) * model.found_byte);
   }
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.
@@ -363,8 +375,7 @@ struct Cost {
   }
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {
-    const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
-    const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
+    const double beyond = beyond_caches(shape, model);
     const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
     const double usual = static_cast<double>(shape.bytes) * shape.buffers;
     // What the ranks of a core hold is in one private cache.

@@ -29,7 +29,7 @@ Model shipped_model(Maker maker) {
   model.stream_byte = 1.0 / 30e9;
   model.left_byte = 1.0 / 13e9;
   model.found_byte = 1.0 / 120e9;
-  model.found_streamed_byte = 1.0 / 60e9;
+  model.found_streamed_byte = 1.0 / 24e9;
   model.take_byte = 1.0 / 120e9;
   model.memory_byte = 1.0 / 11e9;
   // Where two cores have no L3 in common, lines go through another die.

@@ -151,6 +151,7 @@ Distances distances(const Placement& placement, const Hierarchy& hierarchy, cons
   out.in_rank_order = {std::max(1, static_cast<int>(in_rank_order.levels.size())),
                        shares_of(count_levels(placement, in_rank_order, true)),
                        shares_of(count_levels(placement, in_rank_order, false)), branching_of(in_rank_order)};
+  out.consecutive = out.pairs;
   if (placement.ranks.size() < 3) return out;  // there is nothing to scatter
   std::vector<int> by_rank(placement.ranks.size());
   std::iota(by_rank.begin(), by_rank.end(), 0);

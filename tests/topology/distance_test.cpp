@@ -112,6 +112,12 @@ TEST(Distances, SayHowTheHierarchyBranches) {
   EXPECT_EQ(deep.group, 4);
 }
 
+TEST(Distances, OfTwoRanksAreThoseOfTheirPair) {
+  const Distances found = distances_of(placed("package:2 core:2 pu:1", {0, 2}));
+  EXPECT_EQ(found.pairs, (DistanceShares{0, 0, 0, 1}));
+  EXPECT_EQ(found.consecutive, found.pairs);
+}
+
 TEST(Distances, OfOneRankAreNear) {
   const Distances found = distances_of(placed("package:2 core:1 pu:1", {0}));
   EXPECT_EQ(found.pairs, (DistanceShares{1, 0, 0, 0}));

@@ -36,6 +36,7 @@ struct Card {
   std::int32_t make_believe_node;  ///< by TUTTI_RANKS_PER_NODE; 0 without
   std::int32_t threads_may_call;   ///< MPI_THREAD_MULTIPLE
   std::int32_t window_has_huge_pages;
+  std::int32_t virtual_machine;
   selection::Maker maker;       ///< of the processor
   std::int32_t values_watched;  ///< memory that this library writes would look as if nobody had (other_allocators.h)
   std::uint64_t affinity[affinity_words];

@@ -15,6 +15,7 @@
 #include "mpi/start/node_machine.h"
 #include "mpi/start/peer_memory.h"
 #include "mpi/start/roll_call.h"
+#include "mpi/start/shared_caches.h"
 #include "mpi/start/tables.h"
 #include "mpi/start/watch.h"
 #include "mpi/wait/waiting.h"
@@ -313,6 +314,7 @@ std::unique_ptr<Job> start_job() {
   node.rows = std::make_unique<memory::Rows>(*node.arena, static_cast<std::size_t>(node.size));
   set_up_placement(node, here);
   if (!node.settings.ranks_per_node.empty()) share_cores_of_machine(node, cards_of_machine(world_rank, all));
+  judge_shared_caches(node, all);
   job->host_turn = start_host_turn();
   set_up_waiting(node, here, job->host_turn);
   check_hierarchy(node);

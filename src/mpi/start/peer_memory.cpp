@@ -164,14 +164,13 @@ unsigned map_and_probe(Node& node, const NodeRanks& here, const std::vector<Open
   return mechanisms;
 }
 
-/// The bits that are set on all ranks of MPI_COMM_WORLD.
+}  // namespace
+
 unsigned common(unsigned bits) {
   unsigned agreed = 0;
   host.Allreduce(&bits, &agreed, 1, MPI_UNSIGNED, MPI_BAND, MPI_COMM_WORLD);
   return agreed;
 }
-
-}  // namespace
 
 std::unique_ptr<memory::Arena> create_arena(std::string& reason) {
   auto arena = memory::Arena::create(usual_arena_bytes(), reason);

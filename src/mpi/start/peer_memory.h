@@ -29,6 +29,9 @@ struct OwnMemory {
 unsigned agree_on_mechanisms(Node& node, const NodeRanks& here, DescriptorSocket& socket, const OwnMemory& own,
                              unsigned allowed, std::string& cma_reason);
 
+/// The bits that are set on all ranks of MPI_COMM_WORLD.
+unsigned common(unsigned bits);
+
 /// Of what was mapped of the peers, the program gets back the address space of what is not used.
 void unmap_unused(Node& node, unsigned mechanisms);
 
