@@ -389,9 +389,10 @@ struct Cost {
     const double apart = model.byte_factor(byte_distances(shape));
     const double memory_apart = model.memory_factor(byte_distances(shape));
     const double store_apart = model.store_factor(byte_distances(shape));
-    // What others have read lies no nearer than what the rank has for itself.
-    price.slot =
-        std::max(shape.past_caches ? memory_apart * model.stream_byte : store_apart * byte(model.slot_byte), price.own);
+    // What others have read lies no nearer than what the rank has for itself. That others are far costs as much more as
+    // with any store to lines that they have.
+    const double shared_lines = byte(model.slot_byte) + (store_apart - 1) * byte(model.write_byte);
+    price.slot = std::max(shape.past_caches ? memory_apart * model.stream_byte : shared_lines, price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
