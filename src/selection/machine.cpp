@@ -55,7 +55,7 @@ bool came_later(std::string_view field) {
   return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
          field == "byte_numa" || field == "byte_socket" || field == "byte_machine" || field == "rank_byte" ||
          field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes" ||
-         field == "take_byte" || field.starts_with("store_") || field.starts_with("memory_s") ||
+         field == "take_byte" || field == "kept_far" || field.starts_with("store_") || field.starts_with("memory_s") ||
          field.starts_with("memory_m") || pays_later(field);
 }
 
@@ -168,6 +168,8 @@ std::span<const ModelField> model_fields() {
       ModelField{"found_streamed_byte", &Model::found_streamed_byte, 0, byte_most,
                  "the same of what was stored past the caches"},
       ModelField{"private_cache", &Model::private_cache, 1024, 1e15, "bytes that a core keeps for itself"},
+      ModelField{"kept_far", &Model::kept_far, 1024, 1e15,
+                 "bytes of another core's that a core's part of another cache holds"},
       ModelField{"shared_cache", &Model::shared_cache, 1024, 1e18, "bytes that the caches of the node hold"},
       ModelField{"memory_byte", &Model::memory_byte, byte_least, byte_most,
                  "seconds a byte, copied from and to what has left the caches"},

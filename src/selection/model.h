@@ -42,6 +42,7 @@ struct Model {
       1.0 / 8e9 - 1.0 / 25e9;       ///< the same of what was stored past its caches: it is in memory
   double take_byte = 1.0 / 50e9;    ///< what it costs a rank more to take over lines that it reads
   double private_cache = 1 << 20;   ///< bytes that a core keeps for itself
+  double kept_far = 1 << 17;        ///< bytes of another's that a core's part of another cache holds
   double shared_cache = 1e15;       ///< bytes that the caches of the node hold; shipped: no limit, since it is unknown
   double memory_byte = 1.0 / 10e9;  ///< copy of what has left the caches, where that is slower
   double expose = 60e-9;            ///< exposing a buffer and finding the peers' ones
@@ -320,13 +321,18 @@ struct Cost {
     if (shape.reach == Reach::staged || left + stored <= 0) return 0;
     topology::DistanceShares pairs = shape.distances.pairs;
     const bool streams = stores_stream(shape);
-    const double fetched = streams ? stored * model.found_streamed_byte * model.memory_factor(pairs) : 0;
     const double elsewhere = left + (streams ? 0 : stored);
-    if (elsewhere <= 0) return fetched;
+    // The part of so many bytes that is still in caches which hold so many.
+    const auto kept = [](double bytes, double cache) { return bytes > cache ? cache / bytes : 1.0; };
     // Cores that share a cache find there what has left their private ones by then, as if it were their own.
-    pairs[index_of(topology::Distance::cache)] *= std::min(1.0, model.private_cache / 8 / elsewhere);
-    return fetched + (1 - beyond_caches(shape, model)) * model.store_factor(pairs) *
-                         (left * model.left_byte + (elsewhere - left) * model.found_byte);
+    for (double& share : pairs) share *= kept(elsewhere, model.kept_far);
+    double& near = pairs[index_of(topology::Distance::cache)];
+    near = shape.distances.pairs[index_of(topology::Distance::cache)] * kept(elsewhere, model.private_cache / 8);
+    // What went past the caches is in memory, where a rank finds its own data, too, if they are more than its cache holds.
+    const double fetched = streams ? stored * kept(stored, model.private_cache) * model.found_streamed_byte *
+                                         model.memory_factor(shape.distances.pairs)
+                                   : 0;
+    return fetched + model.store_factor(pairs) * (left * model.left_byte + (elsewhere - left) * model.found_byte);
   }
 
   /// What remote_bytes take. Those that are crowded, and the others, have their own part of everything.

@@ -32,6 +32,7 @@ Model shipped_model(Maker maker) {
   model.found_streamed_byte = 1.0 / 24e9;
   model.take_byte = 1.0 / 120e9;
   model.memory_byte = 1.0 / 11e9;
+  model.kept_far = 4 << 20;
   // Where two cores have no L3 in common, lines go through another die.
   model.hop_numa = 2.5;
   model.byte_numa = model.byte_socket = 1.5;

@@ -7,6 +7,7 @@ A measurement is a line of `tutti-probe-measure`: {"measure": name, what it is o
 import json
 import math
 import statistics
+from collections import Counter
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 Line = Dict[str, Any]
@@ -306,6 +307,11 @@ def fit(lines: List[Line]) -> Fit:
     if private > 0:
         model["private_cache"] = private
         spread["private_cache"] = 0.0
+    if machine.get("l3_bytes"):
+        sharing = Counter(each.get("l3", -1) for each in machine.get("processors") or [])
+        cores = max(sharing.values()) if sharing else int(machine["cores"])
+        model["kept_far"] = float(machine["l3_bytes"]) / cores
+        spread["kept_far"] = 0.0
     if machine.get("page_bytes"):
         model["page_bytes"] = float(machine["page_bytes"])
         spread["page_bytes"] = 0.0

@@ -29,7 +29,7 @@ SECONDS_MAX = 120.0
 PATIENCE = 60.0
 
 #: What hwloc and the system say, without any measurement.
-BY_HWLOC = {"private_cache", "page_bytes"}
+BY_HWLOC = {"private_cache", "kept_far", "page_bytes"}
 
 Document = Dict[str, Any]
 

@@ -52,13 +52,13 @@ Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
       const std::size_t end = std::min(at + step, theirs.end);
       co_await operation.has(rank, segment_reduced, (at - theirs.begin) / step + 1);
       operation.peer(rank).copy_from(posted_destination(operation, rank), at * element,
-                                     buffers.destination.local + at * element, (end - at) * element, arguments.store);
+                                     arguments.receive + at * element, (end - at) * element, arguments.store);
     }
   }
   co_await operation.copied();
   operation.publish_done();
   co_await operation.others_done();
-  collect_result(buffers);
+  collect_result(buffers, mine);
 }
 
 }  // namespace

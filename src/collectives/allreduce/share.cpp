@@ -35,14 +35,15 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
     const int rank = (self + i) % ranks;
     destinations[i] = {rank, posted_destination(operation, rank, buffers.destination)};
   }
-  if (in_place) destinations[0].region = own_memory(arguments.receive);
+  if (in_place || buffers.destination.copied) destinations[0].region = own_memory(arguments.receive);
 
   co_await reduce_range(operation, *buffers.combiner, mine, sources, static_cast<std::size_t>(ranks), destinations,
                         static_cast<std::size_t>(ranks), arguments.store);
   operation.publish_done();
   co_await operation.others_done();
   take_results(buffers, mine, arguments.store);
-  collect_result(buffers);
+  collect_result(buffers, {0, mine.begin});
+  collect_result(buffers, {mine.end, buffers.count});
 }
 
 }  // namespace

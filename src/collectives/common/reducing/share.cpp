@@ -51,8 +51,14 @@ void post_filling(Operation& operation, ReductionBuffers& buffers, const std::by
 }
 
 void collect_result(const ReductionBuffers& buffers) {
-  if (buffers.destination.local && buffers.destination.local != buffers.user_destination)
-    copy_bytes(buffers.user_destination, buffers.destination.local, buffers.count * buffers.combiner->element_bytes);
+  collect_result(buffers, {0, buffers.count});
+}
+
+void collect_result(const ReductionBuffers& buffers, topology::Range range) {
+  if (!buffers.destination.local || buffers.destination.local == buffers.user_destination) return;
+  const std::size_t element = buffers.combiner->element_bytes, offset = range.begin * element;
+  copy_bytes(buffers.user_destination + offset, buffers.destination.local + offset,
+             (range.end - range.begin) * element);
 }
 
 RangeReduction::RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range,

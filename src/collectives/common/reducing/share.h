@@ -89,8 +89,9 @@ inline void take_results(const ReductionBuffers& buffers, topology::Range mine, 
   take_stored(result + mine.end * element, (buffers.count - mine.end) * element, store);
 }
 
-/// Copies results out if they arrived elsewhere than in the user's buffer.
+/// Copies results out if they arrived elsewhere than in the user's buffer: all, or those of a range.
 void collect_result(const ReductionBuffers& buffers);
+void collect_result(const ReductionBuffers& buffers, topology::Range range);
 
 /// See reduce_range(). It goes on with the block at which it has stopped because an owner has something to do first.
 class RangeReduction {
