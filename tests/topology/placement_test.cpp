@@ -1,6 +1,7 @@
 #include "topology/placement.h"
 
 #include "topology/machines.h"
+#include "topology/turns.h"
 
 namespace tutti::topology {
 namespace {
@@ -126,6 +127,22 @@ TEST(Placement, SubsetRenumbersRanksAndKeepsTheCrowding) {
   EXPECT_EQ(part.ranks[1].unit, 0);
   EXPECT_EQ(part.cores_available, 3);
   EXPECT_TRUE(part.oversubscribed()) << "rank 1 of the node still runs where our rank 1 does";
+}
+
+TEST(Turns, EachMeetsTheNextOneAndTheOneBeforeOfItsDomain) {
+  // Two caches of four cores; the ranks of each are 0, 2, 3, 6 and 1, 4, 5.
+  const Placement placement =
+      place_by_affinity(machine_of("l3:2 core:4 pu:1"), testing::bound_to({0, 4, 1, 2, 5, 6, 3}));
+  const std::vector<std::vector<int>> expected{{2, 4, 0, 6, 1, -1, 3}, {-1, -1, 3, 2, 5, 4, -1}};
+  for (int turn : {0, 1})
+    for (int rank = 0; rank < 7; ++rank) {
+      const int met = met_in_turn(placement, LevelKind::l3, rank, turn);
+      EXPECT_EQ(met, expected[static_cast<std::size_t>(turn)][static_cast<std::size_t>(rank)]) << rank << " " << turn;
+      if (met >= 0) {
+        EXPECT_EQ(met_in_turn(placement, LevelKind::l3, met, turn), rank);
+      }
+    }
+  EXPECT_EQ(met_in_turn(placement, LevelKind::l2, 0, 0), -1) << "no such level";
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "mpi/start/arena_header.h"
 #include "mpi/start/peer_memory.h"
 #include "sync/waiter.h"
+#include "topology/turns.h"
 
 namespace tutti::mpi {
 
@@ -57,27 +58,12 @@ nanoseconds round_trip(const Node& node, int other, std::uint32_t first) {
   return least;
 }
 
-/// Of the ranks whose cores are in one L3 each tells the next one, and is told by the one before.
+/// Of the ranks whose cores are in one L3 each measures to the next one and to the one before.
 bool some_are_apart(const Node& node) {
-  const auto& places = node.placement.ranks;
-  const auto cache_of = [&](int rank) {
-    return places[static_cast<std::size_t>(rank)].domain[topology::index_of(topology::LevelKind::l3)];
-  };
-  const int cache = cache_of(node.rank);
-  if (cache < 0 || node.oversubscribed) return false;
-  int place = 0, before = -1, after = -1;
-  for (int rank = 0; rank < node.size; ++rank) {
-    if (cache_of(rank) != cache) continue;
-    if (rank < node.rank) {
-      before = rank;
-      ++place;
-    } else if (rank > node.rank && after < 0) {
-      after = rank;
-    }
-  }
+  if (node.oversubscribed) return false;
   nanoseconds longest{0};
   for (const int turn : {0, 1}) {
-    const int other = place % 2 == turn ? after : before;
+    const int other = topology::met_in_turn(node.placement, topology::LevelKind::l3, node.rank, turn);
     if (other >= 0) longest = std::max(longest, round_trip(node, other, 1 + 1000u * static_cast<unsigned>(turn)));
   }
   return longest > apart;
