@@ -35,7 +35,7 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
     shape.past_caches = lending == Lending::copied_past_caches;
     Chosen<Arguments> best = choose<Arguments>(collective, alike, shape, knowledge);
     const Chosen<Arguments> read = choose<Arguments>(collective, reading, shape, knowledge);
-    std::vector<const Algorithm<Arguments>*> tried = reading;
+    std::vector<const Algorithm<Arguments>*> tried = lending == Lending::as_it_is ? reading : alike;
     const bool is_asked_for = best.reason == Reason::table || read.reason == Reason::refused;
     if (!is_asked_for && read.algorithm && read.seconds <= 2 * best.seconds)
       best = read;
@@ -43,6 +43,11 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
       tried.push_back(best.algorithm);
     for (auto& each : candidates_beside<Arguments>(best, collective, tried, shape, knowledge, calls)) {
       each.lending = lending;
+      // Results that peers store come to a copy, too, which is read at once. What is only read is lent as mapped buffers are.
+      if (lending == Lending::copied)
+        each.moving = each.algorithm->traits.stores_to_peers             ? Moving::caches
+                      : each.algorithm->traits.lends == Readers::one ? Moving::lent
+                                                                         : Moving::plain;
       found.push_back(each);
     }
   }

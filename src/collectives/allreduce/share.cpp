@@ -61,7 +61,8 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .rounds = 4,
                              .remote_bytes = 2 * others * bytes,
                              .written_bytes = others * bytes,
-                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * bytes : 0.0,
+                             // What others want of the source, and what they make of the result.
+                             .slot_bytes = shape.reach == selection::Reach::staged ? 2 * others * bytes : 0.0,
                              .reduced_bytes = bytes,
                              .left_bytes = bytes * others,
                              .exposures = 2.0,
