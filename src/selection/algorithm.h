@@ -69,6 +69,7 @@ struct Traits {
   bool packs_small = false;
 
   bool stores_where_unmapped() const { return stores_to_peers && !only_where_mapped; }
+  bool has_one_reader(int ranks) const { return lends == Readers::one || (lends == Readers::many && ranks == 2); }
 };
 
 /// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
@@ -162,7 +163,7 @@ void for_each_moving(const Algorithm<Arguments>& algorithm, Shape shape, const M
   };
   const Traits& traits = algorithm.traits;
   if (traits.stores_to_peers && shape.may_move(Moving::caches)) consider(Moving::caches);
-  const bool one_reader = traits.lends == Readers::one || (traits.lends == Readers::many && shape.ranks == 2);
+  const bool one_reader = traits.has_one_reader(shape.ranks);
   if (one_reader && shape.may_move(Moving::lent)) consider(Moving::lent);
   if (traits.lends != Readers::none && shape.may_move(Moving::lent_beyond)) consider(Moving::lent_beyond);
   if (!any || shape.may_move(Moving::plain)) consider(Moving::plain);

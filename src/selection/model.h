@@ -306,8 +306,8 @@ struct Cost {
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
   }
 
-  /// Whether stores into other ranks' memory go past their caches. Where ranks share cores, whoever gets a small block past its caches has the others of its core wait while it fetches that from memory: no
-  /// faster than by other means.
+  /// Whether stores into other ranks' memory go past their caches. Where ranks share cores, whoever gets a small block
+  /// past its caches has the others of its core wait while it fetches that from memory: no faster than by other means.
   static bool stores_stream(const Shape& shape) {
     const bool large = !shape.oversubscribed() || !shape.small();
     return large && shape.bytes >= streamed_to_peers_min && !stores_through_caches(shape.moving);

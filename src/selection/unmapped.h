@@ -11,10 +11,9 @@ namespace tutti::selection {
 inline constexpr double tried_within_unmapped = 3;
 
 /// For calls like those that `chosen` is for, but for their buffers; may_lend: their owners may lend copies. A candidate is
-/// an algorithm and a way of lending, since what is fast with copies may be slow by the kernel. Nothing that stores into
-/// such buffers, unless the model says that all else takes far longer: who lends a copy would have to copy once more what
-/// comes. A reduction gets the same bits in both kinds of memory, so that what combines in another order than `chosen` is
-/// left out.
+/// an algorithm and a way of lending, since what is fast with copies may be slow by the kernel. By the kernel nothing
+/// stores into such buffers, unless the model says that all else takes far longer. A reduction gets the same bits in both
+/// kinds of memory, so that what combines in another order than `chosen` is left out.
 template <class Arguments>
 std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Arguments>& chosen,
                                                             std::string_view collective,
@@ -43,11 +42,11 @@ std::vector<Candidate<Arguments>> candidates_where_unmapped(const Chosen<Argumen
       tried.push_back(best.algorithm);
     for (auto& each : candidates_beside<Arguments>(best, collective, tried, shape, knowledge, calls)) {
       each.lending = lending;
-      // Results that peers store come to a copy, too, which is read at once. What is only read is lent as mapped buffers are.
-      if (lending == Lending::copied)
-        each.moving = each.algorithm->traits.stores_to_peers             ? Moving::caches
-                      : each.algorithm->traits.lends == Readers::one ? Moving::lent
-                                                                         : Moving::plain;
+      // Results that peers store come to a copy, too, which is read at once. What is only read is lent as mapped
+      // buffers are.
+      const Traits& traits = each.algorithm->traits;
+      if (lending == Lending::copied && (traits.stores_to_peers || traits.has_one_reader(shape.ranks)))
+        each.moving = traits.stores_to_peers ? Moving::caches : Moving::lent;
       found.push_back(each);
     }
   }

@@ -115,10 +115,10 @@ TEST(Candidates, ThereAreNoneBesideTheHostOrWhatNobodyAskedFor) {
   EXPECT_EQ(tried("bcast:rare", {}), "");
 }
 
-TEST(Candidates, WhatStoresIsNotTriedInMemoryThatPeersDoNotMap) {
-  EXPECT_EQ(tried_unmapped("", {}), "quick quick+ quick* near near+ near*");
-  EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes writes+ writes*");
-  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "far far+ far*") << "writes would be chosen else";
+TEST(Candidates, WhatStoresIsTriedInMemoryThatPeersDoNotMapWhereThatIsCopied) {
+  EXPECT_EQ(tried_unmapped("", {}), "quick quick+ quick* writes!+ writes* near near+ near*");
+  EXPECT_EQ(tried_unmapped("bcast:writes", {}), "writes writes!+ writes*");
+  EXPECT_EQ(tried_unmapped("bcast:writes,far", {}), "writes!+ writes* far far+ far*") << "writes would be chosen else";
 }
 
 TEST(Candidates, AWayOfLendingIsPartOfACandidate) {
@@ -136,7 +136,7 @@ TEST(Candidates, AWayOfLendingIsPartOfACandidate) {
 }
 
 TEST(Candidates, ReductionsGetTheSameBitsInEitherMemory) {
-  EXPECT_EQ(tried_unmapped("", {.reduce = true}, 3), "quick quick+ quick*");
+  EXPECT_EQ(tried_unmapped("", {.reduce = true}, 3), "quick quick+ quick* writes!+ writes*");
   EXPECT_EQ(tried_unmapped("bcast:^quick,^writes", {.reduce = true}, 3), "near near+ near*");
 }
 
