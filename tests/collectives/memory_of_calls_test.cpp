@@ -21,14 +21,15 @@ World world_of(int ranks) {
   world.ranks = ranks;
   world.reach = Reach::window;
   world.and_cma = true;
-  world.may_stage = false;
   world.cache_bytes = std::size_t{64} << 20;
   return world;
 }
 
 void have_memory_mapped(Collectives& collectives, bool mapped) {
   static constinit const std::atomic<std::size_t> everywhere{SIZE_MAX};
-  collectives.communicator().node().window_extent = mapped ? &everywhere : nullptr;
+  Node& node = collectives.communicator().node();
+  node.window_extent = mapped ? &everywhere : nullptr;
+  node.may_stage = false;
 }
 
 constexpr std::size_t count = 16'000;
