@@ -242,12 +242,6 @@ struct Cost {
     double beyond;  ///< the part of the data that is not in the caches any more when it is copied
   };
 
-  /// The part of the data of all ranks that the caches of the node have no room for.
-  static double beyond_caches(const Shape& shape, const Model& model) {
-    const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
-    return footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
-  }
-
   /// How many copy at once through what they share; not more than there are cores.
   struct Traffic {
     double rank;    ///< the memory of one
@@ -381,7 +375,8 @@ struct Cost {
   }
 
   Prices prices(const Shape& shape, const Model& model, double shared) const {
-    const double beyond = beyond_caches(shape, model);
+    const double footprint = static_cast<double>(shape.bytes) * shape.buffers * shape.ranks;
+    const double beyond = footprint > model.shared_cache ? 1 - model.shared_cache / footprint : 0;
     const auto byte = [&](double cached) { return cached + beyond * std::max(0.0, model.memory_byte - cached); };
     const double usual = static_cast<double>(shape.bytes) * shape.buffers;
     // What the ranks of a core hold is in one private cache.

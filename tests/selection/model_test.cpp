@@ -42,6 +42,19 @@ TEST(Cost, WhatOthersHaveReadOrStoredIsPaidForAfterTheCall) {
   EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(shape_of(10, Reach::staged), model)), 0);
 }
 
+TEST(Cost, WhatIsLeftWithCoresOfAnotherCacheStaysDearForLonger) {
+  Model model;
+  model.remote_byte = 1, model.left_byte = 3, model.private_cache = 200, model.kept_far = 400;
+  model.byte_numa = 1, model.store_numa = 2;
+  Shape shape = shape_of(10, Reach::mapped);
+  shape.distances.pairs = {0, 1, 0, 0};
+  const auto seconds = [&](double bytes) {
+    return Cost{.remote_bytes = bytes, .left_bytes = bytes}.seconds(shape, model);
+  };
+  EXPECT_DOUBLE_EQ(seconds(400), 400 + 400 * 3 * 2);
+  EXPECT_DOUBLE_EQ(seconds(1600), 1600 + 400 * 3 * 2) << "the rest has left those caches";
+}
+
 TEST(Cost, HowBytesAreMovedHasItsPrices) {
   Model model;
   model.remote_byte = model.exchange_byte = 1, model.write_byte = 2, model.stream_byte = 3, model.streams_byte = 0.1;

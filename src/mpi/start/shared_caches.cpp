@@ -40,8 +40,8 @@ bool await(const std::atomic<std::uint32_t>& flag, std::uint32_t value) {
   return true;
 }
 
-/// Between this rank and `other`, with numbers from `first` on, as many as there are in all batches. The least of
-/// them; none if the other one does not come.
+/// Between this rank and `other`, with numbers from `first` on, as many as there are in all batches: what it takes in the
+/// best batch; 0 if the other one does not come.
 nanoseconds round_trip(const Node& node, int other, std::uint32_t first) {
   std::atomic<std::uint32_t>&own = flag_of(node, node.rank), &others = flag_of(node, other);
   nanoseconds least = nanoseconds::max();
