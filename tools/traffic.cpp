@@ -30,7 +30,6 @@ class Ranks {
       node->rank = static_cast<int>(i);
       node->size = static_cast<int>(count_);
       node->settings = settings;
-      node->settings.try_choices = false;
       node->arena = memory::Arena::create(arena_bytes, error);
       if (!node->arena) throw std::runtime_error(error);
       node->ranks_are_threads = node->window_shared = true;

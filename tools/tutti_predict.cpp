@@ -132,7 +132,6 @@ Settings settings_for(Options& options, ordered_json& taken) {
   list.add("TUTTI_WINDOW_MIN", &Settings::window_min);
   list.add("TUTTI_HIERARCHY", &Settings::hierarchy, !options.hierarchy.empty());
   list.add("TUTTI_TOPOLOGY", &Settings::topology, !options.topology.empty());
-  list.add("TUTTI_TRY", &Settings::try_choices);
   list.add("TUTTI_EAGER_MAX", &Settings::eager_max, !options.eager_max.empty());
   list.add("TUTTI_FLAT_MAX", &Settings::flat_max, options.flat_max > 0);
   taken = list.list();
@@ -242,7 +241,6 @@ ordered_json json_of(const Prediction& each) {
       {"parameter_name", has_parameter ? ordered_json(each.parameter_name) : ordered_json(nullptr)},
       {"eligible", each.eligible},
       {"allowed", each.allowed},
-      {"tried", each.tried},
       {"seconds", each.seconds ? ordered_json(*each.seconds) : ordered_json(nullptr)},
       {"moving", each.moving.empty() ? ordered_json(nullptr) : ordered_json(each.moving)},
       {"why_unpredicted", each.why_unpredicted.empty() ? ordered_json(nullptr) : ordered_json(each.why_unpredicted)},
@@ -313,10 +311,7 @@ ordered_json describe(Options options) {
   auto predictions = predict(options.collective, shape, knowledge);
   if (!predictions) throw no_such_collective(options.collective);
   ordered_json candidates = ordered_json::array();
-  for (Prediction& each : predictions->candidates) {
-    each.tried = each.tried && settings.try_choices;
-    candidates.push_back(json_of(each));
-  }
+  for (const Prediction& each : predictions->candidates) candidates.push_back(json_of(each));
   ordered_json told{{"collective", options.collective},
                     {"shape",
                      {{"bytes", shape.bytes},

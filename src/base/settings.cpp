@@ -127,9 +127,6 @@ const std::array<Row, settings_count>& table() {
         "algorithm, "
         "too, and how it is cut."},
        &Settings::persistent},
-      {{"TRY", "bool", "1",
-        "Where several algorithms are predicted to be about as fast, try them in blocking calls and keep the fastest."},
-       &Settings::try_choices},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},

@@ -43,7 +43,6 @@ struct Settings {
   double timeout = 0;
   std::string progress = "auto";
   std::string persistent = "plan";
-  bool try_choices = true;
   std::string explain = "0";
   std::string internode = "auto";
   std::string ranks_per_node;

@@ -6,7 +6,6 @@
 #include "collectives/collectives.h"
 #include "collectives/identity.h"
 #include "collectives/kinds.h"
-#include "selection/unmapped.h"
 
 namespace tutti {
 
@@ -51,7 +50,8 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
 Collectives::~Collectives() = default;
 
 template <class Arguments>
-void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative) {
+void Collectives::make_inside(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes,
+                              bool commutative) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const Node& node = communicator_.node();
   selection::Shape shape = shape_of(bytes, choices.regular, commutative);
@@ -67,7 +67,6 @@ void Collectives::make(Choices<Arguments>& choices, std::size_t size_class, std:
                   bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(),
                   chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
   }
-  if (make_tried(choices, size_class, shape, chosen)) return;
   choices.of[index_of(bytes, commutative)] =
       std::make_unique<Choice<Arguments>>(choice_of(choices, size_class, chosen));
 }
@@ -87,128 +86,14 @@ Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& 
   return made;
 }
 
-namespace {
-
-/// A number for each collective that may be tried; -1 for the others.
-int tried_place(std::string_view collective) {
-  int place = 0, found = -1;
-  for_each_collective([&]<class Arguments>(std::string_view name) {
-    if (is_irregular(name) || std::is_same_v<Arguments, BarrierArguments>) return;
-    if (name == collective) found = place;
-    ++place;
-  });
-  return found < tried_collectives ? found : -1;
-}
-
-/// The number of a choice by trying: it does not depend on the order in which calls come. -1: there is none.
-int tried_number(std::string_view collective, std::size_t size_class) {
-  constexpr std::size_t first_class = 12;  // from 4 KiB to 32 MiB
-  const int place = tried_place(collective);
-  if (place < 0 || size_class < first_class || size_class >= first_class + tried_classes) return -1;
-  return place * tried_classes + static_cast<int>(size_class - first_class);
-}
-
-/// A buffer of this rank's that is in the call, as its others are.
 template <class Arguments>
-const std::byte* buffer_of(const Arguments& arguments) {
-  if constexpr (std::is_same_v<Arguments, BarrierArguments>)
-    return nullptr;
-  else if constexpr (std::is_same_v<Arguments, BcastArguments>)
-    return arguments.buffer;
-  else if constexpr (std::is_same_v<Arguments, ScatterArguments>)
-    return arguments.receive ? arguments.receive : arguments.send.base;
-  else if constexpr (std::is_same_v<Arguments, GatherArguments> || std::is_same_v<Arguments, AllgatherArguments>)
-    return arguments.send ? arguments.send : arguments.receive.base;
-  else if constexpr (requires { arguments.send.base; })
-    return arguments.receive.base;
-  else
-    return arguments.send;
-}
-
-}  // namespace
-
-bool Collectives::may_be_unmapped(const selection::Shape& shape) const {
-  const Node& node = communicator_.node();
-  return shape.reach == selection::Reach::mapped && node.cma && !node.exposures && !node.ranks_are_threads;
-}
-
-template <class Arguments>
-std::unique_ptr<Collectives::Tried<Arguments>> Collectives::tried_of(
-    const Choices<Arguments>& choices, std::size_t size_class,
-    const std::vector<selection::Candidate<Arguments>>& candidates, int number) {
-  auto tried = std::make_unique<Tried<Arguments>>(
-      Tried<Arguments>{Attempts(communicator_, number, static_cast<int>(candidates.size())), {}});
-  for (const auto& each : candidates) {
-    Choice<Arguments>& made = tried->candidates.emplace_back(
-        choice_of(choices, size_class,
-                  selection::Chosen<Arguments>{each.algorithm, each.parameter, each.seconds, selection::Reason::tried,
-                                               each.moving}));
-    made.attempts = &tried->attempts;
-    made.lending = each.lending;
-  }
-  return tried;
-}
-
-template <class Arguments>
-bool Collectives::make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
-                             const selection::Chosen<Arguments>& chosen) {
-  const int number = tried_number(choices.collective, size_class);
-  if (number < 0 || !selection::may_be_tried(shape)) return false;
-  if (quiet_ || !communicator_.node().settings.try_choices) return false;
-  const auto held = static_cast<std::size_t>(shape.buffers * static_cast<double>(shape.bytes));
-  constexpr bool reduces = requires(const Arguments& arguments) {
-    arguments.combiner;
-  };
-  constexpr bool is_cut = reduces || std::is_same_v<Arguments, BcastArguments>;
-  const auto algorithms = algorithms_of<Arguments>();
-  const auto mapped =
-      selection::candidates_beside(chosen, choices.collective, algorithms, shape, knowledge(), {.reduce = reduces});
-  if (mapped.empty()) return false;
-  std::vector<selection::Candidate<Arguments>> unmapped;
-  if (may_be_unmapped(shape))
-    unmapped = selection::candidates_where_unmapped(chosen, choices.collective, algorithms, shape,
-                                                    may_lend(is_cut ? std::min(held, 2 * segment_) : held), knowledge(),
-                                                    {.reduce = reduces});
-  const bool differ = !unmapped.empty() && !(unmapped.size() == 1 && unmapped[0].is_like(mapped[0]));
-  if (mapped.size() < 2 && !differ) return false;
-  choices.tried.resize(size_classes);
-  choices.tried[size_class] = tried_of(choices, size_class, mapped, number);
-  choices.tried_unmapped.resize(size_classes);
-  if (differ) choices.tried_unmapped[size_class] = tried_of(choices, size_class, unmapped, tried_choices + number);
-  if (!choices.memory) choices.memory.emplace(communicator_, 2 * tried_choices + tried_place(choices.collective));
-  return true;
-}
-
-template <class Arguments>
-Collectives::Tried<Arguments>* Collectives::find_tried(Choices<Arguments>& choices, std::size_t bytes,
-                                                       bool commutative) {
-  return commutative && !choices.tried.empty() ? choices.tried[size_class_of(bytes)].get() : nullptr;
-}
-
-template <class Arguments>
-Collectives::Tried<Arguments>& Collectives::tried_for(Choices<Arguments>& choices, Tried<Arguments>& mapped,
-                                                      const Key& key, const Arguments& given) {
-  Tried<Arguments>* const unmapped = choices.tried_unmapped[size_class_of(key.bytes)].get();
-  if (!unmapped) return mapped;
-  const auto is_mapped = [&] { return memory::always_mapped(communicator_.node().reach(buffer_of(given), key.bytes)); };
-  return choices.memory->are_mapped(is_mapped) ? mapped : *unmapped;
-}
-
-template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::make_or_try(Choices<Arguments>& choices, const Key& key,
-                                                               const Arguments& given, Channel::Kind kind) {
-  if (spanning_) {
+const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choices, const Key& key,
+                                                        const Arguments& given) {
+  if (spanning_)
     make_between_nodes(choices, key, given);
-    return *choices.of[index_of(key.bytes, key.commutative)];
-  }
-  if (!find_tried(choices, key.bytes, key.commutative))
-    make(choices, size_class_of(key.bytes), key.bytes, key.commutative);
-  Tried<Arguments>* const several = find_tried(choices, key.bytes, key.commutative);
-  if (!several) return *choices.of[index_of(key.bytes, key.commutative)];
-  // Nothing is learned from pending calls, nor agreed for them.
-  if (kind == Channel::Kind::pending) return several->candidates[0];
-  Tried<Arguments>& tried = tried_for(choices, *several, key, given);
-  return tried.candidates[static_cast<std::size_t>(tried.attempts.next())];
+  else
+    make_inside(choices, size_class_of(key.bytes), key.bytes, key.commutative);
+  return *choices.of[index_of(key.bytes, key.commutative)];
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -234,7 +119,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
   set_user_choice(*own_knowledge_, user);
   quiet_ = true;
   last_ = &no_choice;
-#define TUTTI_FORGET(Kind, name) name##_.of.clear(), name##_.tried.clear(), name##_.tried_unmapped.clear();
+#define TUTTI_FORGET(Kind, name) name##_.of.clear();
   TUTTI_COLLECTIVES(TUTTI_FORGET, TUTTI_FORGET)
 #undef TUTTI_FORGET
 }
@@ -257,8 +142,8 @@ Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Ar
 }
 
 #define TUTTI_INSTANTIATE(Of, name)                                                                                  \
-  template const Collectives::Choice<Of##Arguments>& Collectives::make_or_try(                                       \
-      Choices<Of##Arguments>& choices, const Key& key, const Of##Arguments& given, Channel::Kind kind);              \
+  template const Collectives::Choice<Of##Arguments>& Collectives::make(Choices<Of##Arguments>& choices,              \
+                                                                       const Key& key, const Of##Arguments& given);  \
   template Moving Collectives::moving_of(const Choices<Of##Arguments>& choices, const Choice<Of##Arguments>& chosen, \
                                          const Request& request) const;
 #define TUTTI_NO_INSTANCE(Of, name)

@@ -72,11 +72,11 @@ selection::Shape Collectives::shape_of(std::string_view collective, std::size_t 
 
 template <class Arguments>
 const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const Key& key,
-                                                          const Arguments& given, Channel::Kind kind) {
+                                                          const Arguments& given) {
   communicator_.current_collective = choices.collective;
   const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(key.bytes, key.commutative)].get();
   if (!made) [[unlikely]]
-    made = &make_or_try(choices, key, given, kind);
+    made = &make(choices, key, given);
   last_ = made;
   last_bytes_ = key.bytes;
   return *made;
@@ -246,6 +246,7 @@ template <class Arguments>
 struct Carrier {
   const selection::Algorithm<Arguments>& algorithm;
   Moving moving;
+  Lending lending;
 
   FlagSet flags() const { return algorithm.forms.flags; }
   Task body(Operation& operation, const Arguments& arguments) const {
@@ -288,11 +289,10 @@ template <class Arguments>
 bool Collectives::call(const Arguments& given) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::blocking);
+  const Choice<Arguments>& chosen = choice(choices, key, given);
   if (!chosen.algorithm)
     return chosen.between_nodes && call_across(chosen, given, signature_of(choices.collective, chosen, key));
-  // What is tried is timed as it would be else.
-  if (const auto straight = chosen.algorithm->forms.straight; straight && !chosen.attempts) [[likely]] {
+  if (const auto straight = chosen.algorithm->forms.straight; straight) [[likely]] {
     Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes));
     straight(communicator_.blocking(), call, given);
     truncated_ = call.truncated;
@@ -305,7 +305,9 @@ bool Collectives::call(const Arguments& given) {
   const Cut cut = cut_of(chosen, arguments, request);
   Call call(choices.collective, chosen.identity, announced<Arguments>(key.bytes), cut.operations() > 1);
   call.moving = moving;
-  carry_out(chosen, call, arguments, request, cut);
+  call.lending = lending_of(moving, request, cut, 2 * segment_);
+  for (std::size_t index = 0; index < cut.operations(); ++index)
+    run(communicator_.blocking(), call, chosen.algorithm->forms, part_of(arguments, cut, index));
   truncated_ = call.truncated;
   lends_copies_ = call.lends_copies;
   return true;
@@ -317,21 +319,12 @@ Cut Collectives::cut_of(const Choice<Arguments>& chosen, const Arguments& argume
   return chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments) : request.cut;
 }
 
-template <class Arguments>
-void Collectives::carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments,
-                            const Request& request, const Cut& cut) {
+Lending Collectives::lending_of(Moving moving, const Request& request, const Cut& cut, std::size_t most) const {
   const Node& node = communicator_.node();
-  for (std::size_t index = 0; index < cut.operations(); ++index) {
-    const Arguments part = part_of(arguments, cut, index);
-    std::optional<StagingTrial> trial;
-    const std::size_t held = request.held / cut.operations();
-    if (node.cma && !request.small && held > small_ && may_lend(held))
-      chosen.lending ? trial.emplace(*chosen.lending) : trial.emplace(&chosen.staging);
-    call.staging_trial = trial ? &*trial : nullptr;
-    run(communicator_.blocking(), call, chosen.algorithm->forms, part);
-    if (trial) trial->ends();
-  }
-  if (chosen.attempts) chosen.attempts->ends();
+  const std::size_t held = request.held / std::max<std::size_t>(1, cut.operations());
+  if (!node.cma || !node.may_stage || request.small || held <= small_ || held > most) return Lending::as_it_is;
+  if (tutti::lends_copies(moving)) return moving == Moving::lent ? Lending::copied : Lending::copied_past_caches;
+  return knowledge().model.is_lent_past_caches(shape_.distances) ? Lending::copied_past_caches : Lending::copied;
 }
 
 template <class Arguments, class Make, class MakeAcross>
@@ -339,15 +332,17 @@ PendingCall* Collectives::prepare_by(const Arguments& given, Communicator& throu
                                      const MakeAcross& make_across) {
   const Key key = key_of(given, shape_.ranks);
   Choices<Arguments>& choices = choices_for(given);
-  const Choice<Arguments>& chosen = choice(choices, key, given, Channel::Kind::pending);
+  const Choice<Arguments>& chosen = choice(choices, key, given);
   if (chosen.between_nodes) return make_across(*chosen.between_nodes, signature_of(choices.collective, chosen, key));
   if (!chosen.algorithm) return nullptr;
   const Request request = request_of(given);
   Moving moving = moving_of(choices, chosen, request);
   if (tutti::lends_copies(moving) && request.held > pending_lent_max) moving = Moving::plain;
   const Arguments arguments = completed(chosen, given, request, moving);
+  const Cut cut = cut_of(chosen, arguments, request);
+  const Lending lending = lending_of(moving, request, cut, pending_lent_max);
   return make(through, choices.collective, chosen.identity, announced<Arguments>(key.bytes),
-              Carrier<Arguments>{*chosen.algorithm, moving}, arguments, cut_of(chosen, arguments, request));
+              Carrier<Arguments>{*chosen.algorithm, moving, lending}, arguments, cut);
 }
 
 template <class Arguments>

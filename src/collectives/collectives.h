@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "collectives/arguments.h"
-#include "collectives/attempts.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"
-#include "collectives/memory_of_calls.h"
 #include "collectives/pending_call.h"
 #include "engine/communicator.h"
 #include "selection/algorithm.h"
@@ -156,9 +154,7 @@ class Collectives {
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
-    Attempts* attempts = nullptr;  ///< what it is a candidate of; null if nothing is tried
     Moving moving = Moving::plain;
-    std::optional<Lending> lending = {};  ///< of what peers do not map; none: see Choice::staging
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -167,27 +163,15 @@ class Collectives {
     const SpanningAlgorithm<Arguments>* between_nodes = nullptr;
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
-    /// What this rank has learned about lending copies; null: it has had no reason to.
-    mutable std::unique_ptr<Ways> staging = nullptr;
     /// Of blocks whose sizes differ: how those of a size class are moved, once it was asked.
     mutable std::vector<std::optional<Moving>> moving_of_class = {};
-  };
-  /// A choice by trying.
-  template <class Arguments>
-  struct Tried {
-    Attempts attempts;
-    std::vector<Choice<Arguments>> candidates;
   };
   /// Of one collective: by size, and operators that do not commute apart; or sizes that differ between ranks.
   template <class Arguments>
   struct Choices {
     const char* collective;
     bool regular = !is_irregular(collective);
-    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};    ///< empty until first used, then null until made
-    std::vector<std::unique_ptr<Tried<Arguments>>> tried = {};  ///< the same; `of` stays null there
-    /// The same for calls with buffers that are not mapped, if others are fast for them.
-    std::vector<std::unique_ptr<Tried<Arguments>>> tried_unmapped = {};
-    std::optional<MemoryOfCalls> memory = {};  ///< which of both it is
+    std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
   };
   /// What is to be known of a call, besides its arguments, where it is not carried out straight.
   struct Request {
@@ -220,25 +204,16 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, const Arguments& given,
-                                  Channel::Kind kind);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, const Arguments& given);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
-  /// Where it does not stand in choices.of: it is made, or one of several for this call.
+  /// Where it does not stand in choices.of yet.
   template <class Arguments>
-  const Choice<Arguments>& make_or_try(Choices<Arguments>& choices, const Key& key, const Arguments& given,
-                                       Channel::Kind kind);
-  /// Null if there is none.
+  const Choice<Arguments>& make(Choices<Arguments>& choices, const Key& key, const Arguments& given);
   template <class Arguments>
-  static Tried<Arguments>* find_tried(Choices<Arguments>& choices, std::size_t bytes, bool commutative);
-  /// That, or what is tried instead for buffers like those of this call.
-  template <class Arguments>
-  Tried<Arguments>& tried_for(Choices<Arguments>& choices, Tried<Arguments>& mapped, const Key& key,
-                              const Arguments& given);
-  template <class Arguments>
-  void make(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
+  void make_inside(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// The same of a communicator that spans nodes.
   template <class Arguments>
   void make_between_nodes(Choices<Arguments>& choices, const Key& key, const Arguments& given);
@@ -246,20 +221,9 @@ class Collectives {
   static CallSignature signature_of(const char* collective, const Choice<Arguments>& chosen, const Key& key);
   template <class Arguments>
   bool call_across(const Choice<Arguments>& chosen, const Arguments& given, const CallSignature& signature);
-  /// Makes a choice by trying instead, where there is something to try.
-  template <class Arguments>
-  bool make_tried(Choices<Arguments>& choices, std::size_t size_class, const selection::Shape& shape,
-                  const selection::Chosen<Arguments>& chosen);
-  template <class Arguments>
-  std::unique_ptr<Tried<Arguments>> tried_of(const Choices<Arguments>& choices, std::size_t size_class,
-                                             const std::vector<selection::Candidate<Arguments>>& candidates,
-                                             int number);
-  /// Whether buffers of such calls may be ones that peers do not map.
-  bool may_be_unmapped(const selection::Shape& shape) const;
-  /// Whether copies are lent of what a rank's buffers hold in one operation: no longer ones than of what is cut.
-  bool may_lend(std::size_t held) const {
-    return communicator_.node().may_stage && held <= 2 * segment_;
-  }
+  /// How buffers that peers do not map are lent in operations of a call: as copies, if what a rank's buffers hold in one is
+  /// at most `most`.
+  Lending lending_of(Moving moving, const Request& request, const Cut& cut, std::size_t most) const;
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);
@@ -278,10 +242,6 @@ class Collectives {
   template <class Arguments>
   Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request,
                       Moving moving) const;
-  /// A call that is not small.
-  template <class Arguments>
-  void carry_out(const Choice<Arguments>& chosen, Call& call, const Arguments& arguments, const Request& request,
-                 const Cut& cut);
   /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.
   template <class Arguments>
   std::size_t mean_bytes(const Blocks& blocks, const Arguments& arguments) const;

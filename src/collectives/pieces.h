@@ -91,7 +91,7 @@ class PendingCallInPieces final : public PendingCall {
 
   void start() override {
     call_.emplace(collective_, identity_, bytes_, cut_.operations() > 1);
-    if constexpr (requires { carrier_.moving; }) call_->moving = carrier_.moving;
+    if constexpr (requires { carrier_.moving; }) call_->moving = carrier_.moving, call_->lending = carrier_.lending;
     call_->first = next_ = channel_.sequence() + 1;
     index_ = 0;
     prepare();

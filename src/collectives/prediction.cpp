@@ -2,7 +2,6 @@
 
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
-#include "selection/candidates.h"
 
 namespace tutti {
 
@@ -38,7 +37,7 @@ Prediction prediction_of_host(bool allowed) {
   return prediction;
 }
 
-/// The values of the parameter that are tried: the user's, or all candidates; 0 where there is no parameter.
+/// The values of the parameter that are looked at: the user's, or all candidates; 0 where there is no parameter.
 template <class Arguments>
 std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, const selection::Shape& shape, int given) {
   if (!algorithm.parameter.name) return {0};
@@ -46,22 +45,6 @@ std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, con
   std::vector<int> values;
   for (int i = 0; const int value = algorithm.parameter.candidate(shape, i); ++i) values.push_back(value);
   return values;
-}
-
-/// Marks what is tried beside `chosen`.
-template <class Arguments>
-void mark_tried(Predictions& predictions, const selection::Chosen<Arguments>& chosen, std::string_view collective,
-                const selection::Shape& shape, const selection::Knowledge& knowledge) {
-  if (!selection::may_be_tried(shape)) return;
-  constexpr bool reduces = requires(const Arguments& arguments) {
-    arguments.combiner;
-  };
-  for (const auto& candidate : selection::candidates_beside(chosen, collective, algorithms_of<Arguments>(), shape,
-                                                            knowledge, {.reduce = reduces})) {
-    const bool is_choice = candidate.algorithm == chosen.algorithm && candidate.parameter == chosen.parameter;
-    for (Prediction& each : predictions.candidates)
-      if (each.algorithm == candidate.algorithm->name && each.parameter == candidate.parameter) each.tried = !is_choice;
-  }
 }
 
 template <class Arguments>
@@ -83,7 +66,6 @@ Predictions predict_among(std::string_view collective, selection::Shape shape, c
   out.parameter = chosen.parameter;
   if (chosen.algorithm) out.seconds = chosen.seconds;
   out.reason = chosen.reason;
-  mark_tried(out, chosen, collective, shape, knowledge);
   return out;
 }
 

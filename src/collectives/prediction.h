@@ -20,13 +20,12 @@ struct Prediction {
   int parameter = 0;
   bool eligible = false;
   bool allowed = false;           ///< by the user
-  bool tried = false;             ///< blocking calls of a run try it beside what is chosen, unless TUTTI_TRY is off
   std::optional<double> seconds;  ///< by the model; nothing if it is not eligible, or why_unpredicted is not empty
   std::string moving;           ///< the way of moving bytes (engine/moving.h) in which it takes so long; empty without
   std::string why_unpredicted;  ///< in words
 };
 
-/// All candidates of one collective for one shape, in the order in which they are tried, then the MPI's own, and the
+/// All candidates of one collective for one shape, in the order of the catalogue, then the MPI's own, and the
 /// one that is taken.
 struct Predictions {
   std::vector<Prediction> candidates;

@@ -8,8 +8,6 @@
 
 namespace tutti {
 
-class StagingTrial;
-
 /// What a rank tells the others, in one word, of the call that an operation belongs to: so they find out that they are in
 /// different ones (docs/decisions/calls-that-disagree.md).
 struct Signature {
@@ -48,9 +46,8 @@ class Call {
   std::uint64_t first = 0;  ///< its first operation; set by that
   /// Bytes were left out that a peer sent, for want of room in this rank's buffer.
   bool truncated = false;
-  /// Null: what the kernel reaches is lent as it is.
-  StagingTrial* staging_trial = nullptr;
   Moving moving = Moving::plain;
+  Lending lending = Lending::as_it_is;
   bool lends_copies = false;  ///< it has lent a copy of what peers would have reached without
 };
 

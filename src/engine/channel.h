@@ -50,12 +50,6 @@ class Channel {
     return {memory::Kind::arena, own_offset_ + sizeof(Shared) + place_in_ring(sequence, data_areas) * slot_bytes_};
   }
 
-  /// What `rank` shares about a choice by trying. To be called only where there is one: it takes memory.
-  TriedLine& tried_line(int rank, int number) {
-    has_tried_ = true;
-    return shared_[static_cast<std::size_t>(rank)]->tried[static_cast<std::size_t>(number)];
-  }
-
   /// The numbers of so many pending operations, which are begun later, in any order: the first of them.
   std::uint64_t reserve(std::uint64_t operations) {
     sequence_ += operations;
@@ -156,7 +150,6 @@ class Channel {
   std::uint64_t completed_ = 0;    ///< of this rank, pending: all up to here
   std::uint64_t later_ended_ = 0;  ///< and of the 64 after that these, a bit each
   std::uint64_t given_ = 0;        ///< calls that the host has done
-  bool has_tried_ = false;         ///< something may stand in Shared::tried
   std::unique_ptr<Workspace> workspace_;
   std::vector<std::unique_ptr<Workspace>> unused_;
 };

@@ -21,7 +21,7 @@ constexpr bool stores_through_caches(Moving moving) {
   return moving == Moving::caches || moving == Moving::lent;
 }
 
-/// How a rank lends what its peers do not map.
+/// How a rank lends what its peers reach only through the kernel.
 enum class Lending {
   as_it_is,            ///< the kernel copies it
   copied,              ///< a copy that they can map, made through the caches

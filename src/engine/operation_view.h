@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "engine/communicator.h"
-#include "engine/staging_trial.h"
 
 namespace tutti {
 
@@ -74,7 +73,7 @@ class OperationView {
   /// How peers can reach own memory in this call without a copy; none if they cannot, or a copy is to be lent.
   memory::Kind reach(const void* address, std::size_t bytes, Side side) const {
     const memory::Kind kind = communicator_->node().reach(address, bytes);
-    const bool lent = kind == memory::Kind::cma ? call_->staging_trial && call_->staging_trial->lends_copies()
+    const bool lent = kind == memory::Kind::cma ? call_->lending != Lending::as_it_is
                                                 : tutti::lends_copies(call_->moving) && side == Side::source;
     if (!lent) return kind;
     call_->lends_copies = true;

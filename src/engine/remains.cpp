@@ -17,8 +17,7 @@ void wipe(std::byte* part, std::byte* pending, std::uint8_t traces) {
   const std::uint64_t operations = traces - Traces::none().byte();
   if (traces == Traces::anywhere().byte()) std::memset(pending, 0, sizeof(Shared));
   if (operations >= ring_slots) {
-    // The lines of what was tried are left alone where nothing was: to write there would take memory.
-    std::memset(part, 0, traces == Traces::anywhere().byte() ? sizeof(Shared) : offsetof(Shared, tried));
+    std::memset(part, 0, sizeof(Shared));
     return;
   }
   std::memset(part, 0, offsetof(Shared, slots));

@@ -10,7 +10,6 @@
 #include "base/settings.h"
 #include "engine/arrangement.h"
 #include "engine/flags.h"
-#include "engine/tried_line.h"
 #include "sync/flag.h"
 
 namespace tutti {
@@ -137,7 +136,6 @@ struct Shared {
   /// In the places of the operations' slots. Not touched before the first call that the host has done.
   alignas(sync::line_bytes) std::array<GivenBefore, ring_slots> given_before;
   std::array<Slot, ring_slots> slots;
-  std::array<TriedLine, tried_lines> tried;  ///< not touched before the first choice by trying
   // Then data_areas areas of Communicator::slot_bytes() each.
 };
 

@@ -54,21 +54,16 @@ struct Forms {
   InFlight in_flight;
 };
 
-/// What choosing by trying (candidates.h) has to know of an algorithm.
+/// What an algorithm does with other ranks' memory.
 struct Traits {
   /// It stores into the memory of other ranks as `arguments.store` says: past their caches may be faster or slower.
   bool stores_to_peers = false;
-  /// Only where that is mapped; it reads instead where not.
-  bool only_where_mapped = false;
-  /// A reduction that combines what the ranks have strictly in their order, at once: all of these give the same bits.
-  bool in_rank_order = false;
   /// Ranks may lend copies of what they send (Moving), which so many read: what of it is read is the cost's
   /// left_bytes.
   Readers lends = Readers::none;
   /// Blocks whose sizes differ take one hop where they are small.
   bool packs_small = false;
 
-  bool stores_where_unmapped() const { return stores_to_peers && !only_where_mapped; }
   bool has_one_reader(int ranks) const { return lends == Readers::one || (lends == Readers::many && ranks == 2); }
 };
 
@@ -138,7 +133,6 @@ enum class Reason {
   table,    ///< by the decision table, which the user does not contradict
   user,     ///< the cheapest of what the user allows
   refused,  ///< nothing of what the user asked for is eligible; the cheapest of the others
-  tried,    ///< one of several that are tried, or the fastest of them
 };
 
 /// What was chosen for one collective and shape; a null algorithm stands for the host's own.

@@ -17,6 +17,9 @@ inline constexpr std::size_t streamed_to_peers_min = std::size_t{16} << 10;
 /// The same of the results of a reduction, which their owner seldom stores all by himself.
 inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
 
+/// Of what a rank sends through its slots so much is taken back from those who have read it before the next call needs it
+/// (OperationView::expect_data): about as many lines as a core can have under way.
+inline constexpr double taken_ahead = 2048;
 /// Of what is lent so much is copied before others begin to read it.
 inline constexpr double lent_at_once = 16 * 1024;
 /// Shorter messages and blocks are moved in the plain way only.
@@ -98,6 +101,13 @@ struct Model {
   /// The same of what lies in memory, or goes there, past the caches.
   double memory_factor(const topology::DistanceShares& shares) const {
     return shares[0] + shares[1] + shares[2] * memory_socket + shares[3] * memory_machine;
+  }
+  /// Whether a copy that one rank makes for others to read goes past the caches: where it comes to them sooner from memory
+  /// than out of its caches, by a tenth at least, as what stays there is near for its next calls.
+  bool is_lent_past_caches(const topology::Distances& distances) const {
+    const double through =
+        store_factor(distances.pairs) * write_byte + byte_factor(distances.pairs) * remote_byte + take_byte;
+    return stream_byte + memory_factor(distances.pairs) * memory_byte < 0.9 * through;
   }
 };
 
@@ -391,8 +401,9 @@ struct Cost {
     const double memory_apart = model.memory_factor(byte_distances(shape));
     const double store_apart = model.store_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself. That others are far costs as much more as
-    // with any store to lines that they have.
-    const double shared_lines = byte(model.slot_byte) + (store_apart - 1) * byte(model.write_byte);
+    // with any line that is stored to or taken back.
+    const double shared_lines =
+        byte(model.slot_byte) + (store_apart - 1) * byte(std::max(model.write_byte, model.left_byte));
     price.slot = std::max(shape.past_caches ? memory_apart * model.stream_byte : shared_lines, price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);

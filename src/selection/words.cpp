@@ -14,8 +14,6 @@ const char* name_of(Reason reason) {
       return "user";
     case Reason::refused:
       return "refused";
-    case Reason::tried:
-      return "tried";
   }
   return "";
 }
@@ -30,8 +28,6 @@ const char* words_of(Reason reason, bool by_host) {
       return "asked for";
     case Reason::refused:
       return by_host ? "what was asked for cannot, nor can any other" : "what was asked for cannot; cheapest other";
-    case Reason::tried:
-      return "chosen by trying";
   }
   return "";
 }

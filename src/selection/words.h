@@ -8,7 +8,7 @@
 
 namespace tutti::selection {
 
-/// "model", "table", "user", "refused", "tried": for files.
+/// "model", "table", "user", "refused": for files.
 const char* name_of(Reason reason);
 
 /// Why an algorithm was chosen; by_host: the choice was the MPI's own.

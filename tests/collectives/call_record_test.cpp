@@ -81,7 +81,6 @@ TEST(CallShape, AToolIsToldWhatACommunicatorChooses) {
     world.reach = reach;
     world.may_stage = true;
     world.settings.explain = std::string("1");
-    world.settings.try_choices = false;
     run_ranks(world, [&](int, Collectives& collectives) {
       const selection::Shape& mine = collectives.shape();
       Surroundings surroundings =

@@ -170,24 +170,5 @@ TEST(Numbers, DoNotEndWhereTheyHadOrWouldHave) {
     }
 }
 
-TEST(Numbers, OfWhatIsTriedDoNotEndEither) {
-  for (const std::uint64_t end : {ends[2], sequence_max}) {
-    World world;
-    world.after = end / 64 * 64 - 512;
-    std::array<std::vector<std::string>, 2> ran;
-    run_ranks(world, [&](int rank, Collectives& collectives) {
-      for (std::uint64_t call = 0; call < 448; ++call) {
-        Example example(rank, world.ranks, call, 5000);
-        EXPECT_TRUE(collectives.allreduce(example.allreduce()));
-        example.expect_sum();
-        ran[static_cast<std::size_t>(rank)].push_back(collectives.last_algorithm());
-      }
-    });
-    EXPECT_EQ(ran[0], ran[1]);
-    EXPECT_GT(std::count_if(ran[0].begin(), ran[0].end(), [&](const auto& each) { return each != ran[0][0]; }), 0)
-        << "nothing is tried";
-  }
-}
-
 }  // namespace
 }  // namespace tutti::test

@@ -414,31 +414,5 @@ TEST(ReductionOrders, DifferInTheirBits) {
   EXPECT_TRUE(differ(doubles));
 }
 
-/// Those that say so give the same bits, and may be tried against each other.
-template <class Arguments>
-void check_traits(const std::string& collective) {
-  for (const auto* algorithm : algorithms_of<Arguments>()) {
-    Tested tested{.world = {}, .collective = collective, .algorithm = algorithm->name};
-    tested.world.ranks = 8;
-    tested.world.machine = "package:2 numa:2 core:2 pu:1";
-    tested.world.settings.hierarchy = "numa+socket";
-    const auto lines = contributions<Line>(8, 100);
-    const auto wanted = value_of(rank_order(0, 7), lines);
-    bool same = true;
-    for (const int root : {0, 7}) {
-      const auto result = value_of(tested.order(collective == "reduce" ? root : 7, root), lines);
-      same = same && std::memcmp(result.data(), wanted.data(), wanted.size() * sizeof wanted[0]) == 0;
-    }
-    EXPECT_EQ(algorithm->traits.in_rank_order, same) << collective << " " << algorithm->name;
-  }
-}
-
-TEST(ReductionOrders, AreOfTheRanksWhereAnAlgorithmSaysSo) {
-  check_traits<ReduceArguments>("reduce");
-  check_traits<AllreduceArguments>("allreduce");
-  check_traits<ReduceScatterArguments>("reduce_scatter");
-  check_traits<ScanArguments>("scan");
-}
-
 }  // namespace
 }  // namespace tutti::test

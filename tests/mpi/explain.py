@@ -12,15 +12,13 @@ from pathlib import Path
 from faults import kill_ranks
 
 OURS = "cheapest by the model"
-#: From 4 KiB on.
-TRIED = "chosen by trying"
 #: collective, size in the table, bytes_to in JSON, communicator, algorithm or None, calls, bytes, reason
 CALLS = [
     ("barrier", "-", None, "2 ranks", None, 10, 0, OURS),
     ("bcast", "<=4 B", 4, "2 ranks", "eager", 13, 52, "asked for"),
     ("bcast", "<=1 MiB", 1 << 20, "2 ranks", None, 5, 5 << 20, "what was asked for cannot; cheapest other"),
     ("bcast", "-", None, "2 ranks", "host", 2, 0, "no data"),
-    ("allreduce", "<=8 KiB", 8192, "2 ranks", None, 3, 24000, TRIED),
+    ("allreduce", "<=8 KiB", 8192, "2 ranks", None, 3, 24000, OURS),
     ("allreduce", "<=16 B", 16, "2 ranks", None, 2, 32, OURS),
     ("allreduce", "<=512 B", 512, "2 ranks", None, 7, 2800, OURS + "; persistent, keeps the plan"),
     ("allgather", "<=64 B", 64, "2 ranks", "host", 4, 256, "asked for"),

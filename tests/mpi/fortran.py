@@ -77,8 +77,7 @@ def check_binding(runner, binding, ranks):
         print(f"SKIP {prefix}: without Tutti it fails as well: {plain.why()}", flush=True)
         return
     alone = results_of(plain.text)
-    # The model's choice alone: what is tried beside it may be among the others.
-    chosen, by_chosen = check_run(runner, binding, ranks, "", {"TUTTI_TRY": "0"})
+    chosen, by_chosen = check_run(runner, binding, ranks)
     free = {name: [each for each in some if (name, each) not in by_chosen] for name, some in OTHERS.items()}
     wanted = {(name, some[0]) for name, some in free.items() if some}
     variables = {

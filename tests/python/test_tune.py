@@ -283,7 +283,6 @@ def bench_bcast(table_path, folder, *, host=MPICH, count=1024, **variables):
     environment = {**os.environ, **host.environment(yielding=True), "XDG_CONFIG_HOME": str(folder)}
     settings = {
         "TUTTI_SITE": str(folder / "site"),
-        "TUTTI_TRY": "0",  # what the table says, and not what is tried beside it
         **({"TUTTI_TABLE": str(table_path)} if table_path else {}),
     }
     plan = make_plan(command, host.library, {**settings, **variables}, environment)

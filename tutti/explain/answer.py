@@ -55,16 +55,14 @@ def why_not(candidate: Dict[str, Any], choice: Dict[str, Any]) -> str:
     if not candidate["allowed"] and choice["reason"] == "user":
         return "not asked for"
     if choice["reason"] == "table":
-        tried = "; blocking calls try it, too" if candidate.get("tried") else ""
-        return f"not what the table says{tried}"
+        return "not what the table says"
     if candidate["seconds"] is None:
         return str(candidate.get("why_unpredicted") or UNPREDICTED)
     if choice["name"] == "host":
         return "the MPI's own was asked for"
     ratio = candidate["seconds"] / choice["seconds"] if choice["seconds"] else 1.0
-    tried = "; blocking calls try it, too" if candidate.get("tried") else ""
     small = ", and more hops where blocks are small" if ratio < 1 else ""
-    return f"{ratio:.2f} times as long{small}{tried}"
+    return f"{ratio:.2f} times as long{small}"
 
 
 def ordered_candidates(told: Dict[str, Any]) -> List[Tuple[Dict[str, Any], str]]:

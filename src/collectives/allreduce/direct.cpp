@@ -118,6 +118,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true, .lends = Readers::many}};
+    {.lends = Readers::many}};
 
 }  // namespace tutti

@@ -53,9 +53,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<AllreduceExchange, AllreduceArguments>(),
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    eager::forms<AllreduceExchange, AllreduceArguments>()};
 
 }  // namespace tutti

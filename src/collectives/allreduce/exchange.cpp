@@ -86,7 +86,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
     },
     {exchange_body, exchange_flags},
     {},
-    "xbrc",
-    {.in_rank_order = true}};
+    "xbrc"};
 
 }  // namespace tutti

@@ -73,6 +73,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
     {share_body, only_done},
     {},
     nullptr,
-    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::one}};
+    {.stores_to_peers = true, .lends = Readers::one}};
 
 }  // namespace tutti

@@ -38,9 +38,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
           .streams = 1,
           .across = selection::Across::all};
     },
-    {smhc_flat_body, smhc::flags},
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    {smhc_flat_body, smhc::flags}};
 
 }  // namespace tutti

@@ -42,8 +42,7 @@ Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
     const std::size_t piece = steps.piece(region);
     for (std::size_t at = 0; at < arguments.bytes; at += piece) {
       const std::size_t end = std::min(at + piece, arguments.bytes);
-      operation.peer(reader).copy_to(region, at, arguments.buffer + at, end - at,
-                                     piece < arguments.bytes ? memory::Store::cached : arguments.store);
+      operation.peer(reader).copy_to(region, at, arguments.buffer + at, end - at, arguments.store);
       co_await operation.copied();
       operation.publish_done(steps.until(i, end));
     }

@@ -120,6 +120,6 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
     {meeting_body, Meeting::flags},
     {},
     nullptr,
-    {.stores_to_peers = true, .only_where_mapped = true}};
+    {.stores_to_peers = true}};
 
 }  // namespace tutti

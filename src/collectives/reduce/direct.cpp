@@ -69,6 +69,6 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true, .lends = Readers::one}};
+    {.lends = Readers::one}};
 
 }  // namespace tutti

@@ -62,9 +62,6 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<ReduceExchange, ReduceArguments>(),
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    eager::forms<ReduceExchange, ReduceArguments>()};
 
 }  // namespace tutti

@@ -70,6 +70,6 @@ const selection::Algorithm<ReduceArguments> reduce_share{
     {share_body, only_done},
     {},
     "xbrc",
-    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::one}};
+    {.stores_to_peers = true, .lends = Readers::one}};
 
 }  // namespace tutti

@@ -37,9 +37,6 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    {smhc_flat_body, smhc::flags},
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    {smhc_flat_body, smhc::flags}};
 
 }  // namespace tutti

@@ -153,7 +153,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true, .lends = Readers::one},
+    {.lends = Readers::one},
     direct_cut};
 
 }  // namespace tutti

@@ -67,9 +67,6 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    eager::forms<ReduceScatterExchange, ReduceScatterArguments>(),
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    eager::forms<ReduceScatterExchange, ReduceScatterArguments>()};
 
 }  // namespace tutti

@@ -134,9 +134,6 @@ const selection::Algorithm<ScanArguments> scan_chain{
                              .crossing = std::max(1.0, apart * others / 2),
                              .across = selection::Across::ranks};
     },
-    {chain_body, chain_flags},
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    {chain_body, chain_flags}};
 
 }  // namespace tutti

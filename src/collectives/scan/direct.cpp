@@ -66,6 +66,8 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .exposures = 1,
                              .startups = sources * std::max(1.0, bytes / usual_block_bytes),
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
+                             // The first rank reads nothing, and the last one is read by none.
+                             .workers = shape.ranks - 1.0,
                              .streams = mean_readers(shape),
                              .common = true,
                              .across = selection::Across::all};
@@ -73,6 +75,6 @@ const selection::Algorithm<ScanArguments> scan_direct{
     {direct_body, only_done},
     {},
     nullptr,
-    {.in_rank_order = true, .lends = Readers::many}};
+    {.lends = Readers::many}};
 
 }  // namespace tutti

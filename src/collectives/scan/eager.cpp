@@ -62,9 +62,6 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<ScanExchange, ScanArguments>(),
-    {},
-    nullptr,
-    {.in_rank_order = true}};
+    eager::forms<ScanExchange, ScanArguments>()};
 
 }  // namespace tutti

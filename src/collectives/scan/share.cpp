@@ -67,6 +67,6 @@ const selection::Algorithm<ScanArguments> scan_share{
     {share_body, only_done},
     {},
     nullptr,
-    {.stores_to_peers = true, .in_rank_order = true, .lends = Readers::many}};
+    {.stores_to_peers = true, .lends = Readers::many}};
 
 }  // namespace tutti

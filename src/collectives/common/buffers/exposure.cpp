@@ -6,7 +6,7 @@ namespace tutti {
 
 bool better_in_the_ring(const Operation& operation, memory::Kind kind, std::size_t bytes) {
   if (memory::always_mapped(kind)) return false;
-  const bool may_be_staged = kind == memory::Kind::none || operation.call().staging_trial != nullptr;
+  const bool may_be_staged = kind == memory::Kind::none || operation.call().lending != Lending::as_it_is;
   return !may_be_staged || bytes <= ring_bytes(operation.communicator().node().settings);
 }
 

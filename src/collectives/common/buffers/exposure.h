@@ -43,10 +43,10 @@ Exposure staging_buffer(Operation& operation, Side side, std::size_t bytes);
 /// The data area if `bytes` fit, else the staging buffer for sources.
 Exposure lend(Operation& operation, std::size_t bytes);
 
-/// Copies into memory that is lent, as this call is to do it, or tries to (StagingTrial).
+/// Copies into memory that is lent, as this call does it.
 inline void copy_to_lend(const Operation& operation, std::byte* to, const std::byte* from, std::size_t bytes) {
-  const StagingTrial* const trial = operation.call().staging_trial;
-  if (operation.call().moving == Moving::lent_beyond || (trial && trial->store() == memory::Store::streaming))
+  const Call& call = operation.call();
+  if (call.moving == Moving::lent_beyond || call.lending == Lending::copied_past_caches)
     memory::stream_copy(to, from, bytes);
   else
     copy_bytes(to, from, bytes);
