@@ -31,23 +31,29 @@ def column(host, library, binding):
     return hardware.answers(launchers.Launcher(host, build, library), binding)
 
 
-def table(binding, questions=None):
-    """In Markdown: a row for each question, hosts by themselves and then Tutti on all of them."""
+def answers(binding):
+    """By question: those of the hosts by themselves, then that with Tutti on all of them."""
     library = launchers.library_of(launchers.DEFAULT_BUILD)
     alone = {host: column(host, None, binding) for host in HOSTS}
     ours = {host: column(host, library, binding) for host in HOSTS}
-    questions = list(ours[HOSTS[0]])
-    lines = [
-        f"| {binding} | " + " | ".join(NAMES[host] for host in HOSTS) + " | with Tutti |",
-        "|---" * (len(HOSTS) + 2) + "|",
-    ]
-    for question in questions:
+    found = {}
+    for question in ours[HOSTS[0]]:
         rows = {ours[host].get(question, "?") for host in HOSTS}
         together = (
             rows.pop() if len(rows) == 1 else "; ".join(f"{NAMES[h]}: {ours[h].get(question)}" for h in HOSTS)
         )
         cells = [alone[host].get(question, alone[host].get("all that follows", "?")) for host in HOSTS]
-        lines.append(f"| {question} | " + " | ".join(cells) + f" | {together} |")
+        found[question] = [*cells, together]
+    return found
+
+
+def table(binding, rows):
+    """In Markdown: a row for each question."""
+    lines = [
+        f"| {binding} | " + " | ".join(NAMES[host] for host in HOSTS) + " | with Tutti |",
+        "|---" * (len(HOSTS) + 2) + "|",
+        *(f"| {question} | {' | '.join(cells)} |" for question, cells in rows.items()),
+    ]
     return "\n".join(lines)
 
 
@@ -55,7 +61,9 @@ def main():
     text = PAGE.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    tables = "\n\n".join(table(binding) for binding in ("bound", "unbound"))
+    bound, unbound = answers("bound"), answers("unbound")
+    others = {question: cells for question, cells in unbound.items() if cells != bound.get(question)}
+    tables = f"{table('bound', bound)}\n\n{table('unbound, where that differs', others)}"
     PAGE.write_text(f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}")
 
 
