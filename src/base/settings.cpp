@@ -99,8 +99,7 @@ const std::array<Row, settings_count>& table() {
         "and "
         "stored past the caches of the one they are for; caches: through the caches, by a copy of what is read, and "
         "whoever "
-        "gets them takes the lines over; memory: past the caches, by a copy as well; auto: as is predicted, or found "
-        "by trying, "
+        "gets them takes the lines over; memory: past the caches, by a copy as well; auto: as is predicted "
         "to be fastest."},
        &Settings::move},
       {{"SEGMENT", "bytes", "8M",

@@ -64,7 +64,7 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// Forgets all choices and makes them by `user`, who has the words of all_known_algorithms(), from now on, without trying and without warnings: for benchmarks. To be called on all
+  /// Forgets all choices and makes them by `user`, who has the words of all_known_algorithms(), from now on, without warnings: for benchmarks. To be called on all
   /// ranks alike.
   void choose_anew(const selection::UserChoice& user);
 

@@ -402,8 +402,10 @@ struct Cost {
     const double store_apart = model.store_factor(byte_distances(shape));
     // What others have read lies no nearer than what the rank has for itself. That others are far costs as much more as
     // with any line that is stored to or taken back.
+    // The first of them come while the rank does something else.
+    const double ahead = std::min(1.0, taken_ahead / static_cast<double>(std::max<std::size_t>(1, shape.bytes)));
     const double shared_lines =
-        byte(model.slot_byte) + (store_apart - 1) * byte(std::max(model.write_byte, model.left_byte));
+        byte(model.slot_byte) + (1 - ahead / 2) * (store_apart - 1) * byte(std::max(model.write_byte, model.left_byte));
     price.slot = std::max(shape.past_caches ? memory_apart * model.stream_byte : shared_lines, price.own);
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);

@@ -34,7 +34,7 @@ Model shipped_model(Maker maker) {
   model.memory_byte = 1.0 / 11e9;
   model.kept_far = 4 << 20;
   // Where two cores have no L3 in common, lines go through another die.
-  model.hop_numa = 2.5;
+  model.hop_numa = 2;
   model.byte_numa = model.byte_socket = 1.5;
   model.store_numa = model.store_socket = 4.5;
   model.store_machine = 5;

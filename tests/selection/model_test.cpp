@@ -321,8 +321,11 @@ TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
     EXPECT_EQ(own.seconds(far, model), own.seconds(near, model));
   for (const Cost& loaded : {Cost{.remote_bytes = 10}, Cost{.remote_bytes = 10, .exchanged_bytes = 10}})
     EXPECT_DOUBLE_EQ(loaded.seconds(far, model), 3 * loaded.seconds(near, model));
-  for (const Cost& stored : {Cost{.remote_bytes = 10, .written_bytes = 10}, Cost{.slot_bytes = 10}})
-    EXPECT_DOUBLE_EQ(stored.seconds(far, model), 5 * stored.seconds(near, model));
+  const Cost stored{.remote_bytes = 10, .written_bytes = 10}, sent{.slot_bytes = 10};
+  EXPECT_DOUBLE_EQ(stored.seconds(far, model), 5 * stored.seconds(near, model));
+  EXPECT_DOUBLE_EQ(sent.seconds(far, model), 3 * sent.seconds(near, model)) << "half of them are taken back before";
+  near.bytes = far.bytes = std::size_t{1} << 20;
+  EXPECT_NEAR(sent.seconds(far, model) / sent.seconds(near, model), 5, 0.01);
   model.left_byte = 1;
   EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(far, model)), 5 * 10) << "what is left is stored to";
 }
