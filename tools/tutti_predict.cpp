@@ -248,7 +248,7 @@ ordered_json json_of(const Prediction& each) {
 }
 
 /// What the choice takes by the model where buffers are not in the window, as it is made for those that are: by the
-/// kernel, or by a copy that their owner lends. Each rank finds out which is faster. Null where that is no question.
+/// kernel, or by a copy that their owner lends. Copies are lent where they fit two segments. Null where that is no question.
 ordered_json outside_the_window(const Options& options, const Surroundings& surroundings, selection::Shape shape,
                                 const Predictions& chosen, const selection::Knowledge& knowledge) {
   const bool asked = surroundings.window && surroundings.cma && !surroundings.xpmem;

@@ -95,7 +95,7 @@ def test_buffers_outside_the_window_have_two_ways():
     told = answer(outside_the_window={"kernel": 2.5e-5, "staged": 1.25e-5})
     assert (
         "static arrays, the stack and mapped pages: by the kernel 25 us, by a copy that is lent 12.5 us; "
-        "each rank finds out which is faster"
+        "copies are lent where they fit two segments"
     ) in text_of(told, width=150)
     assert not any("static arrays" in line for line in text_of(answer(outside_the_window=None)))
 

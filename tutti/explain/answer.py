@@ -191,7 +191,7 @@ def _outside_words(ways: Optional[Dict[str, Optional[float]]]) -> List[str]:
     if not times:
         return []
     return [
-        f"static arrays, the stack and mapped pages: {', '.join(times)}; each rank finds out which is faster"
+        f"static arrays, the stack and mapped pages: {', '.join(times)}; copies are lent where they fit two segments"
     ]
 
 
