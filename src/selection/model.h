@@ -20,6 +20,8 @@ inline constexpr std::size_t streamed_results_min = std::size_t{4} << 10;
 /// Of what a rank sends through its slots so much is taken back from those who have read it before the next call needs it
 /// (OperationView::expect_data): about as many lines as a core can have under way.
 inline constexpr double taken_ahead = 2048;
+/// Of what was stored past a rank's caches it waits for so much; the rest comes ahead of it.
+inline constexpr double waited_for = 24 * 1024;
 /// Of what is lent so much is copied before others begin to read it.
 inline constexpr double lent_at_once = 16 * 1024;
 /// Shorter messages and blocks are moved in the plain way only.
@@ -228,8 +230,9 @@ struct Cost {
     const bool by_idle = workers > 0 && workers < shape.ranks;
     const double lent = lends_copies(shape.moving) ? left_bytes : 0;
     const double lent_before = by_idle ? std::min(lent, lent_at_once) : lent;
+    const bool by_ring = is_lent_by_ring(shape);
     const double work = copied_bytes * price.own + std::max(slot_bytes * price.slot, drawn) + lent_before * price.lent +
-                        reduced_bytes * model.reduce_byte + exposures * model.expose +
+                        reduced_bytes * model.reduce_byte + (by_ring ? 0 : exposures * model.expose) +
                         remote_seconds(shape, model, price, shared);
     const double meanwhile = beside.copied_bytes * price.own +
                              (beside.remote_bytes - beside.written_bytes) * price.read +
@@ -237,7 +240,8 @@ struct Cost {
                              (by_idle ? lent * price.lent : 0) + beside.exposures * model.expose;
     const double slower = std::max(work, meanwhile);
     if (!shape.oversubscribed())
-      return slower + hops * model.hop * model.hop_factor(hop_distances(shape)) + aftermath_seconds(shape, model);
+      return slower + (by_ring ? hops - 1 : hops) * model.hop * model.hop_factor(hop_distances(shape)) +
+             aftermath_seconds(shape, model);
     const double cores = shape.ranks / shared;
     const double all = workers > 0 ? workers : shape.ranks;
     // Where one rank leaves the work to the others, there is a core on which none rests.
@@ -310,6 +314,11 @@ struct Cost {
                      through(traffic.total, besides, traffic.beyond * model.streams_byte)});
   }
 
+  /// Whether copies are lent through the ring of slots, where their owner does not wait until they are read.
+  bool is_lent_by_ring(const Shape& shape) const {
+    return lends_copies(shape.moving) && written_bytes <= 0 && hops >= 2 && 2 * shape.bytes <= shape.eager_max;
+  }
+
   /// Whether stores into other ranks' memory go past their caches. Where ranks share cores, whoever gets a small block
   /// past its caches has the others of its core wait while it fetches that from memory: no faster than by other means.
   static bool stores_stream(const Shape& shape) {
@@ -332,8 +341,8 @@ struct Cost {
     for (double& share : pairs) share *= kept(elsewhere, model.kept_far);
     double& near = pairs[index_of(topology::Distance::cache)];
     near = shape.distances.pairs[index_of(topology::Distance::cache)] * kept(elsewhere, model.private_cache / 8);
-    // What went past the caches is in memory, where a rank finds its own data, too, if they are more than its cache holds.
-    const double fetched = streams ? stored * kept(stored, model.private_cache) * model.found_streamed_byte *
+    // What went past the caches is in memory. It comes ahead of who goes through it in order.
+    const double fetched = streams ? std::min(stored, waited_for) * model.found_streamed_byte *
                                          model.memory_factor(shape.distances.pairs)
                                    : 0;
     return fetched + model.store_factor(pairs) * (left * model.left_byte + (elsewhere - left) * model.found_byte);

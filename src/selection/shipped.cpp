@@ -36,7 +36,7 @@ Model shipped_model(Maker maker) {
   // Where two cores have no L3 in common, lines go through another die.
   model.hop_numa = 2;
   model.byte_numa = model.byte_socket = 1.5;
-  model.store_numa = model.store_socket = 4.5;
+  model.store_numa = model.store_socket = 5;
   model.store_machine = 5;
   return model;
 }
