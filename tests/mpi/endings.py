@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 #: As endings.cpp knows them. What each may be said to be; "" for nothing at all.
@@ -31,6 +30,7 @@ WAYS = {
 ELSEWHERE = ["exit-3", "_exit-0", "signal-9"]
 RUNS = 4
 LONG_EXEC = 4
+#: Nearly all that these jobs do is to wait.
 AT_ONCE = 4
 
 
@@ -47,10 +47,7 @@ def check(runner):
     cases.append((process_goes_on_as_another_program,))
     if runner.launcher.hydra:
         cases.append((others_go_on,))
-    # Nearly all that these jobs do is to wait.
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in [pool.submit(case, runner, *words) for case, *words in cases]:
-            done.result()
+    runner.together([(case, runner, *words) for case, *words in cases], AT_ONCE)
 
 
 def status_is_the_hosts(runner, way, others, words):

@@ -77,12 +77,14 @@ def timeout_report(runner):
 
 
 def closed_memory(runner):
-    """Ranks whose memory the others may not read any more copy themselves what the others ask for."""
+    """Ranks whose memory the others may not read any more copy themselves what the others ask for. Returns cases."""
+    cases = []
     for ranks in UNUSUAL_RANKS:
         for mechanism in ("cma", "auto"):
             variables = {"TUTTI_MECHANISM": mechanism, **host_without_cma(runner.arguments.host)}
             label = f"memory that is closed in a running job, {mechanism}"
-            runner.program(label, ranks, "faults", ["closes"], variables=variables)
+            cases.append((runner.program, label, ranks, "faults", ["closes"], variables))
+    return cases
 
 
 def mixed_job(runner, program, without, settings=(), forgotten=()):
@@ -154,28 +156,28 @@ def fatal_errors(runner):
 
 def check(runner):
     """What goes wrong from outside."""
-    for ranks in (1, 2, 4):
-        runner.program("child processes", ranks, "faults", ["processes"])
-    for collective, count in (
-        ("barrier", 1),
-        ("allreduce", 10),
-        ("bcast", 300_000),
-        ("allreduce", 300_000),
-    ):
-        kill_ranks(runner, collective, count, [1])
+    cases = [(runner.program, "child processes", ranks, "faults", ["processes"]) for ranks in (1, 2, 4)]
+    cases += [
+        (kill_ranks, runner, collective, count, [1])
+        for collective, count in (
+            ("barrier", 1),
+            ("allreduce", 10),
+            ("bcast", 300_000),
+            ("allreduce", 300_000),
+        )
+    ]
     if runner.preload and runner.arguments.host in ("mpich", "abi"):
-        kill_ranks(runner, "barrier", 1, [1], clean_up=True)
-    kill_ranks(runner, "reduce", 300_000, None)
-    without_cma(runner)
+        cases.append((kill_ranks, runner, "barrier", 1, [1], True))
+    cases.append((kill_ranks, runner, "reduce", 300_000, None))
     variables = host_without_cma(runner.arguments.host)
-    runner.program("no access to /proc/<pid>", 2, "faults", ["undumpable"], variables=variables)
+    cases.append((runner.program, "no access to /proc/<pid>", 2, "faults", ["undumpable"], variables))
     limited = ["bash", "-c", 'ulimit -v 6000000; exec "$0" "$@"']
-    runner.program("6 GB of address space", 2, "faults", ["once"], wrapper=limited)
+    cases.append((runner.program, "6 GB of address space", 2, "faults", ["once"], None, limited))
     if runner.preload:
-        timeout_report(runner)
-        some_without_preload(runner)
-        closed_memory(runner)
-        fatal_errors(runner)
+        cases += [(timeout_report, runner), (some_without_preload, runner), (fatal_errors, runner)]
+        cases += closed_memory(runner)
+    runner.together(cases)
+    without_cma(runner)
 
 
 def is_alive(pid):

@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import launcher as launchers
 from jobs import Job
@@ -195,6 +196,13 @@ class Runner:
             self.verdict(False, f"{prefix} {under_way}", outcome.why(), outcome.text)
         elif outcome.status != 0 and "FAIL" not in outcome.text:
             self.verdict(False, f"{prefix} to its end", outcome.why(), outcome.text)
+
+    @staticmethod
+    def together(cases, at_once=2):
+        """Runs cases, each a function and its arguments, so many at a time: for jobs that hardly do more than start."""
+        with ThreadPoolExecutor(at_once) as pool:
+            for done in [pool.submit(*case) for case in cases]:
+                done.result()
 
     def semantics(self, ranks, label="semantics", brief=False, **more):
         """The deterministic tests. brief: only some of them, unless all is asked for."""
