@@ -1,6 +1,6 @@
 /* Every function of the malloc family, below and above TUTTI_WINDOW_MIN, and moves between the two kinds.
-   Argument "window": large blocks must lie in the window; "plain": none may. A second one: the allocator is one
-   whose own sums wrap. */
+   Argument "window": large blocks must lie in the window; "plain": none may. Behind it "wraps": the allocator is one whose
+   own sums wrap; "brief": without the many threads, where the question is only in whose hands blocks are. */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -199,14 +199,19 @@ static int grown(void) {
 int main(int count, char** arguments) {
   if (count > 1 && strcmp(arguments[1], "grown") == 0) return grown();
   expected = count > 1 && strcmp(arguments[1], "window") == 0;
+  int wraps = 0, brief = 0;
+  for (int i = 2; i < count; i++) {
+    wraps |= strcmp(arguments[i], "wraps") == 0;
+    brief |= strcmp(arguments[i], "brief") == 0;
+  }
   each_function();
-  if (count < 3) sizes_that_wrap();
+  if (!wraps) sizes_that_wrap();
   across_the_kinds();
   given_back();
   pthread_t threads[4];
   for (uintptr_t i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, hammer, (void*)(i + 1)) == 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
-  threads_that_end();
+  if (!brief) threads_that_end();
   never_freed_until_exit = malloc(LARGE);
   atexit(at_the_end);
   return 0;
