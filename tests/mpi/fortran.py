@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -36,6 +37,9 @@ UNKNOWN_TYPE = "datatype not ours"
 #: A job that ends by an error is started so often, and up to so often if something is seen with Tutti that was not seen
 #: without: launchers do not always say the same of one.
 ENDINGS, MOST_ENDINGS = 3, 10
+#: Of the launcher of Intel MPI that has ended by SIGPIPE itself, as it does now and then where ranks end a job at once:
+#: that says nothing of the job.
+LAUNCHER_BROKE = 128 + signal.SIGPIPE
 #: Of what compares Fortran with C: seconds a size, and the largest; four sizes of two collectives.
 LANGUAGES = ["0.02", "4096"]
 #: Where the arrays of the examples are.
@@ -50,17 +54,17 @@ def check(runner):
             f"SKIP {runner.arguments.host}: no Fortran for this MPI; ./dev setup says what is missing",
             flush=True,
         )
-    for binding in built:
-        check_binding(runner, binding, 2)
+    cases = [(check_binding, runner, binding, 2) for binding in built]
     if built:
-        check_binding(runner, built[-1], 3)
-        check_run(runner, built[0], 2, ", TUTTI_ENABLE=0", {"TUTTI_ENABLE": "0"})
-        check_run(runner, "counted", 2)
-        for who in ("all", "one"):
-            check_ending(runner, built[-1], who)
-        check_example(runner, "stencil", (32, 200), r"last change: +(\S+)")
+        cases.append((check_binding, runner, built[-1], 3))
+        cases.append((check_run, runner, built[0], 2, ", TUTTI_ENABLE=0", {"TUTTI_ENABLE": "0"}))
+        cases.append((check_run, runner, "counted", 2))
+        cases += [(check_ending, runner, built[-1], who) for who in ("all", "one")]
+        cases.append((check_example, runner, "stencil", (32, 200), r"last change: +(\S+)"))
     if "f08" in built:
-        check_example(runner, "transpose", (64, 5), r"(right)")
+        cases.append((check_example, runner, "transpose", (64, 5), r"(right)"))
+    runner.together(cases)
+    if "f08" in built:
         check_languages(runner)
 
 
@@ -167,9 +171,12 @@ def check_ending(runner, binding, who):
             break
         for kind, start in starts.items():
             outcome = start(2, f"fortran-{binding}", [who]).wait(30)
-            seen[kind].add(outcome.status)
+            if outcome.status != LAUNCHER_BROKE:
+                seen[kind].add(outcome.status)
             went_on = went_on or "WENT ON" in outcome.text
-    good = seen["with Tutti"] <= seen["alone"] and all(status > 0 for status in seen["alone"]) and not went_on
+    good = (
+        all(seen.values()) and seen["with Tutti"] <= seen["alone"] and min(seen["alone"]) > 0 and not went_on
+    )
     runner.verdict(good, name, f"statuses {seen}{', it went on' if went_on else ''}", outcome.text)
 
 
