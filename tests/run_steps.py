@@ -7,6 +7,7 @@ A step is a command; how many tests it ran is read from what it prints (CTest, G
 import argparse
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -26,16 +27,22 @@ from tutti.launch.hosts import all_hosts  # noqa: E402
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = sys.executable
 PROCESSORS = os.cpu_count() or 1
-#: In front of a command: it takes what the others leave of the processors. Where the kernel shares these among sessions
-#: before it looks at a process, the session counts.
-LAST = [
-    "nice",
-    "-n",
-    "19",
-    "bash",
-    "-c",
-    '{ echo 19 >/proc/self/autogroup; } 2>/dev/null || true; exec "$0" "$@"',
-]
+#: Steps of a lane run one after the other, the lanes beside each other. In front stands what a busy machine disturbs:
+#: launchers, ranks that spin, times. Beside them, what starts many small processes, which needs a part of a processor.
+#: Behind, what computes with the whole machine: it takes what the others leave.
+FRONT, BESIDE, BEHIND = "front", "beside", "behind"
+#: How nice the steps of a lane are.
+NICE = {BESIDE: 10, BEHIND: 19}
+
+
+def as_nice_as(lane: str) -> List[str]:
+    """What stands in front of a command. Where the kernel shares the processors among sessions before it looks at a
+    process, the session counts."""
+    if lane not in NICE:
+        return []
+    how = str(NICE[lane])
+    script = f'{{ echo {how} >/proc/self/autogroup; }} 2>/dev/null || true; exec "$0" "$@"'
+    return ["nice", "-n", how, "bash", "-c", script]
 
 
 @dataclass
@@ -47,8 +54,7 @@ class Step:
     #: Taken for hung after this many seconds.
     limit: float
     variables: Dict[str, str] = field(default_factory=dict)
-    #: It computes, and takes what those steps leave that wait for launchers and for each other.
-    behind: bool = False
+    lane: str = FRONT
 
 
 def count(output: str, status: int) -> Tuple[int, int]:
@@ -89,10 +95,48 @@ def what_failed(output: str) -> List[str]:
     return told[:300] or output.splitlines()[-60:]
 
 
+#: One process at a time is done with, so that what it has used is told apart from what others have.
+_reaping = threading.Lock()
+
+
+def processor_seconds() -> float:
+    """Of all processes that are done with, and of all that these have waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def wait_for(process: "subprocess.Popen[bytes]", limit: float) -> float:
+    """Waits for its end, and returns its processor seconds. Raises subprocess.TimeoutExpired after `limit` seconds."""
+    deadline = time.monotonic() + limit
+    try:
+        while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(process.args, limit)
+            time.sleep(0.02)
+    except ChildProcessError:  # whoever has ended it has waited for it
+        return 0
+    with _reaping:
+        before = processor_seconds()
+        process.wait()
+        return processor_seconds() - before
+
+
+@dataclass
+class Outcome:
+    """Of a step."""
+
+    passed: int
+    failed: int
+    seconds: float
+    #: The sum over processors.
+    processor_seconds: float
+    output: str
+
+
 class Lane:
     """Steps that run one after the other, while those of other lanes run beside them."""
 
-    def __init__(self, steps: List[Step], report: Callable[[Step, int, int, float, str], None]) -> None:
+    def __init__(self, steps: List[Step], report: Callable[[Step, Outcome], None]) -> None:
         self._steps = list(steps)
         self._report = report
         self._changing = threading.Lock()
@@ -108,20 +152,21 @@ class Lane:
                 step = self._steps.pop(0)
             started = time.monotonic()
             try:
-                passed, failed, output = self._run(step)
+                outcome = self._run(step)
             except OSError as problem:
-                passed, failed, output = 0, 1, f"{problem}\n"
-            self._report(step, passed, failed, time.monotonic() - started, output)
+                outcome = Outcome(0, 1, 0, 0, f"{problem}\n")
+            outcome.seconds = time.monotonic() - started
+            self._report(step, outcome)
 
-    def _run(self, step: Step) -> Tuple[int, int, str]:
-        """Runs one step. Returns passed, failed, and its output."""
+    def _run(self, step: Step) -> Outcome:
+        """Runs one step."""
         # Whoever runs the tests may have measured the machine or tuned it: not for the tests.
         environment = {**os.environ, "XDG_CONFIG_HOME": str(LOGS / "no-configuration"), **step.variables}
         log = LOGS / (re.sub(r"[^\w.-]+", "-", step.name) + ".log")
         with open(log, "w", encoding="utf-8") as file:
             with self._changing:
                 self._process = subprocess.Popen(
-                    [*(LAST if step.behind else []), *step.command],
+                    [*as_nice_as(step.lane), *step.command],
                     cwd=ROOT,
                     env=environment,
                     stdin=subprocess.DEVNULL,
@@ -129,14 +174,16 @@ class Lane:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                 )
+            used = 0.0
             try:
-                status = self._process.wait(step.limit)
+                used = wait_for(self._process, step.limit)
+                status = self._process.returncode
             except subprocess.TimeoutExpired:
                 self._stop(signal.SIGKILL)
                 status = -1
                 file.write(f"\nstopped: still running after {step.limit:.0f} s\n")
         output = log.read_text(encoding="utf-8", errors="replace")
-        return (*count(output, status), output)
+        return Outcome(*count(output, status), 0, used, output)
 
     def join(self) -> None:
         """Waits for all steps."""
@@ -170,8 +217,11 @@ def compile_all(preset: str) -> str:
     return f"ninja -C build/{preset} -j {PROCESSORS}"
 
 
-#: What of the core has neither threads nor shared memory: half of what ThreadSanitizer takes, and nothing to find.
-WITHOUT_THREADS = ["topology", "reduction", "selection", "explain", "bench"]
+#: Python tests of commands that measure the machine, and have seconds for it.
+MEASURING = [f"tests/python/test_{command}*.py" for command in ("bench", "probe", "tune")]
+#: What of the core has neither threads nor shared memory, or threads that go on one at a time: half of what
+#: ThreadSanitizer takes, and nothing to find.
+WITHOUT_THREADS = ["topology", "reduction", "selection", "explain", "bench", "roll_call"]
 #: What of an MPI's tests depends on the MPI, for the one that comes second and for those after that. The rest is the
 #: library's alone.
 OF_THE_SECOND = (
@@ -231,25 +281,35 @@ def steps(full: bool) -> List[Step]:
     sweep_sanitized = {"TUTTI_TEST_SWEEP": "full" if full else "short"}
     rest = ["--all"] if full else []
     patience = 10.0 if full else 1.0
+    pytest = [PYTHON, "-m", "pytest"]
+    measuring = [str(file.relative_to(ROOT)) for name in MEASURING for file in sorted(ROOT.glob(name))]
     found = [
-        Step("format and lint", ["./dev", "lint", "--fast"], 1200, behind=True),
+        Step("format and lint", ["./dev", "lint", "--fast"], 1200, lane=BESIDE),
         Step("settings page", [PYTHON, "tools/settings-page", "--check"], 60),
         Step("algorithms page", [PYTHON, "tools/algorithms-page", "--check"], 60),
         Step("page of predictions between nodes", [PYTHON, "tools/between-nodes-page", "--check"], 120),
         Step("manual and completions", [PYTHON, "tools/command-pages", "--check"], 60),
-        Step("core", run_tests("release"), 1800 * patience, sweep),
-        Step("python", [PYTHON, "-m", "pytest", "tests/python"], 900),
+        Step("python, what measures", [*pytest, *measuring], 900),
+        Step(
+            "python",
+            [*pytest, "tests/python", *(f"--ignore={file}" for file in measuring)],
+            1800,
+            lane=BESIDE,
+        ),
+        Step("preload", ["tests/preload/run"], 1200, lane=BESIDE),
+        Step("core", run_tests("release"), 1800 * patience, sweep, lane=BEHIND),
     ]
     hosts = host_names()
-    found.append(Step("preload", ["tests/preload/run"], 600))
     found.append(Step("mpi4py as published", ["tests/mpi4py/wheels"], 300))
     for place, host in enumerate(hosts):
-        # In the short run all parts for one of them, and for the others what depends on the MPI.
+        # In the short run all parts for one of them, and for the others what depends on the MPI. That of the standard
+        # ABI is one of the others once more.
         parts = []
-        if not full and place == 1:
-            parts = ["--only", *OF_THE_SECOND]
-        elif not full and place > 1:
-            parts = ["--ranks", "2", "5", "--fuzz-seconds", "10", "--only", *OF_THE_OTHERS]
+        if not full:
+            parts = ["--ranks", *("1 2 5" if place == 0 else "2" if host == "abi" else "2 5").split()]
+            parts += ["--fuzz-seconds", "12" if place < 2 else "6"]
+        if not full and place > 0:
+            parts += ["--only", *(OF_THE_SECOND if place == 1 else OF_THE_OTHERS)]
         found.append(Step(f"mpi {host}", ["tests/mpi/run", "--host", host, *rest, *parts], 900 * patience))
     if shutil.which("mpirun.mpich"):
         words = ["tests/mpi/run", "--host", "mpich-debian", "--only", "inner", "fortran"]
@@ -286,17 +346,20 @@ def steps(full: bool) -> List[Step]:
         # On two cores ThreadSanitizer takes about an hour for the full sweep.
         limit = 3 * 3600.0 if full else 1500.0
         command = build_then_test(preset, limit, WITHOUT_THREADS if preset == "tsan" and not full else ())
-        found.append(Step(f"core {preset}", command, 2 * limit, sweep_sanitized, behind=True))
+        found.append(Step(f"core {preset}", command, 2 * limit, sweep_sanitized, lane=BEHIND))
         if full and preset == "asan" and "openmpi" in hosts:
-            found.append(Step("mpi openmpi asan", build_then_test_mpi(preset), 7200, behind=True))
+            found.append(Step("mpi openmpi asan", build_then_test_mpi(preset), 7200, lane=BEHIND))
     return found
 
 
-def print_durations(durations: List[Tuple[float, str]], total: float) -> None:
+def print_durations(durations: List[Tuple[float, float, str]], total: float) -> None:
     """Where the time went: the longest step first."""
-    print(f"\n{total / 60:.1f} minutes; what ran beside other steps counts for itself:")
-    for seconds, name in sorted(durations, reverse=True):
-        print(f"  {seconds:7.1f} s  {name}")
+    used = sum(each[1] for each in durations)
+    print(
+        f"\n{total / 60:.1f} minutes, {used:.0f} processor seconds. Of each step the seconds, and those of processors:"
+    )
+    for seconds, processors, name in sorted(durations, reverse=True):
+        print(f"  {seconds:7.1f} s {processors:7.1f} s  {name}")
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -308,20 +371,21 @@ def main(arguments: Optional[List[str]] = None) -> int:
     chosen = [step for step in steps(options.all) if not options.only or options.only in step.name]
     started = time.monotonic()
     total_passed = total_failed = 0
-    durations: List[Tuple[float, str]] = []
+    durations: List[Tuple[float, float, str]] = []
     reporting = threading.Lock()
 
-    def report(step: Step, passed: int, failed: int, seconds: float, output: str) -> None:
+    def report(step: Step, outcome: Outcome) -> None:
         nonlocal total_passed, total_failed
         with reporting:
-            total_passed += passed
-            total_failed += failed
-            durations.append((seconds, step.name))
-            print(f"{step.name:<24}{passed:6d} passed {failed:4d} failed {seconds:7.1f} s", flush=True)
-            if failed:
-                print("".join(f"    | {line}\n" for line in what_failed(output)), end="", flush=True)
+            total_passed += outcome.passed
+            total_failed += outcome.failed
+            durations.append((outcome.seconds, outcome.processor_seconds, step.name))
+            line = f"{step.name:<24}{outcome.passed:6d} passed {outcome.failed:4d} failed {outcome.seconds:7.1f} s"
+            print(line, flush=True)
+            if outcome.failed:
+                print("".join(f"    | {line}\n" for line in what_failed(outcome.output)), end="", flush=True)
 
-    lanes = [Lane([step for step in chosen if step.behind == behind], report) for behind in (False, True)]
+    lanes = [Lane([step for step in chosen if step.lane == lane], report) for lane in (FRONT, BESIDE, BEHIND)]
     try:
         for lane in lanes:
             lane.join()
