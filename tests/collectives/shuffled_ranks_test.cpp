@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::byte untouched{0xee};
 
-std::vector<std::size_t> sizes() {
-  if (short_sweep()) return {24, 5000};
+/// Of many ranks what all send together is large enough.
+std::vector<std::size_t> sizes(int ranks) {
+  if (short_sweep() || (ranks > 16 && !full_sweep())) return {24, 5000};
   return {1, 24, 1000, 5000, 40'000};
 }
 
@@ -189,7 +190,7 @@ void run_one(World world, const std::string& collective, const std::string& algo
   world.algorithm = collective + ":" + algorithm;
   const std::vector<int> roots{0, world.ranks / 2, world.ranks - 1};
   run_ranks(world, [&](int rank, Collectives& collectives) {
-    for (const std::size_t bytes : sizes())
+    for (const std::size_t bytes : sizes(world.ranks))
       for (std::size_t i = 0; i < roots.size(); ++i) {
         Call call(collectives, collective, bytes, i % 2 == 1, roots[i]);
         EXPECT_TRUE(call.right()) << collective << " by " << collectives.last_algorithm() << " of " << bytes
@@ -216,6 +217,7 @@ TEST_P(ShuffledRanks, EveryAlgorithmGivesWhatTheNumbersSay) {
         world.shuffled = static_cast<std::uint32_t>(ranks);
         world.settings.flat_max = 64;
         world.settings.chunk = "8K";
+        if (!is_swept(world)) continue;
         run_one(world, collective, std::string(algorithm), ran);
         if (HasFailure()) return;
       }

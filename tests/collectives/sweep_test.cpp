@@ -26,11 +26,17 @@ const std::vector<std::size_t> sizes{1,
                                      16385,
                                      3 * chunk + 5,
                                      100001};
-/// Of 16 ranks: what is cut differently where a message is one operation.
+const std::vector<std::size_t> some_sizes{1, Post::inline_bytes + 1, 4097, chunk + 8, 3 * chunk + 5, 100001};
+/// Of many ranks: what is cut differently where a message is one operation.
 const std::vector<std::size_t> long_sizes{1, 4097, 3 * chunk + 5, 300001};
 
+bool has_long_operations(int ranks) {
+  return ranks == (short_sweep() ? 10 : 16);
+}
+
 const std::vector<std::size_t>& sizes_of(int ranks) {
-  return ranks == 16 ? long_sizes : sizes;
+  if (has_long_operations(ranks)) return long_sizes;
+  return short_sweep() ? some_sizes : sizes;
 }
 
 /// algorithm: the value of TUTTI_ALGORITHM
@@ -41,7 +47,7 @@ World world_of(int ranks, Reach reach, const std::string& hierarchy, const std::
   world.algorithm = algorithm;
   world.settings.hierarchy = hierarchy;
   world.settings.chunk = "8K";
-  world.settings.segment = std::size_t{ranks == 16 ? 1024U : 64U} * 1024;
+  world.settings.segment = std::size_t{has_long_operations(ranks) ? 1024U : 64U} * 1024;
   world.settings.flat_max = 64;
   return world;
 }

@@ -257,11 +257,12 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
 }
 
 /// Runs of many ranks cost most. Unless all is swept they are for two reaches, of which the second is the others in one, since
-/// it maps some buffers and stages others; where each run costs much for one reach and one hierarchy.
+/// it maps some buffers and stages others: one where the number of ranks is even, and each has a core, the other where it is
+/// odd, and they share cores. Where each run costs much, many are fewer, and for one reach and one hierarchy.
 inline bool is_swept(const World& world) {
-  if (world.ranks < 16 || full_sweep()) return true;
+  if (world.ranks < (short_sweep() ? 10 : 16) || full_sweep()) return true;
   if (short_sweep()) return world.reach == Reach::direct && world.settings.hierarchy != "flat";
-  return world.reach == Reach::direct || has_window(world.reach);
+  return world.reach == (world.ranks % 2 == 0 ? Reach::direct : Reach::window);
 }
 
 /// run_ranks() of a sweep, over ranks that have their own cores or share them: two, for which many algorithms are, both
@@ -279,7 +280,7 @@ inline void sweep_ranks(World world, const std::function<void(int, LivedIn&)>& b
 /// host.
 inline std::vector<int> rank_counts() {
   if (full_sweep()) return {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
-  if (short_sweep()) return {2, 5, 16};
+  if (short_sweep()) return {2, 5, 10};
   return {2, 3, 5, 16, 17};
 }
 
