@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/no_signals.h"
+
 namespace tutti::memory {
 
 namespace {
@@ -23,22 +25,11 @@ void* map_pages(std::size_t bytes) {
 
 class PageRanges::Lock {
  public:
-  explicit Lock(std::mutex& mutex) : mutex_(mutex) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-    mutex_.lock();
-  }
-  ~Lock() {
-    mutex_.unlock();
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
+  explicit Lock(std::mutex& mutex) : lock_(mutex) {}
 
  private:
-  std::mutex& mutex_;
-  sigset_t before_;
+  const NoSignals none_;
+  const std::lock_guard<std::mutex> lock_;
 };
 
 PageRanges::~PageRanges() {

@@ -14,9 +14,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
+
+#include "base/no_signals.h"
 
 #if defined(__GLIBC__)
 /// `clone` by the name that ThreadSanitizer does not replace. It takes the child for a process with memory of its own,
@@ -106,15 +107,14 @@ int make_file_of_mount(std::string& why_not) {
   std::snprintf(task.user, sizeof task.user, "%u %u 1", geteuid(), geteuid());
   std::snprintf(task.group, sizeof task.group, "%u %u 1", getegid(), getegid());
   // No handler of the program may run in the child, and no signal tells that it has ended.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t child =
-      __clone(open_in_mount, static_cast<char*>(stack) + stack_bytes, CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
-  if (child < 0) task.error = errno;
-  while (child > 0 && waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+  {
+    const NoSignals none;
+    const pid_t child =
+        __clone(open_in_mount, static_cast<char*>(stack) + stack_bytes, CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
+    if (child < 0) task.error = errno;
+    while (child > 0 && waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+    }
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   munmap(stack, stack_bytes);
   if (task.descriptor >= 0) return moved_up(task.descriptor);
   why_not = task.step;

@@ -13,13 +13,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "base/no_signals.h"
 #include "memory/pages.h"
 #include "preload/next_definition.h"
 #include "preload/process_window.h"
@@ -253,16 +253,15 @@ void take(Window& window) {
     return;
   }
   const auto stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (const Stretch& stretch : stretches) {
-    // Coroutines may have their stacks there.
-    if (stack - stretch.begin < stretch.end - stretch.begin) continue;
-    Touched touched(stretch, page_map);
-    window.take_over({stretch.begin, stretch.end, stretch.library, Touched::next, &touched});
+  {
+    const NoSignals none;
+    for (const Stretch& stretch : stretches) {
+      // Coroutines may have their stacks there.
+      if (stack - stretch.begin < stretch.end - stretch.begin) continue;
+      Touched touched(stretch, page_map);
+      window.take_over({stretch.begin, stretch.end, stretch.library, Touched::next, &touched});
+    }
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   close(page_map);
   if (!window.spans().touches(nullptr, UINTPTR_MAX)) reason = "the window has no room for it";
 }

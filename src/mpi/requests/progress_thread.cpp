@@ -1,7 +1,6 @@
 #include "mpi/requests/progress_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/no_signals.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/requests.h"
 
@@ -52,12 +52,8 @@ class ProgressThread {
 
  private:
   void start() {
-    // Signals are the program's: none is taken by this thread.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const NoSignals none;
     has_started_ = pthread_create(&thread_, nullptr, &run, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   static void* run(void* self) {
     pthread_setname_np(pthread_self(), "tutti-progress");

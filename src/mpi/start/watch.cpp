@@ -1,17 +1,13 @@
 #include "mpi/start/watch.h"
 
-#include <csignal>
+#include "base/no_signals.h"
 
 namespace tutti::mpi {
 
 StartWatch::StartWatch(double seconds, const Log& log) : patience_(seconds), log_(log) {
   log_.set_quiet(false);
-  // Signals are the program's: none is taken by this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const NoSignals none;
   thread_ = std::thread([this] { wait_and_tell(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 StartWatch::~StartWatch() {

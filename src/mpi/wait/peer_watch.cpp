@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <thread>
 
+#include "base/no_signals.h"
 #include "mpi/host.h"
 
 namespace tutti::mpi {
@@ -146,10 +146,7 @@ void PeerWatch::start() {
   own_watch = this;
   own_life.store(&life, std::memory_order_release);
 
-  // Signals are the program's: none is taken by this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const NoSignals none;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, std::size_t{256} * 1024);
@@ -157,7 +154,6 @@ void PeerWatch::start() {
   pthread_t thread{};
   pthread_create(&thread, &attributes, &watch, this);
   pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void* PeerWatch::watch(void* self) {
