@@ -11,10 +11,10 @@
 #include "base/settings.h"
 #include "memory/arena.h"
 #include "memory/attachments.h"
+#include "memory/copy_requests.h"
 #include "memory/huge_pages.h"
 #include "memory/page_ranges.h"
 #include "memory/region.h"
-#include "memory/requests.h"
 #include "memory/rows.h"
 #include "memory/view.h"
 #include "memory/viewed.h"
@@ -52,7 +52,7 @@ struct Node {
   const memory::PageRanges* foreign = nullptr;
   memory::HugePages* huge_pages = nullptr;  ///< of the own window; may be null
   /// By which ranks ask each other for memory that they cannot reach; may be null.
-  std::unique_ptr<memory::Requests> requests;
+  std::unique_ptr<memory::CopyRequests> requests;
   /// With xpmem, agreed by all ranks of the node: what this rank exposes, what it has attached of each peer (null for
   /// itself), and which operations run. Null without.
   std::unique_ptr<memory::Exposures> exposures;

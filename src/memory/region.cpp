@@ -13,7 +13,7 @@
 #include "base/copy.h"
 #include "base/sanitizer.h"
 #include "memory/attachments.h"
-#include "memory/requests.h"
+#include "memory/copy_requests.h"
 
 namespace tutti::memory {
 

@@ -20,7 +20,7 @@
 namespace tutti::memory {
 
 class Attachments;
-class Requests;
+class CopyRequests;
 
 /// window: the owner's large allocations, mapped here. arena: its shared control memory. cma: process_vm_readv and
 /// writev, copies only. direct: a pointer that is valid here, for ranks that are threads of one process. xpmem: any
@@ -106,7 +106,7 @@ struct Copy {
 };
 
 /// Why a copy cannot be ended yet: its owner has to fill what it is to read; or has to be asked, since the kernel has
-/// refused (`error`, errno), for so many bytes, or for how far it has filled them (requests.h).
+/// refused (`error`, errno), for so many bytes, or for how far it has filled them (copy_requests.h).
 struct Lack {
   enum class Of : std::uint8_t { nothing, filling, owner, count };
   Of of = Of::nothing;
@@ -124,11 +124,11 @@ struct Peer {
   View* window_view = nullptr;         ///< the same of the window
   std::uint64_t arena_address = 0;     ///< where the arena lies in the peer itself
   std::uint64_t window_address = 0;
-  bool copies = false;           ///< cross-memory attach works: it does what cannot be mapped any more
-  std::size_t views = 1;         ///< of all peers together, among which address space is divided where it is limited
-  int rank = 0;                  ///< node-local
-  Requests* requests = nullptr;  ///< of this process, by which it asks for what it cannot reach; may be null
-  Traffic* traffic = nullptr;    ///< where this rank's copies from the peer and to it are counted; usually null
+  bool copies = false;    ///< cross-memory attach works: it does what cannot be mapped any more
+  std::size_t views = 1;  ///< of all peers together, among which address space is divided where it is limited
+  int rank = 0;           ///< node-local
+  CopyRequests* requests = nullptr;  ///< of this process, by which it asks for what it cannot reach; may be null
+  Traffic* traffic = nullptr;        ///< where this rank's copies from the peer and to it are counted; usually null
 
   /// Where `bytes` bytes at `offset` of the region are mapped here, until the operation ends; null if the region can
   /// only be copied, which a region of the arena never is. Of Kind::filling they have to be there (is_filled). Throws

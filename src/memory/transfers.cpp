@@ -54,17 +54,17 @@ bool Transfers::ask(Open& open) const {
   const Peer& peer = *open.peer;
   const Copy& copy = open.copy;
   const bool counts = open.lack.of == Lack::Of::count;
-  open.part = counts ? sizeof open.filled : std::min(open.lack.bytes, Requests::chunk_bytes);
+  open.part = counts ? sizeof open.filled : std::min(open.lack.bytes, CopyRequests::chunk_bytes);
   const std::uint64_t address =
       counts ? peer.address_of_count(copy.region) : peer.address_of(copy.region) + copy.offset;
-  const Requests::Chunk chunk{counts ? Copy::Direction::read : copy.direction, address, copy.local, open.part,
-                              open.lack.error};
+  const CopyRequests::Chunk chunk{counts ? Copy::Direction::read : copy.direction, address, copy.local, open.part,
+                                  open.lack.error};
   open.asked = peer.requests->ask(peer.rank, chunk, waits_);
   return open.asked.has_value();
 }
 
 void Transfers::take(Open& open) {
-  Requests& requests = *open.peer->requests;
+  CopyRequests& requests = *open.peer->requests;
   Copy& copy = open.copy;
   const bool counts = open.lack.of == Lack::Of::count;
   std::byte* const to = counts ? reinterpret_cast<std::byte*>(&open.filled) : copy.local;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "memory/copy_requests.h"
 #include "memory/region.h"
-#include "memory/requests.h"
 
 namespace tutti::memory {
 
@@ -44,7 +44,7 @@ class Transfers {
     const Peer* peer;
     Copy copy;  ///< what is left of it
     Lack lack;
-    std::optional<Requests::Asked> asked = {};
+    std::optional<CopyRequests::Asked> asked = {};
     std::size_t part = 0;      ///< bytes that were asked for
     std::uint64_t filled = 0;  ///< Lack::Of::count: what the owner says
   };

@@ -113,7 +113,7 @@ struct WaitOptions {
   std::function<bool()> host_is_needed;
   std::function<void(const WaitReason&)> check_peers;  ///< called now and then; ends the job if a peer is dead
   std::function<void(const WaitReason&)> report;
-  /// Does what peers have asked of this rank (memory/requests.h); true if there was something.
+  /// Does what peers have asked of this rank (memory/copy_requests.h); true if there was something.
   std::function<bool()> serve;
 };
 

@@ -168,7 +168,7 @@ class SpanningRanks {
       peers.push_back({getpid(), made->arena->base(),
                        reach == Reach::window ? window_base(static_cast<std::size_t>(rank)) : nullptr});
       if (reach == Reach::xpmem) tables.push_back(add_exposures(*made));
-      areas.push_back(made->arena->base() + *made->arena->allocate(memory::Requests::area_bytes(places)));
+      areas.push_back(made->arena->base() + *made->arena->allocate(memory::CopyRequests::area_bytes(places)));
       of(rank) = std::move(made);
     }
     for (int place = 0; place < places; ++place) {

@@ -22,7 +22,7 @@ namespace tutti::test {
 /// Yields as the default policy does, and sees to it that what has come stays: policies may ask more than once.
 class YieldingWaiter : public sync::Waiter {
  public:
-  explicit YieldingWaiter(memory::Requests* requests = nullptr) {
+  explicit YieldingWaiter(memory::CopyRequests* requests = nullptr) {
     sync::WaitOptions options;
     if (requests) options.serve = [requests] { return requests->serve(); };
     options.mode = sync::WaitOptions::Mode::yield;
@@ -192,7 +192,7 @@ inline void attach_peers(const World& world, Node& node, const std::vector<memor
 /// By which ranks ask each other for memory, and how much of it they have to; at the beginning of their arenas.
 inline void set_up_requests(const World& world, Node& node, const std::vector<std::byte*>& areas) {
   if (world.reach != Reach::refused && world.reach != Reach::noted) return;
-  node.requests = std::make_unique<memory::Requests>(node.rank, areas, arena_bytes);
+  node.requests = std::make_unique<memory::CopyRequests>(node.rank, areas, arena_bytes);
   node.requests->kernel_refuses = world.reach == Reach::refused;
   if (world.reach == Reach::noted && node.rank % 2 == 1) node.requests->note(0, UINTPTR_MAX);
   node.waiter = std::make_unique<YieldingWaiter>(node.requests.get());
@@ -229,7 +229,7 @@ inline void run_ranks(const World& world, const std::function<void(int, LivedIn&
     node->placement = placement;
     node->waiter = std::make_unique<YieldingWaiter>();
     peers[i] = {getpid(), node->arena->base(), has_window(world.reach) ? window_base(i) : nullptr};
-    areas.push_back(node->arena->base() + *node->arena->allocate(memory::Requests::area_bytes(world.ranks)));
+    areas.push_back(node->arena->base() + *node->arena->allocate(memory::CopyRequests::area_bytes(world.ranks)));
     if (world.reach == Reach::xpmem) tables[i] = add_exposures(*node);
     node->rows = std::make_unique<memory::Rows>(*node->arena, count);
     nodes.push_back(std::move(node));

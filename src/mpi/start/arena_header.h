@@ -10,7 +10,7 @@
 
 namespace tutti::mpi {
 
-/// Of the arena, for the header; behind it lie the areas of memory::Requests and of
+/// Of the arena, for the header; behind it lie the areas of memory::CopyRequests and of
 /// partitioned::Announcements.
 constexpr std::size_t header_bytes = std::size_t{1} << 20;
 /// By which ranks recognise each other's memory.

@@ -128,9 +128,9 @@ void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agree
 /// From now on ranks may ask each other for memory that they cannot reach.
 void set_up_requests(Node& node) {
   std::vector<std::byte*> areas;
-  const std::size_t bytes = memory::Requests::area_bytes(static_cast<int>(node.peers.size()));
+  const std::size_t bytes = memory::CopyRequests::area_bytes(static_cast<int>(node.peers.size()));
   for (const memory::Peer& peer : node.peers) areas.push_back(peer.in_arena(header_bytes, bytes));
-  node.requests = std::make_unique<memory::Requests>(node.rank, std::move(areas), node.arena->capacity());
+  node.requests = std::make_unique<memory::CopyRequests>(node.rank, std::move(areas), node.arena->capacity());
   for (std::size_t i = 0; i < node.peers.size(); ++i) {
     node.peers[i].rank = static_cast<int>(i);
     node.peers[i].requests = node.requests.get();
@@ -141,7 +141,7 @@ void set_up_requests(Node& node) {
 void set_up_announcements(Job& job) {
   const auto ranks = static_cast<int>(job.node.peers.size());
   job.announcements =
-      std::make_unique<partitioned::Announcements>(job.node, header_bytes + memory::Requests::area_bytes(ranks));
+      std::make_unique<partitioned::Announcements>(job.node, header_bytes + memory::CopyRequests::area_bytes(ranks));
 }
 
 /// Maps what the peers contribute; empty, or why the host has to do everything.

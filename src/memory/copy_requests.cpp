@@ -1,4 +1,4 @@
-#include "memory/requests.h"
+#include "memory/copy_requests.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,7 @@ constexpr sync::Stamp owner_mask = (sync::Stamp{1} << owner_bits) - 1;
 }  // namespace
 
 /// Written by the asker before it sets `asked`, and not again before it has the answer.
-struct alignas(sync::line_bytes) Requests::Line {
+struct alignas(sync::line_bytes) CopyRequests::Line {
   sync::Flag asked;
   std::uint64_t address;
   std::uint64_t bytes;
@@ -28,21 +28,21 @@ struct alignas(sync::line_bytes) Requests::Line {
 };
 
 /// The parts of a rank's area.
-struct Requests::Area {
+struct CopyRequests::Area {
   Line* line;
   std::byte* bounce;    ///< a chunk for each line
   sync::Flag* said;     ///< by asker, who writes it
   sync::Flag* answers;  ///< by asker and line
 };
 
-std::size_t Requests::area_bytes(int ranks) {
+std::size_t CopyRequests::area_bytes(int ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   return lines * chunk_bytes + round_up(lines * sizeof(Line) + round_up(count * sizeof(sync::Flag), sync::line_bytes) +
                                             lines * count * sizeof(sync::Flag),
                                         page_bytes);
 }
 
-Requests::Area Requests::area(int rank) const {
+CopyRequests::Area CopyRequests::area(int rank) const {
   Area area{};
   area.bounce = areas_[static_cast<std::size_t>(rank)];
   std::byte* at = area.bounce + lines * chunk_bytes;
@@ -54,10 +54,10 @@ Requests::Area Requests::area(int rank) const {
   return area;
 }
 
-Requests::Requests(int self, std::vector<std::byte*> areas, std::size_t room)
+CopyRequests::CopyRequests(int self, std::vector<std::byte*> areas, std::size_t room)
     : self_(self), areas_(std::move(areas)), stageable_(room / 16), said_(areas_.size()), seen_(areas_.size()) {}
 
-std::optional<std::size_t> Requests::take_line(bool waits) {
+std::optional<std::size_t> CopyRequests::take_line(bool waits) {
   for (std::size_t line = waits ? 0 : 1; line < lines; ++line) {
     if (given_up_[line] && is_answered(given_up_[line]->owner, given_up_[line]->asked)) {
       given_up_[line].reset();
@@ -68,7 +68,7 @@ std::optional<std::size_t> Requests::take_line(bool waits) {
   return std::nullopt;
 }
 
-std::optional<Requests::Asked> Requests::ask(int owner, const Chunk& chunk, bool waits) {
+std::optional<CopyRequests::Asked> CopyRequests::ask(int owner, const Chunk& chunk, bool waits) {
   const Area own = area(self_), owners = area(owner);
   const sync::Stamp stamp = (++number_ << owner_bits) | static_cast<sync::Stamp>(owner);
   std::optional<std::size_t> line;
@@ -94,22 +94,22 @@ std::optional<Requests::Asked> Requests::ask(int owner, const Chunk& chunk, bool
   return Asked{*line, stamp};
 }
 
-bool Requests::is_answered(int owner, const Asked& asked) const {
+bool CopyRequests::is_answered(int owner, const Asked& asked) const {
   return area(owner).answers[static_cast<std::size_t>(self_) * lines + asked.line].get() == asked.stamp;
 }
 
-void Requests::take(const Asked& asked, std::byte* to, std::size_t bytes) {
+void CopyRequests::take(const Asked& asked, std::byte* to, std::size_t bytes) {
   if (to) copy_bytes(to, area(self_).bounce + asked.line * chunk_bytes, bytes);
   const std::lock_guard lock(mutex_);
   taken_[asked.line] = false;
 }
 
-void Requests::give_up(int owner, const Asked& asked) {
+void CopyRequests::give_up(int owner, const Asked& asked) {
   const std::lock_guard lock(mutex_);
   given_up_[asked.line] = {owner, asked};
 }
 
-void Requests::carry_out(int asker, std::size_t line) {
+void CopyRequests::carry_out(int asker, std::size_t line) {
   const Area theirs = area(asker);
   const Line& request = theirs.line[line];
   const auto address = static_cast<std::uintptr_t>(request.address);
@@ -129,7 +129,7 @@ void Requests::carry_out(int asker, std::size_t line) {
   count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool Requests::serve() {
+bool CopyRequests::serve() {
   if (serving_.exchange(true, std::memory_order_acquire)) return false;
   bool served = false;
   const Area own = area(self_);

@@ -1,6 +1,6 @@
 // Memory that the kernel does not reach, between ranks that are threads: pages that a handler of the program opens when
 // their owner touches them, as programs do that fill pages when they are needed or note which ones change.
-#include "memory/requests.h"
+#include "memory/copy_requests.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -69,10 +69,10 @@ struct Ranks {
     std::vector<std::byte*> areas;
     for (int rank = 0; rank < count; ++rank) {
       arenas.push_back(Arena::create(std::size_t{32} << 20, reason));
-      areas.push_back(arenas.back()->base() + *arenas.back()->allocate(Requests::area_bytes(count)));
+      areas.push_back(arenas.back()->base() + *arenas.back()->allocate(CopyRequests::area_bytes(count)));
     }
     for (int rank = 0; rank < count; ++rank) {
-      requests.push_back(std::make_unique<Requests>(rank, areas, arenas.back()->capacity()));
+      requests.push_back(std::make_unique<CopyRequests>(rank, areas, arenas.back()->capacity()));
       sync::WaitOptions options;
       options.mode = mode;
       options.spin = 1;
@@ -98,7 +98,7 @@ struct Ranks {
   }
   std::vector<sync::Doorbell> doorbells;
   std::vector<std::unique_ptr<Arena>> arenas;
-  std::vector<std::unique_ptr<Requests>> requests;
+  std::vector<std::unique_ptr<CopyRequests>> requests;
   std::vector<std::unique_ptr<sync::Waiter>> waiters;
   std::atomic<int> done{0};
 };
@@ -143,7 +143,7 @@ TEST_P(RequestsIn, AHandlerOfTheOwnerSeesThatAPeerWrites) {
 TEST(Transfers, GoOnWithoutWaitingWhenTheOwnerHasServed) {
   Ranks ranks(2);
   ranks.requests[1]->kernel_refuses = true;
-  std::vector<std::byte> theirs(3 * Requests::chunk_bytes + 5), read(theirs.size());
+  std::vector<std::byte> theirs(3 * CopyRequests::chunk_bytes + 5), read(theirs.size());
   for (std::size_t i = 0; i < theirs.size(); ++i) theirs[i] = ClosedPages::content(i);
   const Peer peer = ranks.peer(1, 0);
   Transfers transfers;
@@ -194,11 +194,11 @@ INSTANTIATE_TEST_SUITE_P(Modes, RequestsIn,
                          testing::Values(sync::WaitOptions::Mode::spin, sync::WaitOptions::Mode::yield,
                                          sync::WaitOptions::Mode::sleep));
 
-TEST(Requests, RanksThatAskEachOtherAtOnceServeEachOther) {
+TEST(CopyRequests, RanksThatAskEachOtherAtOnceServeEachOther) {
   constexpr int count = 5;
   Ranks ranks(count);
   for (auto& each : ranks.requests) each->kernel_refuses = true;
-  constexpr std::size_t bytes = 3 * Requests::chunk_bytes + 5;
+  constexpr std::size_t bytes = 3 * CopyRequests::chunk_bytes + 5;
   std::vector<std::vector<int>> memory(count, std::vector<int>(bytes));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count; ++rank) {
@@ -220,7 +220,7 @@ TEST(Requests, RanksThatAskEachOtherAtOnceServeEachOther) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Requests, MoreThreadsOfOneRankMayAskThanThereAreLines) {
+TEST(CopyRequests, MoreThreadsOfOneRankMayAskThanThereAreLines) {
   Ranks ranks(2);
   ranks.requests[1]->kernel_refuses = true;
   std::vector<int> memory(100'000);
@@ -239,7 +239,7 @@ TEST(Requests, MoreThreadsOfOneRankMayAskThanThereAreLines) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Requests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
+TEST(CopyRequests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
   Ranks ranks(2);
   ClosedPages pages(3);
   std::vector<std::byte> read(page);
@@ -249,7 +249,7 @@ TEST(Requests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
   });
   ranks.wait_for(0, 1);
   reader.join();
-  const Requests& owner = *ranks.requests[0];
+  const CopyRequests& owner = *ranks.requests[0];
   EXPECT_EQ(owner.count(), 1u);
   EXPECT_FALSE(owner.were_needed_for(pages.data(), page));
   EXPECT_TRUE(owner.were_needed_for(pages.data(), page + 1));
@@ -259,7 +259,7 @@ TEST(Requests, WhatHadToBeServedOnceIsNotedAndOnlyThat) {
   EXPECT_FALSE(owner.were_needed_for(pages.data(), ranks.arenas[0]->capacity() / 2));
 }
 
-TEST(Requests, OwnPagesThatAreClosedAreOpenedAndNobodyIsAsked) {
+TEST(CopyRequests, OwnPagesThatAreClosedAreOpenedAndNobodyIsAsked) {
   Ranks ranks(2);
   ClosedPages pages(20);
   std::vector<std::byte> theirs(18 * page, std::byte{5});
@@ -273,7 +273,7 @@ TEST(Requests, OwnPagesThatAreClosedAreOpenedAndNobodyIsAsked) {
   EXPECT_EQ(ranks.requests[0]->count(), 0u);
 }
 
-TEST(Requests, ThatThereIsNobodyToAskIsAnErrorAsBefore) {
+TEST(CopyRequests, ThatThereIsNobodyToAskIsAnErrorAsBefore) {
   Peer peer;
   peer.process = getpid();
   std::byte byte{};

@@ -25,7 +25,7 @@
 
 namespace tutti::memory {
 
-class Requests {
+class CopyRequests {
  public:
   /// What a request moves at most.
   static constexpr std::size_t chunk_bytes = std::size_t{64} << 10;
@@ -33,7 +33,7 @@ class Requests {
   static std::size_t area_bytes(int ranks);
 
   /// areas: of all ranks of the node, as mapped here. room: the arena's capacity, which bounds what may be staged.
-  Requests(int self, std::vector<std::byte*> areas, std::size_t room);
+  CopyRequests(int self, std::vector<std::byte*> areas, std::size_t room);
 
   /// By which waits are done; to be set before anything is asked.
   sync::Waiter* waiter = nullptr;
