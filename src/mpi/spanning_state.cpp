@@ -6,7 +6,7 @@
 #include "mpi/communicators.h"
 #include "mpi/errors_returned.h"
 #include "mpi/host.h"
-#include "mpi/requests/inside_host.h"
+#include "mpi/requests/host_hook.h"
 
 namespace tutti::mpi {
 

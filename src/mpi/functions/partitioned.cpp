@@ -85,7 +85,7 @@ PartitionedCall& make_call(Request& request, const Init& call, const Communicato
   const partitioned::Envelope envelope{state.identity, call.is_sender ? state.rank : call.other,
                                        call.is_sender ? call.other : state.rank, call.tag, 0};
   if (peer < 0)
-    return *new (request.allocate(sizeof(PartitionedNothing))) PartitionedNothing(std::move(buffer), call.is_sender);
+    return *new (request.allocate(sizeof(PartitionedCall))) PartitionedCall(std::move(buffer), call.is_sender);
   if (call.is_sender)
     return *new (request.allocate(sizeof(PartitionedSend)))
         PartitionedSend(std::move(buffer), *job(), peer, envelope, policy_of(*job()));

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "mpi/host.h"
-#include "mpi/requests/inside_host.h"
 #include "mpi/requests/requests.h"
 #include "preload/part.h"
 

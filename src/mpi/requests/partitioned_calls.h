@@ -44,20 +44,24 @@ class PartitionedBuffer {
   CallMemory packed_;  ///< and behind it room for one element
 };
 
-/// Either side, as its request knows it.
+/// Either side, as its request knows it: one of a message to or from MPI_PROC_NULL, which is over as soon as it was started, if
+/// it is none of those below.
 class PartitionedCall : public PendingCall {
  public:
-  explicit PartitionedCall(PartitionedBuffer buffer) : buffer_(std::move(buffer)) {}
+  PartitionedCall(PartitionedBuffer buffer, bool is_sender) : buffer_(std::move(buffer)), is_sender_(is_sender) {}
+  void start() override {}
+  bool progress() override { return true; }
+  bool truncated() const override { return false; }
   int waits_for() const override { return -1; }
 
   int partitions() const { return buffer_.partitions().count; }
   std::size_t bytes() const { return buffer_.partitions().all(); }
-  virtual bool is_sender() const = 0;
+  bool is_sender() const { return is_sender_; }
   /// The other side is to count this one from now on: the last thing to be done when the request is made, since it cannot be
   /// undone. Throws std::runtime_error if there is no memory for it.
-  virtual void introduce() = 0;
+  virtual void introduce() {}
   /// Of a sender that was started. Returns a code of the host: a partition is marked once.
-  virtual int mark(int /*partition*/) { return MPI_ERR_REQUEST; }
+  virtual int mark(int /*partition*/) { return MPI_SUCCESS; }
   /// Of a receiver that was started.
   virtual bool has_arrived(int /*partition*/) const { return true; }
   /// The program is to find it in its buffer. After it has arrived. Returns a code of the host.
@@ -66,22 +70,25 @@ class PartitionedCall : public PendingCall {
   virtual int before() { return MPI_SUCCESS; }
   virtual int after(int code) { return code; }
   /// Of a receiver that is complete: what MPI_Wait tells.
-  virtual void tell(MPI_Status& /*status*/) const {}
+  virtual void tell(MPI_Status& status) const {
+    if (!is_sender_) status.MPI_SOURCE = MPI_PROC_NULL;
+  }
 
  protected:
   PartitionedBuffer buffer_;
+
+ private:
+  const bool is_sender_;
 };
 
 class PartitionedSend final : public PartitionedCall {
  public:
   PartitionedSend(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
                   const partitioned::Policy& policy)
-      : PartitionedCall(std::move(buffer)),
+      : PartitionedCall(std::move(buffer), true),
         side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy) {}
   void start() override { side_.start(); }
   bool progress() override { return side_.progress(); }
-  bool truncated() const override { return false; }
-  bool is_sender() const override { return true; }
   void introduce() override { side_.introduce(); }
   int mark(int partition) override {
     if (side_.is_marked(partition)) return MPI_ERR_ARG;
@@ -99,14 +106,13 @@ class PartitionedReceive final : public PartitionedCall {
  public:
   PartitionedReceive(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
                      const partitioned::Policy& policy)
-      : PartitionedCall(std::move(buffer)),
+      : PartitionedCall(std::move(buffer), false),
         side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy),
         source_(envelope.source),
         tag_(envelope.tag) {}
   void start() override { side_.start(); }
   bool progress() override { return side_.progress(); }
   bool truncated() const override { return side_.sent_bytes() > buffer_.partitions().all(); }
-  bool is_sender() const override { return false; }
   void introduce() override { side_.introduce(); }
   int before() override;
   int after(int code) override;
@@ -119,25 +125,6 @@ class PartitionedReceive final : public PartitionedCall {
   int source_, tag_;
   std::mutex mutex_;               ///< of the next
   std::vector<bool> is_unpacked_;  ///< by partition; empty where nothing is packed
-};
-
-/// Either side of a message to or from MPI_PROC_NULL: over as soon as it was started.
-class PartitionedNothing final : public PartitionedCall {
- public:
-  PartitionedNothing(PartitionedBuffer buffer, bool is_sender)
-      : PartitionedCall(std::move(buffer)), is_sender_(is_sender) {}
-  void start() override {}
-  bool progress() override { return true; }
-  bool truncated() const override { return false; }
-  bool is_sender() const override { return is_sender_; }
-  void introduce() override {}
-  int mark(int /*partition*/) override { return MPI_SUCCESS; }
-  void tell(MPI_Status& status) const override {
-    if (!is_sender_) status.MPI_SOURCE = MPI_PROC_NULL;
-  }
-
- private:
-  const bool is_sender_;
 };
 
 }  // namespace tutti::mpi

@@ -73,18 +73,31 @@ void Request::set_up(PendingCall& call, bool too_long) {
   too_long_ = too_long;
 }
 
-void Request::start_again() {
+Request::State Request::after(State before, Step step) {
+  switch (step) {
+    case Step::started:
+      return State::open;
+    case Step::to_show:
+      return before == State::open ? State::shown : before == State::complete ? State::shown_complete : before;
+    case Step::over:
+      return before == State::open ? State::complete : before == State::shown ? State::shown_complete : before;
+    case Step::freed:
+      return before == State::open ? State::abandoned : before == State::shown ? State::shown_abandoned : before;
+    case Step::told:
+      return State::inactive;
+  }
+  return before;
+}
+
+void Request::prepare() {
   if (remake_) {
     void* const memory = call_;
     std::exchange(call_, nullptr)->~PendingCall();
-    call_ = remake_(make_, memory);
+    call_ = remake_(memory);
   }
   ended_by_ = MPI_SUCCESS;
-  is_active_ = true;
-  is_shown_ = false;
   thrown_ = nullptr;
-  code_ = prepare_(before_);
-  state_.store(State::open, std::memory_order_relaxed);
+  code_ = before_();
 }
 
 bool Request::may_go_on(const Allowed& allowed) const {
@@ -114,7 +127,7 @@ bool Request::goes_on(const Allowed& allowed) {
 
 void Request::finish() {
   try {
-    code_ = ended_by_ != MPI_SUCCESS ? ended_by_ : finish_(after_, code_);
+    code_ = ended_by_ != MPI_SUCCESS ? ended_by_ : after_(code_);
   } catch (const OfProgram& exception) {
     thrown_ = exception.thrown;
   } catch (const std::exception& problem) {
@@ -122,6 +135,29 @@ void Request::finish() {
   }
   if (ended_by_ == MPI_SUCCESS && (too_long_ || call_->truncated())) code_ = MPI_ERR_TRUNCATE;
   if (!is_persistent()) give_back();
+}
+
+void RequestList::add(Request& request) {
+  request.next_ = nullptr;
+  request.previous_ = last_;
+  (last_ ? last_->next_ : first_) = &request;
+  last_ = &request;
+  ++size_;
+}
+
+void RequestList::remove(Request& request) {
+  (request.previous_ ? request.previous_->next_ : first_) = request.next_;
+  (request.next_ ? request.next_->previous_ : last_) = request.previous_;
+  --size_;
+}
+
+void RequestList::append(RequestList& other) {
+  if (other.empty()) return;
+  other.first_->previous_ = last_;
+  (last_ ? last_->next_ : first_) = other.first_;
+  last_ = other.last_;
+  size_ += other.size_;
+  other = {};
 }
 
 }  // namespace tutti::mpi

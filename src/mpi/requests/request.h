@@ -38,16 +38,12 @@ class Request {
   /// It is to be a persistent one. Collective over the communicator. False if there is no memory for that, on all ranks
   /// alike.
   bool persist() {
-    state_.store(State::complete, std::memory_order_relaxed);
-    is_active_ = false;
     is_persistent_ = true;
     return apart_.emplace(communicator_, of_).is_there();
   }
   /// It is to be one side of a partitioned message, which needs no channel. In memory of this. function: which makes it.
   /// peer: node rank of the other side.
   void persist_as(PartitionedCall& call, const char* function, int peer) {
-    state_.store(State::complete, std::memory_order_relaxed);
-    is_active_ = false;
     is_persistent_ = true;
     partitioned_ = &call;
     collective_ = function;
@@ -92,8 +88,7 @@ class Request {
   template <class After>
   void set(PendingCall& call, After after, bool too_long) {
     set_up(call, too_long);
-    after_ = &keep<After>(std::move(after));
-    finish_ = [](void* kept, int before) { return (*static_cast<After*>(kept))(before); };
+    after_.keep_in(*this, std::move(after));
   }
 
   /// What is wrong already.
@@ -102,14 +97,12 @@ class Request {
   /// before() returns a code of the host.
   template <class Before>
   void set_before(Before before) {
-    before_ = &keep<Before>(std::move(before));
-    prepare_ = [](void* kept) { return (*static_cast<Before*>(kept))(); };
+    before_.keep_in(*this, std::move(before));
   }
   /// Of a persistent one: the core's part is made anew at each start, by make(memory) in the memory of the one before.
   template <class Make>
   void set_remake(Make make) {
-    make_ = &keep<Make>(std::move(make));
-    remake_ = [](void* kept, void* memory) { return (*static_cast<Make*>(kept))(memory); };
+    remake_.keep_in(*this, std::move(make));
   }
   /// What is told of each start.
   void set_report(const explain::Counted& counted) {
@@ -121,17 +114,25 @@ class Request {
     if (counted_.record) explain::count(counted_, last_call, ticks);
   }
 
-  /// It was started, and the program was not told yet that it is complete. The host's request is active only if the host had to
-  /// look at it meanwhile: then it is shown.
-  bool is_active() const { return is_active_; }
-  bool is_shown() const { return is_shown_; }
+  /// It was started, and the program was not told yet that it is complete.
+  bool is_active() const { return state() != State::inactive; }
+  /// It is under way.
+  bool is_open() const {
+    const State now = state();
+    return now == State::open || now == State::shown;
+  }
+  /// It is over, and nobody but who has its handle touches it.
+  bool is_complete() const {
+    const State now = state();
+    return now == State::complete || now == State::shown_complete;
+  }
 
   MPI_Comm communicator() const { return communicator_; }
+  /// What the program has of it.
+  MPI_Request handle() const { return handle_->request; }
   /// Which peer is waited for: its rank in the node, -1 if that is not known.
   int peer() const { return peer_.load(std::memory_order_relaxed); }
   const char* collective() const { return collective_; }
-  /// It is over, and nobody but who has its handle touches it.
-  bool is_complete() const { return state_.load(std::memory_order_acquire) == State::complete; }
   /// What the program is to be told, once it is complete, and what its operator has thrown.
   int code() const { return code_; }
   const std::exception_ptr& thrown() const { return thrown_; }
@@ -152,29 +153,67 @@ class Request {
     explicit KeptAs(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
     Kept object;
   };
-  enum class State { open, shown, complete, abandoned };
+  template <class Signature>
+  class KeptFunction;
+  /// A function object that is kept; false if there is none.
+  template <class Result, class... Given>
+  class KeptFunction<Result(Given...)> {
+   public:
+    template <class Function>
+    void keep_in(Request& request, Function function) {
+      object_ = &request.keep<Function>(std::move(function));
+      call_ = [](void* object, Given... given) { return (*static_cast<Function*>(object))(given...); };
+    }
+    explicit operator bool() const { return object_ != nullptr; }
+    Result operator()(Given... given) const { return call_(object_, given...); }
 
+   private:
+    void* object_ = nullptr;
+    Result (*call_)(void*, Given...) = nullptr;
+  };
+
+  // The life of a request. Only where the host had to look at its handle while it was active, the host's request is active, too,
+  // and has to be completed: then it is `shown`.
+  //
+  //   inactive --started--> open -----to_show----> shown
+  //                          | over                 | over
+  //                          v                      v
+  //                       complete ---to_show--> shown_complete
+  //                          | told                 | told, and the host's request is awaited
+  //                          v                      v
+  //                       inactive again if it is persistent, and gone otherwise
+  //
+  // When its handle is freed it is gone, unless it is under way: then it is abandoned, or shown_abandoned, and gone when it is over.
+  //
+  // Every step is taken by step(). started, told and freed: by the thread of the program that has the handle, never two of them
+  // at once. to_show: by any thread that asks about the request, one at a time. over: by any thread that drives, at the same
+  // time as to_show or freed. Who takes the later one of over and to_show completes the host's request.
+  enum class State { inactive, open, shown, complete, shown_complete, abandoned, shown_abandoned };
+  enum class Step { started, to_show, over, told, freed };
+
+  static State after(State before, Step step);
+  /// Returns the state before it. Release: who finds it complete sees what the call has left. Acquire: who is the later one of
+  /// two steps sees what the first one has done, which is the start of the host's request or the end of the call.
+  State step(Step step) {
+    State before = state_.load(std::memory_order_relaxed);
+    while (!state_.compare_exchange_weak(before, after(before, step), std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+    }
+    return before;
+  }
+  State state() const { return state_.load(std::memory_order_acquire); }
   CommunicatorState& runs_on() const { return apart_ ? apart_->state() : of_; }
   /// Among which it goes on: where there may be others, only the first of them can.
   RequestList& calls() { return partitioned_ ? alone_ : runs_on().calls; }
   void set_up(PendingCall& call, bool too_long);
   void give_back();
-  /// Of a persistent one that is not under way.
-  void start_again();
-  /// It could not be started after all.
-  void stay_inactive() {
-    is_active_ = false;
-    state_.store(State::complete, std::memory_order_relaxed);
-  }
+  /// Of a persistent one that is inactive: what comes before its start.
+  void prepare();
   bool may_go_on(const Allowed& allowed) const;
   /// Does what can be done without waiting; true once the core has done its part.
   bool goes_on(const Allowed& allowed);
   /// What is left to do after that.
   void finish();
-  /// It is complete: its handle becomes inactive. Another thread may be about to complete that.
-  void hide() {
-    if (std::exchange(is_shown_, false)) handle_->wait();
-  }
 
   MPI_Comm communicator_;
   CommunicatorState& of_;
@@ -185,16 +224,12 @@ class Request {
   PendingCall* call_ = nullptr;
   AnyKept* kept_ = nullptr;
   KeptHandles handles_;
-  void* after_ = nullptr;
-  int (*finish_)(void*, int) = nullptr;
-  void* before_ = nullptr;
-  int (*prepare_)(void*) = nullptr;
-  void* make_ = nullptr;
-  PendingCall* (*remake_)(void*, void*) = nullptr;
+  KeptFunction<int(int)> after_;
+  KeptFunction<int()> before_;
+  KeptFunction<PendingCall*(void*)> remake_;
   LastCall last_call_;
   explain::Counted counted_;
   Handle* handle_ = nullptr;
-  bool is_active_ = true, is_shown_ = false;  ///< touched by the thread alone that starts it and completes it
   int code_ = MPI_SUCCESS;
   std::exception_ptr thrown_;
   bool too_long_ = false;
@@ -203,7 +238,7 @@ class Request {
   /// Why it has ended before its time, if it has: ranks turned out to be in different calls, or the network has failed.
   int ended_by_ = MPI_SUCCESS;
   std::atomic<int> peer_{-1};
-  std::atomic<State> state_{State::open};
+  std::atomic<State> state_{State::inactive};
   Request* next_ = nullptr;  ///< in the list in which it is
   Request* previous_ = nullptr;
   std::size_t used_ = 0;

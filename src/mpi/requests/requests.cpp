@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "mpi/requests/host_hook.h"
@@ -32,12 +31,31 @@ constexpr Request::Allowed everything{.operators = true, .messages = true};
 /// This thread is driving, and has the lock.
 constinit thread_local bool driving = false;
 
+/// While it lives, unless this thread is driving already, or another one is that is not waited for.
 class Driving {
  public:
-  Driving() { driving = true; }
-  ~Driving() { driving = false; }
+  enum class How { waits, tries };
+
+  Driving(DrivingLock& lock, How how) : lock_(lock) {
+    if (driving) return;
+    if (how == How::waits)
+      lock.lock();
+    else if (!lock.try_lock())
+      return;
+    has_begun_ = driving = true;
+  }
+  ~Driving() {
+    if (!has_begun_) return;
+    driving = false;
+    lock_.unlock();
+  }
   Driving(const Driving&) = delete;
   Driving& operator=(const Driving&) = delete;
+  bool has_begun() const { return has_begun_; }
+
+ private:
+  DrivingLock& lock_;
+  bool has_begun_ = false;
 };
 
 }  // namespace
@@ -48,7 +66,6 @@ int Requests::start(std::unique_ptr<Request> request, MPI_Request* handle) {
   try {
     launch(started);
   } catch (...) {
-    started.stay_inactive();
     forget(started);
     *handle = MPI_REQUEST_NULL;
     throw;
@@ -63,13 +80,8 @@ int Requests::keep(std::unique_ptr<Request> request, MPI_Request* handle) {
 }
 
 void Requests::start_again(Request& request) {
-  try {
-    request.start_again();
-    launch(request);
-  } catch (...) {
-    request.stay_inactive();
-    throw;
-  }
+  request.prepare();
+  launch(request);
 }
 
 void Requests::launch(Request& request) {
@@ -80,15 +92,11 @@ void Requests::launch(Request& request) {
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
-    std::unique_lock lock(lock_, std::defer_lock);
-    std::optional<Driving> now;
-    if (!driving) {
-      lock.lock();
-      now.emplace();
-    }
+    const Driving now(lock_, Driving::How::waits);
     // Nothing fails any more once it has started.
     if (calls.empty() && active_.size() == active_.capacity()) active_.reserve(2 * active_.size() + 8);
     request.call_->start();
+    request.step(Step::started);
     // Copying here would be time that the rank has for its computation.
     const bool left_to_thread = progress_thread_is_at_work() && request.may_go_on(allowed_to_progress_thread());
     over = !left_to_thread && request.goes_on(everything);
@@ -110,10 +118,8 @@ void Requests::launch(Request& request) {
 void Requests::drive_all() {
   RequestList over;
   {
-    if (driving) return;
-    const std::unique_lock lock(lock_, std::try_to_lock);
-    if (!lock) return;
-    const Driving now;
+    const Driving now(lock_, Driving::How::tries);
+    if (!now.has_begun()) return;
     count_drive();
     pass(everything, over);
     over.append(over_);
@@ -123,10 +129,8 @@ void Requests::drive_all() {
 }
 
 bool Requests::drive_only(const Request::Allowed& allowed) {
-  if (driving) return true;
-  const std::unique_lock lock(lock_, std::try_to_lock);
-  if (!lock) return true;
-  const Driving now;
+  const Driving now(lock_, Driving::How::tries);
+  if (!now.has_begun()) return true;
   if (allowed.operators) count_drive();
   pass(allowed, over_);
   return !active_.empty();
@@ -166,10 +170,9 @@ void Requests::finish(Request& request) {
   request.finish();
   const Handle& handle = *request.handle_;
   // From then on the program may start it again, or free it.
-  const Request::State before = request.state_.exchange(Request::State::complete, std::memory_order_acq_rel);
-  const bool abandoned = before == Request::State::abandoned;
-  if (before == Request::State::shown || (abandoned && request.is_shown_)) handle.complete();
-  if (abandoned) forget(request);
+  const State before = request.step(Step::over);
+  if (before == State::shown || before == State::shown_abandoned) handle.complete();
+  if (before == State::abandoned || before == State::shown_abandoned) forget(request);
 }
 
 void Requests::give_host_a_turn() const {
@@ -185,42 +188,37 @@ void Requests::asked_in_vain() const {
 void Requests::show(Request& request) {
   // Several threads may ask about one request, as long as none of them completes it.
   const std::lock_guard lock(showing_);
-  if (!request.is_active_ || request.is_shown_) return;
-  const Handle& handle = *request.handle_;
+  const State now = request.state();
+  if (now != State::open && now != State::complete) return;
   request.handle_->start();
-  request.is_shown_ = true;
-  auto before = Request::State::open;
-  if (!request.state_.compare_exchange_strong(before, Request::State::shown, std::memory_order_acq_rel))
-    handle.complete();
+  if (request.step(Step::to_show) == State::complete) request.handle_->complete();
 }
 
 void Requests::conclude(Request& request) {
-  if (request.is_persistent()) {
-    request.is_active_ = false;
-    request.hide();
-  } else {
-    forget(request);
-  }
+  const State before = request.step(Step::told);
+  // Another thread may be about to complete it.
+  if (before == State::shown_complete) request.handle_->wait();
+  if (!request.is_persistent()) forget(request);
   host_turns.after_call();
 }
 
 void Requests::free(Request& request) {
-  auto before = request.state_.load(std::memory_order_acquire);
-  while (before != Request::State::complete)
-    if (request.state_.compare_exchange_weak(before, Request::State::abandoned, std::memory_order_acq_rel)) return;
-  forget(request);
+  const State before = request.step(Step::freed);
+  // What is under way may be gone by now.
+  if (before != State::open && before != State::shown) forget(request);
 }
 
 void Requests::forget(Request& request) {
   Handle& handle = *request.handle_;
-  request.hide();
+  const State last = request.state();
+  if (last == State::shown_complete || last == State::shown_abandoned) handle.wait();
   if (request.is_persistent()) forgotten_.fetch_add(1, std::memory_order_release);
   delete &request;
   handles_.give_back(handle);
 }
 
 void Requests::wait_for(const Request& request) {
-  if (request.is_complete()) return;
+  if (!request.is_open()) return;
   drive();
   sync::WaitReason reason{request.collective(), nullptr, 0, request.peer()};
   sync::wait(*job()->node.waiter, reason, [&] {

@@ -3,6 +3,8 @@
 // (progress_thread.h).
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -10,12 +12,26 @@
 #include <mutex>
 #include <vector>
 
-#include "mpi/requests/driving_lock.h"
 #include "mpi/requests/handles.h"
 #include "mpi/requests/request.h"
 #include "mpi/requests/request_list.h"
 
 namespace tutti::mpi {
+
+/// The lock of what is under way: it is taken twice in each call, and hardly ever by two threads at once.
+class DrivingLock {
+ public:
+  bool try_lock() {
+    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+  }
+  void lock() {
+    while (!try_lock()) sched_yield();
+  }
+  void unlock() { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_{false};
+};
 
 /// A process has one. A lock guards what is under way. Who drives does not wait for it: another thread is driving then.
 class Requests {
@@ -67,6 +83,9 @@ class Requests {
   void end() { handles_.end(); }
 
  private:
+  using State = Request::State;
+  using Step = Request::Step;
+
   void launch(Request& request);
   void drive_all();
   void count_drive() { drives_.store(drives_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }

@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "mpi/communicators.h"
-#include "mpi/requests/inside_host.h"
+#include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
 

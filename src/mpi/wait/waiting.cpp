@@ -9,7 +9,7 @@
 
 #include "mpi/host.h"
 #include "mpi/requests/handles.h"
-#include "mpi/requests/inside_host.h"
+#include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
 #include "mpi/requests/requests.h"
 #include "mpi/start/arena_header.h"
