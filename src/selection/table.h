@@ -1,5 +1,5 @@
 // A decision table, as `tutti tune` writes it (docs/tune.md): what was fastest when it was measured. Read here, found
-// and agreed upon by src/mpi/start/tables.cpp, asked by choose(), which looks at eligibility in any case.
+// and agreed upon by src/mpi/start/knowledge.cpp, asked by choose(), which looks at eligibility in any case.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@
 #include "mpi/errors.h"
 #include "mpi/report/explain_table.h"
 #include "mpi/report/last_call.h"
-#include "mpi/start/tables.h"
+#include "mpi/start/knowledge.h"
 #include "selection/words.h"
 
 namespace tutti::mpi {
@@ -30,37 +30,23 @@ namespace tutti::mpi {
 constinit thread_local Refusal refusal = Refusal::arguments;
 
 const char* words_of(Refusal why) {
-  switch (why) {
-    case Refusal::arguments:
-      return "arguments that the MPI has to judge";
-    case Refusal::inactive:
-      return "the library is inactive";
-    case Refusal::intercommunicator:
-      return "intercommunicator";
-    case Refusal::alone:
-      return "a rank alone";
-    case Refusal::jobs:
-      return "ranks of several jobs";
-    case Refusal::nodes:
-      return "ranks on several nodes";
-    case Refusal::revoked:
-      return "revoked communicator";
-    case Refusal::freed:
-      return "communicator that is being freed";
-    case Refusal::memory:
-      return "no memory left for what ranks share";
-    case Refusal::nothing:
-      return "no data";
-    case Refusal::datatype:
-      return "datatype not ours";
-    case Refusal::operation:
-      return "operator not ours on this type";
-    case Refusal::topology:
-      return "communicator without neighbours";
-    case Refusal::choice:
-      return "chosen";
-  }
-  return "";
+  static constexpr const char* words[] = {
+      "arguments that the MPI has to judge",
+      "the library is inactive",
+      "intercommunicator",
+      "a rank alone",
+      "ranks of several jobs",
+      "ranks on several nodes",
+      "revoked communicator",
+      "communicator that is being freed",
+      "no memory left for what ranks share",
+      "no data",
+      "datatype not ours",
+      "operator not ours on this type",
+      "communicator without neighbours",
+      "chosen",
+  };
+  return words[static_cast<std::size_t>(why)];
 }
 
 namespace explain {
@@ -183,10 +169,15 @@ std::vector<Row> rows_of_this_rank(double seconds_per_tick) {
   return rows;
 }
 
-/// On rank 0 the rows of all ranks put together, and the times of the rank that was longest in them. The communicator is for
-/// nothing else.
-std::vector<Row> gathered(const std::vector<Row>& mine, Times& slowest) {
-  const std::string text = packed(mine);
+/// What a rank tells beside its rows.
+struct OfRank {
+  double seconds;  ///< from MPI_Init to MPI_Finalize
+  Staged staged;
+};
+
+/// On rank 0 the rows of all ranks put together, and in the heading what all have together. The communicator is for nothing else.
+std::vector<Row> gathered(const OfRank& own, const std::vector<Row>& mine, Heading& heading) {
+  const std::string text = std::string(reinterpret_cast<const char*>(&own), sizeof own) + packed(mine);
   const int length = static_cast<int>(text.size());
   const auto ranks = static_cast<std::size_t>(book->ranks);
   std::vector<int> lengths(ranks), offsets(ranks);
@@ -200,33 +191,17 @@ std::vector<Row> gathered(const std::vector<Row>& mine, Times& slowest) {
   host.Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, 0, MPI_COMM_WORLD);
   std::vector<Row> rows;
   for (std::size_t i = 0; i < ranks && book->rank == 0; ++i) {
-    const std::vector<Row> theirs =
-        unpacked(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
-    if (const Times times = times_of(theirs); times.seconds >= slowest.seconds) slowest = times;
+    const std::string said = all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i]));
+    OfRank their;
+    std::memcpy(&their, said.data(), sizeof their);
+    heading.seconds = std::max(heading.seconds, their.seconds);
+    heading.staged_buffers += their.staged.buffers;
+    heading.staged_bytes += their.staged.bytes;
+    const std::vector<Row> theirs = unpacked(said.substr(sizeof their));
+    if (const Times times = times_of(theirs); times.seconds >= heading.slowest.seconds) heading.slowest = times;
     merge(rows, theirs, Merge::ranks);
   }
   return rows;
-}
-
-/// On rank 0 the largest of all ranks.
-double longest(double seconds) {
-  std::vector<double> all(static_cast<std::size_t>(book->ranks), seconds);
-  host.Gather(&seconds, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-  return *std::max_element(all.begin(), all.end());
-}
-
-/// On rank 0 what all ranks have staged.
-Staged staged_by_all() {
-  const Staged mine = staged_so_far();
-  const std::uint64_t counts[2] = {mine.buffers, mine.bytes};
-  std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(book->ranks));
-  host.Gather(counts, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-  Staged sum;
-  for (std::size_t i = 0; i < all.size(); i += 2) {
-    sum.buffers += all[i];
-    sum.bytes += all[i + 1];
-  }
-  return sum;
 }
 
 /// Our own barrier first: its ranks notice who has died, which the host's gather would wait for. Not between nodes, of which
@@ -247,7 +222,7 @@ std::string program_name() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-Heading heading_of(double seconds) {
+Heading heading_of_job() {
   Heading heading;
   heading.version = TUTTI_VERSION;
   const HostName mpi = host_name();
@@ -267,7 +242,6 @@ Heading heading_of(double seconds) {
   heading.no_window = book->no_window;
   heading.ranks = book->ranks;
   heading.cores = book->cores;
-  heading.seconds = seconds;
   return heading;
 }
 
@@ -358,11 +332,8 @@ void finish() {
   const auto passed = static_cast<double>(ticks() - book->first_tick);
   const std::vector<Row> mine = rows_of_this_rank(passed > 0 ? seconds / passed : 0);
   if (job()) wait_for_everybody();
-  Heading heading = heading_of(longest(seconds));
-  const std::vector<Row> rows = gathered(mine, heading.slowest);
-  const Staged staged = staged_by_all();
-  heading.staged_buffers = staged.buffers;
-  heading.staged_bytes = staged.bytes;
+  Heading heading = heading_of_job();
+  const std::vector<Row> rows = gathered({seconds, staged_so_far()}, mine, heading);
   if (book->rank != 0) return;
   if (!book->file.empty()) {
     const std::string error = write_file(book->file, json(heading, rows));

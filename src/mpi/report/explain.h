@@ -16,7 +16,7 @@ namespace tutti::mpi {
 struct CommunicatorState;
 struct Job;
 
-/// Why a call is the host's before any choice.
+/// Why a call is the host's before any choice: words_of() has the words for each, in this order.
 enum class Refusal {
   arguments,  ///< wrong or unusual: for the host to judge
   inactive,   ///< the library does nothing in this job

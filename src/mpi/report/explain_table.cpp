@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <type_traits>
 
 #include "selection/words.h"
 
@@ -174,13 +175,6 @@ std::string json_of(const Source& source) {
          "}";
 }
 
-template <class Value>
-Value value_of(std::string_view text) {
-  Value value{};
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 std::vector<std::string_view> split(std::string_view text, char end) {
   std::vector<std::string_view> parts;
   while (!text.empty()) {
@@ -192,7 +186,36 @@ std::vector<std::string_view> split(std::string_view text, char end) {
   return parts;
 }
 
-constexpr std::size_t fields_before_mechanisms = 17;
+/// What rows travel as, in this order; the mechanisms come after it.
+template <class SomeRow, class Visit>
+void for_each_field(SomeRow& row, const Visit& visit) {
+  auto& [collective, size_class, communicator, algorithm, parameter_name, parameter, reason, calls, bytes, seconds,
+         least_seconds, ranks, mechanisms] = row;
+  auto& [of_ranks, nodes, levels, ranks_per_core, intercommunicator] = communicator;
+  const auto visit_all = [&](auto&... fields) { (visit(fields), ...); };
+  visit_all(collective, size_class, of_ranks, nodes, levels, ranks_per_core, intercommunicator, algorithm,
+            parameter_name, parameter, reason, calls, bytes, seconds, least_seconds, ranks);
+}
+
+/// A number, or a word.
+template <class Value>
+std::string text_of(const Value& value) {
+  if constexpr (std::is_same_v<Value, double>)
+    return number(value, "%.17g");
+  else if constexpr (std::is_arithmetic_v<Value>)
+    return std::to_string(value);
+  else
+    return value;
+}
+template <class Value>
+void set_from(std::string_view text, Value& value) {
+  if constexpr (std::is_same_v<Value, bool>)
+    value = text == "1";
+  else if constexpr (std::is_arithmetic_v<Value>)
+    std::from_chars(text.data(), text.data() + text.size(), value);
+  else
+    value = text;
+}
 
 }  // namespace
 
@@ -245,17 +268,10 @@ void merge(std::vector<Row>& into, const std::vector<Row>& more, Merge how) {
 
 std::string packed(const std::vector<Row>& rows) {
   std::string text;
+  const auto put = [&text](const auto& field) { text.append(text_of(field)) += field_end; };
   for (const Row& row : rows) {
-    for (const std::string& field :
-         {row.collective, std::to_string(row.size_class), std::to_string(row.communicator.ranks),
-          std::to_string(row.communicator.nodes), std::to_string(row.communicator.levels),
-          number(row.communicator.ranks_per_core, "%.17g"), std::string(row.communicator.intercommunicator ? "1" : "0"),
-          row.algorithm, row.parameter_name, std::to_string(row.parameter), row.reason, std::to_string(row.calls),
-          std::to_string(row.bytes), number(row.seconds, "%.17g"), number(row.least_seconds, "%.17g"),
-          std::to_string(row.ranks), std::to_string(row.mechanisms.size())})
-      text.append(field) += field_end;
-    for (const auto& [name, calls] : row.mechanisms)
-      ((text.append(name) += field_end) += std::to_string(calls)) += field_end;
+    for_each_field(row, put);
+    for (const auto& [name, calls] : row.mechanisms) put(name), put(calls);
     text += row_end;
   }
   return text;
@@ -265,28 +281,17 @@ std::vector<Row> unpacked(const std::string& text) {
   std::vector<Row> rows;
   for (const std::string_view line : split(text, row_end)) {
     const auto fields = split(line, field_end);
-    if (fields.size() < fields_before_mechanisms) continue;
-    Row row;
     std::size_t at = 0;
-    row.collective = fields[at++];
-    row.size_class = value_of<long>(fields[at++]);
-    row.communicator.ranks = value_of<int>(fields[at++]);
-    row.communicator.nodes = value_of<int>(fields[at++]);
-    row.communicator.levels = value_of<int>(fields[at++]);
-    row.communicator.ranks_per_core = value_of<double>(fields[at++]);
-    row.communicator.intercommunicator = fields[at++] == "1";
-    row.algorithm = fields[at++];
-    row.parameter_name = fields[at++];
-    row.parameter = value_of<int>(fields[at++]);
-    row.reason = fields[at++];
-    row.calls = value_of<std::uint64_t>(fields[at++]);
-    row.bytes = value_of<std::uint64_t>(fields[at++]);
-    row.seconds = value_of<double>(fields[at++]);
-    row.least_seconds = value_of<double>(fields[at++]);
-    row.ranks = value_of<int>(fields[at++]);
-    const auto mechanisms = value_of<std::size_t>(fields[at++]);
-    for (std::size_t i = 0; i < mechanisms && at + 1 < fields.size(); ++i, at += 2)
-      row.mechanisms[std::string(fields[at])] = value_of<std::uint64_t>(fields[at + 1]);
+    const auto take = [&](auto& field) {
+      if (at < fields.size()) set_from(fields[at++], field);
+    };
+    Row row;
+    for_each_field(row, take);
+    while (at + 1 < fields.size()) {
+      std::string name;
+      take(name);
+      take(row.mechanisms[name]);
+    }
     rows.push_back(std::move(row));
   }
   return rows;

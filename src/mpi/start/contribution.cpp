@@ -1,8 +1,12 @@
 #include "mpi/start/contribution.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 
 #include "base/site_files.h"
+#include "mpi/host.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
 #include "mpi/start/shared_caches.h"
@@ -12,6 +16,44 @@
 namespace tutti::mpi {
 
 namespace {
+
+/// The variables that travel.
+constexpr std::size_t text_bytes = 8192;
+
+/// The TUTTI_ variables of this process, each with a null byte after it; as many as travel. log: takes the warning
+/// about those that do not.
+std::string own_variables(const Log& log) {
+  std::string text;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    if (std::strncmp(*entry, "TUTTI_", 6) != 0) continue;
+    const std::size_t length = std::strlen(*entry) + 1;
+    if (text.size() + length + 1 > text_bytes) {
+      log.warn("the TUTTI_ variables are longer than %zu bytes together; the rest is ignored", text_bytes);
+      break;
+    }
+    text.append(*entry, length);
+  }
+  return text;
+}
+
+/// Rank 0's, so that every choice is made from the same words. Collective over MPI_COMM_WORLD. own: of this process;
+/// world_rank: its rank.
+std::string variables_of_first_rank(const std::string& own, int world_rank) {
+  std::string text = world_rank == 0 ? own : std::string();
+  text.resize(text_bytes);
+  host.Bcast(text.data(), static_cast<int>(text_bytes), MPI_CHAR, 0, MPI_COMM_WORLD);
+  const auto last = text.find_last_not_of('\0');
+  text.resize(last == std::string::npos ? 0 : last + 2);
+  return text;
+}
+
+/// log: takes the warnings about wrong values.
+Settings settings_from(const std::string& variables, const Log& log) {
+  std::vector<const char*> entries;
+  for (const char* at = variables.c_str(); *at; at += std::strlen(at) + 1) entries.push_back(at);
+  entries.push_back(nullptr);
+  return Settings::from_environment(entries.data(), log);
+}
 
 /// Peers read and write this word to try cross-memory attach and xpmem.
 std::uint64_t magic = magic_value;
@@ -55,12 +97,8 @@ void add_window(Contribution& contribution) {
   contribution.card.window_probe = window->offset_of(contribution.probe);
 }
 
-}  // namespace
-
-OwnMemory Contribution::own_memory(const Job& job) const {
-  return {window, job.xpmem, magic};
-}
-
+/// By job.node.settings, and for an MPI_COMM_WORLD of `world_size` ranks: the arena and what xpmem needs go into the
+/// job. Where the settings say that the library is off, only a card. variables: hash of those settings.
 Contribution make_contribution(Job& job, int world_rank, int world_size, std::uint64_t variables) {
   Node& node = job.node;
   Contribution contribution;
@@ -91,6 +129,44 @@ Contribution make_contribution(Job& job, int world_rank, int world_size, std::ui
     card.table_files = static_cast<std::int32_t>(contribution.tables.size());
   }
   return contribution;
+}
+
+}  // namespace
+
+Settings settings_of_this_process(const Log& log) {
+  return settings_from(own_variables(log), log);
+}
+
+OwnMemory Contribution::own_memory(const Job& job) const {
+  return {window, job.xpmem, magic};
+}
+
+std::pair<Contribution, std::vector<Card>> exchange_cards(Job& job, int world_rank, int world_size) {
+  Node& node = job.node;
+  Contribution contribution;
+  std::vector<Card> all(static_cast<std::size_t>(world_size));
+  const auto contribute_by = [&](const std::string& variables) {
+    node.settings = settings_from(variables, node.log);
+    node.log.set_verbose(node.settings.verbose && world_rank == 0);
+    contribution = make_contribution(job, world_rank, world_size, hash_of(variables));
+  };
+  const auto tell_all = [&] {
+    const Card& own = contribution.card;
+    host.Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
+  };
+  const std::string variables = own_variables(node.log);
+  contribute_by(variables);
+  tell_all();
+  const std::uint64_t wanted = all.front().variables;
+  if (std::any_of(all.begin(), all.end(), [&](const Card& each) { return each.variables != wanted; })) {
+    const std::string agreed = variables_of_first_rank(variables, world_rank);
+    if (contribution.card.variables != wanted) {
+      withdraw(job, contribution);
+      contribute_by(agreed);
+    }
+    tell_all();
+  }
+  return {std::move(contribution), std::move(all)};
 }
 
 void withdraw(Job& job, const Contribution& contribution) {

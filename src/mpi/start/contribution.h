@@ -1,8 +1,10 @@
-// What a rank makes at start-up for the others to map, and the card on which it says where that is.
+// What a rank makes at start-up for the others to map, by settings that are equal on all ranks, and the card on which it says
+// where that is.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi/start/arena_header.h"
@@ -13,7 +15,7 @@
 
 namespace tutti::mpi {
 
-/// Made from the settings alone; what other ranks do has no part in it.
+/// By the settings alone; what other ranks do has no part in it.
 struct Contribution {
   AskedMechanisms asked;  ///< by TUTTI_MECHANISM
   memory::Window* window = nullptr;
@@ -26,9 +28,14 @@ struct Contribution {
   OwnMemory own_memory(const Job& job) const;
 };
 
-/// By job.node.settings, and for an MPI_COMM_WORLD of `world_size` ranks: the arena and what xpmem needs go into the
-/// job. Where the settings say that the library is off, only a card. variables: hash of those settings.
-Contribution make_contribution(Job& job, int world_rank, int world_size, std::uint64_t variables);
+/// Of this process alone. log: takes the warnings about wrong values.
+Settings settings_of_this_process(const Log& log);
+
+/// What this rank contributes, by settings that are the same on all ranks, and the cards of all, by rank. Collective over
+/// MPI_COMM_WORLD. The settings, the arena and what xpmem needs go into the job; where the settings say that the
+/// library is off, a rank contributes only a card. One exchange where all ranks have the same TUTTI_ variables, as nearly
+/// always. Otherwise those of rank 0 are spread, and who has others makes its contribution anew.
+std::pair<Contribution, std::vector<Card>> exchange_cards(Job& job, int world_rank, int world_size);
 
 /// Takes everything back; no rank may have mapped any of it.
 void withdraw(Job& job, const Contribution& contribution);

@@ -13,29 +13,30 @@ struct NoErrors {
   ErrorsReturned of_this_process{MPI_COMM_SELF};
 };
 
+class LauncherNames : public Names {
+ public:
+  bool publish(const std::string& name, const std::string& value) override {
+    const NoErrors none;
+    return host.Publish_name(name.c_str(), MPI_INFO_NULL, value.c_str()) == MPI_SUCCESS;
+  }
+  std::optional<std::string> look_up(const std::string& name) override {
+    const NoErrors none;
+    char value[MPI_MAX_PORT_NAME] = "";
+    if (host.Lookup_name(name.c_str(), MPI_INFO_NULL, value) != MPI_SUCCESS) return std::nullopt;
+    return value;
+  }
+  void withdraw(const std::string& name) override {
+    const NoErrors none;
+    host.Unpublish_name(name.c_str(), MPI_INFO_NULL, "");
+  }
+};
+
 constexpr double patience_seconds = 5;
 
 /// Never destroyed: it is asked inside MPI_Finalize, which a destructor may call.
 JobCall* the_call = nullptr;
 
 }  // namespace
-
-bool LauncherNames::publish(const std::string& name, const std::string& value) {
-  const NoErrors none;
-  return host.Publish_name(name.c_str(), MPI_INFO_NULL, value.c_str()) == MPI_SUCCESS;
-}
-
-std::optional<std::string> LauncherNames::look_up(const std::string& name) {
-  const NoErrors none;
-  char value[MPI_MAX_PORT_NAME] = "";
-  if (host.Lookup_name(name.c_str(), MPI_INFO_NULL, value) != MPI_SUCCESS) return std::nullopt;
-  return value;
-}
-
-void LauncherNames::withdraw(const std::string& name) {
-  const NoErrors none;
-  host.Unpublish_name(name.c_str(), MPI_INFO_NULL, "");
-}
 
 JobCall& job_call(const JobCall::Self& self) {
   static LauncherNames& names = *new LauncherNames;

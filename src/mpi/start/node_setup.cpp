@@ -5,18 +5,16 @@
 #include <optional>
 #include <utility>
 
-#include "mpi/start/agreed_settings.h"
 #include "mpi/start/contribution.h"
 #include "mpi/start/descriptors.h"
 #include "mpi/start/job_call.h"
+#include "mpi/start/knowledge.h"
 #include "mpi/start/launcher_names.h"
-#include "mpi/start/measured_model.h"
 #include "mpi/start/mechanisms.h"
 #include "mpi/start/node_machine.h"
 #include "mpi/start/peer_memory.h"
 #include "mpi/start/roll_call.h"
 #include "mpi/start/shared_caches.h"
-#include "mpi/start/tables.h"
 #include "mpi/start/watch.h"
 #include "mpi/wait/waiting.h"
 #include "preload/other_allocators.h"
@@ -71,49 +69,6 @@ double start_up_patience(RollCall::Result result, const JobCall& others, const S
   return own.timeout > 0 || all_come || std::getenv("TUTTI_TIMEOUT") ? own.timeout : 10;
 }
 
-/// Without warnings: they are for the settings of the job.
-Settings settings_of_this_process() {
-  Log silent;
-  silent.set_quiet(true);
-  return settings_from(own_variables(silent), silent);
-}
-
-/// What this rank contributes, by settings that are the same on all ranks, and the cards of all.
-struct Exchange {
-  Contribution contribution;
-  std::vector<Card> all;  ///< by rank of MPI_COMM_WORLD
-};
-
-/// One exchange where all ranks have the same TUTTI_ variables, as nearly always. Otherwise those of rank 0 are spread,
-/// and who has others makes its contribution anew.
-Exchange exchange_cards(Job& job, int world_rank, int world_size) {
-  Node& node = job.node;
-  Exchange result;
-  result.all.resize(static_cast<std::size_t>(world_size));
-  const auto contribute_by = [&](const std::string& variables) {
-    node.settings = settings_from(variables, node.log);
-    node.log.set_verbose(node.settings.verbose && world_rank == 0);
-    result.contribution = make_contribution(job, world_rank, world_size, hash_of(variables));
-  };
-  const auto tell_all = [&] {
-    const Card& own = result.contribution.card;
-    host.Allgather(&own, sizeof own, MPI_BYTE, result.all.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD);
-  };
-  const std::string variables = own_variables(node.log);
-  contribute_by(variables);
-  tell_all();
-  const std::uint64_t wanted = result.all.front().variables;
-  if (std::all_of(result.all.begin(), result.all.end(), [&](const Card& each) { return each.variables == wanted; }))
-    return result;
-  const std::string agreed = variables_of_first_rank(variables, world_rank);
-  if (result.contribution.card.variables != wanted) {
-    withdraw(job, result.contribution);
-    contribute_by(agreed);
-  }
-  tell_all();
-  return result;
-}
-
 /// That a mechanism cannot be used: a warning if the user has asked for it by name.
 void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agreed, Mechanism mechanism,
                     const std::string& reason) {
@@ -125,23 +80,18 @@ void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agree
   log.warn("TUTTI_MECHANISM: %s; used instead: %s", missing.c_str(), used.c_str());
 }
 
-/// From now on ranks may ask each other for memory that they cannot reach.
-void set_up_requests(Node& node) {
+/// From now on ranks may ask each other for memory that they cannot reach, and tell each other of partitioned messages.
+void set_up_areas(Job& job) {
+  Node& node = job.node;
   std::vector<std::byte*> areas;
-  const std::size_t bytes = memory::CopyRequests::area_bytes(static_cast<int>(node.peers.size()));
+  const std::size_t bytes = memory::CopyRequests::area_bytes(node.size);
   for (const memory::Peer& peer : node.peers) areas.push_back(peer.in_arena(header_bytes, bytes));
   node.requests = std::make_unique<memory::CopyRequests>(node.rank, std::move(areas), node.arena->capacity());
   for (std::size_t i = 0; i < node.peers.size(); ++i) {
     node.peers[i].rank = static_cast<int>(i);
     node.peers[i].requests = node.requests.get();
   }
-}
-
-/// From now on ranks may tell each other of partitioned messages.
-void set_up_announcements(Job& job) {
-  const auto ranks = static_cast<int>(job.node.peers.size());
-  job.announcements =
-      std::make_unique<partitioned::Announcements>(job.node, header_bytes + memory::CopyRequests::area_bytes(ranks));
+  job.announcements = std::make_unique<partitioned::Announcements>(node, header_bytes + bytes);
 }
 
 /// Maps what the peers contribute; empty, or why the host has to do everything.
@@ -186,8 +136,7 @@ std::string share_memory(Job& job, const NodeRanks& here, Contribution& contribu
       node.log.note("static data of the program is not in the window: %s", why);
   }
   if (node.exposures) memory::unmapping::watch(node.exposures.get());
-  set_up_requests(node);
-  set_up_announcements(job);
+  set_up_areas(job);
   if (contribution.window && !node.window_shared) contribution.window_reason = "a peer cannot map it";
   job.no_window = contribution.window_reason;
   say_if_missing(node.log, contribution.asked, agreed, mechanism_window, job.no_window);
@@ -208,27 +157,11 @@ bool may_span_nodes(const Settings& settings, const std::vector<Card>& all) {
   return settings.internode == "1" || (settings.internode == "auto" && all.front().probe_files > 0);
 }
 
-/// What the choice of algorithms is made by: the user's words, measured parameters, a table.
-void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution& contribution) {
-  const Node& node = job.node;
-  const auto known = known_algorithms();
-  set_user_choice(job.knowledge,
-                  selection::UserChoice::parse(node.settings.algorithm, all_known_algorithms(), node.log));
-  // What is chosen between nodes has to be the same on all of them.
-  const selection::Maker maker = all.front().maker;
-  const bool alike = std::all_of(all.begin(), all.end(), [maker](const Card& each) { return each.maker == maker; });
-  const selection::Maker made_by = alike ? maker : selection::Maker::other;
-  job.knowledge.model = selection::shipped_model(made_by);
-  job.knowledge.model_source = selection::shipped_words(made_by);
-  job.knowledge.network = selection::parameters_of(job.knowledge.model, std::nullopt);
-  if (const int count = all.front().probe_files; count > 0) take_measured_model(job, contribution.probes, count);
-  job.origin = table_origin(published_machine(node));
-  const int count = all.front().table_files;
-  if (count == 0) return;
-  AgreedTable agreed =
-      agreed_table(contribution.tables, count, node.settings.decision_table, job.origin, known, node.log);
-  job.knowledge.table = std::move(agreed.table);
-  job.table_source = std::move(agreed.source);
+/// Warnings are for the settings of the job.
+Log silent_log() {
+  Log silent;
+  silent.set_quiet(true);
+  return silent;
 }
 
 }  // namespace
@@ -236,10 +169,9 @@ void gather_knowledge(Job& job, const std::vector<Card>& all, const Contribution
 void announce() {
   roll_call().announce();
   if (roll_call().local_ranks() < 2) return;
-  const Settings own = settings_of_this_process();
+  const Log silent = silent_log();
+  const Settings own = settings_of_this_process(silent);
   if (!own.enable) return;
-  Log silent;
-  silent.set_quiet(true);
   // Now, since the MPI may start threads.
   if (own.static_data && (asked_mechanisms(own.mechanism, silent).allowed() & mechanism_window))
     memory::take_static_data();
@@ -259,7 +191,7 @@ std::unique_ptr<Job> start_job() {
   node.log.set_quiet(world_rank != 0);
   if (world_size == 1) {
     roll_call().close_all();
-    node.settings = settings_from(own_variables(node.log), node.log);
+    node.settings = settings_of_this_process(node.log);
     node.log.set_verbose(node.settings.verbose);
     job->why_inactive = node.settings.enable ? "a single rank" : "TUTTI_ENABLE=0";
     job->all_take_part = node.settings.enable;
@@ -269,7 +201,7 @@ std::unique_ptr<Job> start_job() {
   std::optional<StartWatch> watch;
   {
     // The settings of the job are known only when all take part.
-    const Settings own = settings_of_this_process();
+    const Settings own = settings_of_this_process(silent_log());
     const bool has_others = roll_call().local_ranks() < world_size;
     const RollCall::Result result = roll_call().take(1, has_others ? &others : nullptr);
     if (!all_take_part(result, others, own, node.log)) {
@@ -283,25 +215,20 @@ std::unique_ptr<Job> start_job() {
   roll_call().close_all();
   others.forget();
   watch.reset();
-  if (!node.settings.enable) {
+  const auto any = [&all](std::int32_t Card::*is) {
+    return std::any_of(all.begin(), all.end(), [is](const Card& each) { return each.*is != 0; });
+  };
+  job->all_take_part = node.settings.enable && !any(&Card::outlives_ranks);
+  if (!node.settings.enable)
     job->why_inactive = "TUTTI_ENABLE=0";
-    return job;
-  }
-  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.outlives_ranks != 0; })) {
+  else if (any(&Card::outlives_ranks))
     job->why_inactive = "the job is to outlive its ranks (mpirun --with-ft)";
-    withdraw(*job, contribution);
-    return job;
-  }
-  job->all_take_part = true;
-  if (!any_share_a_node(all) && !may_span_nodes(node.settings, all)) {
+  else if (!any_share_a_node(all) && !may_span_nodes(node.settings, all))
     job->why_inactive = "no two ranks share a node";
-    withdraw(*job, contribution);
-    return job;
-  }
-  if (std::any_of(all.begin(), all.end(), [](const Card& each) { return each.values_watched != 0; })) {
+  else if (any(&Card::values_watched))
     job->why_inactive =
         "a sanitizer watches which bytes instrumented code writes, and does not see what is written here";
-    node.log.note("%s; every collective stays with the host MPI", job->why_inactive.c_str());
+  if (!job->why_inactive.empty()) {
     withdraw(*job, contribution);
     return job;
   }

@@ -94,13 +94,13 @@ void receive_from_peers(const Node& node, const NodeRanks& here, DescriptorSocke
   }
 }
 
-/// Whether a word of the peer can be read and written by cross-memory attach.
-bool probe_cma(const memory::Peer& peer, std::uint64_t address, const std::uint64_t& own_word, std::string& reason) {
+/// Whether a word of the peer can be read and written: as its magic value, with this rank's. reason: why not, if that is known.
+bool probe(const memory::Peer& peer, memory::Region word, const std::uint64_t& own_word, std::string& reason) {
   std::uint64_t seen = 0;
   try {
-    peer.copy_from({memory::Kind::cma, address}, 0, &seen, sizeof seen);
+    peer.copy_from(word, 0, &seen, sizeof seen);
     if (seen != magic_value) return false;
-    peer.copy_to({memory::Kind::cma, address}, 0, &own_word, sizeof seen);
+    peer.copy_to(word, 0, &own_word, sizeof seen);
     return true;
   } catch (const std::exception& problem) {
     const std::string text = problem.what();
@@ -156,9 +156,13 @@ unsigned map_and_probe(Node& node, const NodeRanks& here, const std::vector<Open
     }
     if (!shows_arena(node, peer, card)) mechanisms &= ~mechanism_arena;
     if (!alone && !shows_window(peer, card)) mechanisms &= ~mechanism_window;
-    if ((mechanisms & mechanism_cma) && !self && !probe_cma(peer, card.magic_address, own.word, cma_reason))
+    if ((mechanisms & mechanism_cma) && !self &&
+        !probe(peer, {memory::Kind::cma, card.magic_address}, own.word, cma_reason))
       mechanisms &= ~mechanism_cma;
-    if ((mechanisms & mechanism_xpmem) && !self && !attach_and_probe(node, own.xpmem, i, card.xpmem, own.word))
+    std::string xpmem_reason;
+    if ((mechanisms & mechanism_xpmem) && !self &&
+        !(attach(node, own.xpmem, i, card.xpmem) &&
+          probe(peer, memory::Region::from_bits(card.xpmem.word), own.word, xpmem_reason)))
       mechanisms &= ~mechanism_xpmem;
   }
   return mechanisms;

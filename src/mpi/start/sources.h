@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "selection/table.h"
 
@@ -12,6 +13,11 @@ struct Source {
   std::string words;  ///< how it was made: "measured 2026-10-01T12:00:00+00:00"
 };
 
-Source source_of_table(std::string path, const selection::TableOrigin& origin);
+inline Source source_of_table(std::string path, const selection::TableOrigin& origin) {
+  std::string words = "measured with " + origin.host;
+  if (!origin.host_version.empty()) words += " " + origin.host_version;
+  if (!origin.date.empty()) words += ", " + origin.date;
+  return {std::move(path), std::move(words)};
+}
 
 }  // namespace tutti::mpi

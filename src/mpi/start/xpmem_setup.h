@@ -28,9 +28,8 @@ struct XpmemShare {
 /// word: the magic value, which peers read and write to try it.
 XpmemCard offer_xpmem(Node& node, XpmemShare& share, const std::uint64_t& word, std::string& reason);
 
-/// Gets the right to attach to a peer of the node, whose arena is mapped, and tries it. own_word: the same as above.
-bool attach_and_probe(Node& node, const XpmemShare& share, std::size_t peer, const XpmemCard& card,
-                      const std::uint64_t& own_word);
+/// Gets the right to attach to a peer of the node, whose arena is mapped. False if it does not.
+bool attach(Node& node, const XpmemShare& share, std::size_t peer, const XpmemCard& card);
 
 /// Detaches from the peers and takes back what is offered: nobody of the node will use xpmem.
 void withdraw_xpmem(Node& node, XpmemShare& share);

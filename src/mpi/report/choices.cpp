@@ -1,4 +1,5 @@
-// For benchmarks and tuning: what the library would choose from, asked from within a running job.
+// For benchmarks, tuning and the fuzzer of tests/mpi, within a running job: what the library would choose from, and what it is to
+// choose from now on.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -7,7 +8,6 @@
 
 #include "collectives/prediction.h"
 #include "mpi/communicators.h"
-#include "mpi/start/tables.h"
 
 namespace {
 
@@ -86,4 +86,19 @@ extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm com
     lines.append(1, ' ').append(number(*each.seconds)).append(1, '\n');
   }
   return put(lines, text, bytes);
+}
+
+/// From now on this communicator's collectives are chosen as if TUTTI_ALGORITHM and TUTTI_MECHANISM had been these;
+/// only mechanisms that were there at start-up can be named. Collective over the communicator, with the same words on
+/// all ranks, while no operation of the library is under way on the node. The mechanism is the node's: other
+/// communicators must not be used until they have been set, too. Returns 0; otherwise, on all ranks alike, nothing has
+/// changed: the communicator is the host's, or the mechanism is not available.
+extern "C" __attribute__((visibility("default"))) int tutti_set_choice(MPI_Comm communicator, const char* algorithm,
+                                                                       const char* mechanism) {
+  Collectives* collectives = mpi::collectives_of(communicator);
+  mpi::Job* job = mpi::job();
+  if (!collectives || !job || !mpi::restrict_mechanisms(*job, mechanism)) return 1;
+  const auto known = all_known_algorithms();
+  collectives->choose_anew(selection::UserChoice::parse(algorithm, known, job->node.log));
+  return 0;
 }
