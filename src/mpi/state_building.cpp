@@ -60,9 +60,12 @@ std::vector<int> nodes_of(const std::vector<Entry>& all) {
 }
 
 /// The state of a communicator whose ranks have told each other their entries, or the reason why there is none. Without
-/// `room`, as of MPI_COMM_WORLD, nobody parts from it. apart_from: see join(). Collective over `communicator` where it spans nodes.
-void set_up(CommunicatorState& state, MPI_Comm communicator, int rank, const std::vector<Entry>& all,
-            bool mapped_by_all, const std::optional<PartAndRow>& room, SpanningState* apart_from) {
+/// `room`, as of MPI_COMM_WORLD, nobody parts from it. Collective over the communicator where it spans nodes.
+void set_up(CommunicatorState& state, const Joining& joining, const std::vector<Entry>& all, bool mapped_by_all,
+            const std::optional<PartAndRow>& room) {
+  const MPI_Comm communicator = joining.communicator;
+  const int rank = joining.rank;
+  SpanningState* const apart_from = joining.apart_from;
   const Entry& mine = all[static_cast<std::size_t>(rank)];
   bool same_node = true, usable = mapped_by_all, too_many = false;
   state.identity = all.front().identity ^ all.front().node;
@@ -188,7 +191,7 @@ bool join(CommunicatorState& state, Joining& joining) {
     state.refusal = Refusal::arguments;
     return !is_going;
   }
-  set_up(state, communicator, rank, *all, all_can_map(communicator, *all), room, apart_from);
+  set_up(state, joining, *all, all_can_map(communicator, *all), room);
   return true;
 }
 
@@ -208,14 +211,14 @@ bool build(CommunicatorState& state, MPI_Comm communicator, CommunicatorState* p
   if (inter || size < 2) return !is_gone;
   host.Comm_rank(communicator, &rank);
   // What would be exchanged has travelled with the first exchange of the start-up.
+  Joining joining{communicator, rank, size, parent, nullptr, is_gone};
   if (communicator == MPI_COMM_WORLD) {
-    if (!is_gone) set_up(state, communicator, rank, job()->world, true, std::nullopt, nullptr);
+    if (!is_gone) set_up(state, joining, job()->world, true, std::nullopt);
     return !is_gone;
   }
   // Each rank finds the same, by itself: asking would need all of them to answer.
   state.refusal = Refusal::jobs;
   if (!(parent && parent->is_of_one_job()) && !of_one_job(communicator, size)) return !is_gone;
-  Joining joining{communicator, rank, size, parent, nullptr, is_gone};
   return join(state, joining);
 }
 

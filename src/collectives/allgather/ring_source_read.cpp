@@ -26,7 +26,7 @@ Task ring_source_read_body(Operation& operation, const AllgatherArguments& argum
   const Blocks& receive = arguments.receive;
   const auto own_index = static_cast<std::size_t>(self);
   const std::byte* send = arguments.send ? arguments.send : receive.at(own_index);
-  const ExposedBlocks mine = post_blocks(operation, Blocks::regular(send, arguments.bytes), 1, Side::source);
+  const ExposedBlocks mine = post_blocks(operation, {Blocks::regular(send, arguments.bytes), 1, Side::source});
   copy_own_block(receive.at(own_index), send, std::min(arguments.bytes, receive.size(own_index)), arguments.store);
 
   bool all_seen = true;

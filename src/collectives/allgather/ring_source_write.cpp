@@ -35,7 +35,8 @@ Task ring_source_write_body(Operation& operation, const AllgatherArguments& argu
   const auto count = static_cast<std::size_t>(ranks);
   const auto own_index = static_cast<std::size_t>(self);
   const std::byte* source = arguments.send ? arguments.send : receive.at(own_index);
-  const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
+  const ExposedBlocks mine =
+      post_blocks(operation, {.blocks = receive, .count = count, .side = Side::destination, .skip = self});
   const std::size_t own_bytes = std::min(arguments.bytes, receive.size(own_index));
 
   if (arguments.bytes > 0) {

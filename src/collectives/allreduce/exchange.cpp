@@ -29,8 +29,7 @@ Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   const int self = communicator.rank();
   const auto workers = static_cast<std::size_t>(ranks);
   const std::size_t element = arguments.combiner->element_bytes;
-  ReductionBuffers buffers =
-      expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, true);
   post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);

@@ -35,8 +35,7 @@ Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArgument
   const Folded folded(operation.communicator().size());
   const Sequence sequence(operation.communicator(), combiner);
   const int self = sequence.place(operation.communicator().rank());
-  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, !folded.hands_over(self),
-                                              arguments.count, combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, !folded.hands_over(self));
   post_filling(operation, buffers, arguments.send);
   const auto all = static_cast<std::uint64_t>(folded.steps) + 1;
   if (folded.hands_over(self)) {

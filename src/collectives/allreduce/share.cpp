@@ -20,8 +20,7 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  ReductionBuffers buffers =
-      expose_reduction(operation, arguments.send, arguments.receive, true, arguments.count, *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, true);
   const topology::Range mine = share_of_rank(communicator, self, buffers);
   post_filling(operation, buffers, arguments.send, mine);
 

@@ -38,8 +38,7 @@ Task hand_down(Operation& operation, const XhcReduction& reduction) {
 
 Task xhc_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, true, arguments.count,
-                                            *arguments.combiner, internal_root);
+  const XhcReduction reduction = xhc_expose(operation, arguments, true, internal_root);
   if (communicator.rank() == internal_root)
     co_await xhc_reduce(operation, reduction, &result);
   else

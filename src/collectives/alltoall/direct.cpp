@@ -59,8 +59,7 @@ bool prefer_slot(const Blocks& send, std::size_t count) {
 bool expose_blocks(Operation& operation, const Blocks& send) {
   const Communicator& communicator = operation.communicator();
   const auto count = static_cast<std::size_t>(communicator.size());
-  return !post_blocks(operation, send, count, Side::source, prefer_slot(send, count),
-                      static_cast<std::ptrdiff_t>(communicator.rank()))
+  return !post_blocks(operation, {send, count, Side::source, prefer_slot(send, count), communicator.rank()})
               .exposure.in_the_ring;
 }
 

@@ -28,7 +28,8 @@ Task direct_write_body(Operation& operation, const AlltoallArguments& arguments)
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
-  const ExposedBlocks mine = post_blocks(operation, receive, count, Side::destination, false, self);
+  const ExposedBlocks mine =
+      post_blocks(operation, {.blocks = receive, .count = count, .side = Side::destination, .skip = self});
   copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                  arguments.store);
 

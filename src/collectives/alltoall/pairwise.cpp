@@ -49,7 +49,8 @@ Task pairwise_body(Operation& operation, const AlltoallArguments& arguments) {
   const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
-  const ExposedBlocks mine = post_blocks(operation, send, static_cast<std::size_t>(ranks), Side::source, false, self);
+  const ExposedBlocks mine = post_blocks(
+      operation, {.blocks = send, .count = static_cast<std::size_t>(ranks), .side = Side::source, .skip = self});
   copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
                  arguments.store);
 

@@ -21,7 +21,7 @@ RootBlocks::RootBlocks(Operation& operation, Crossing& crossing, const Blocks& o
       is_root_(crossing.place == crossing.owner) {
   const auto ranks = static_cast<std::size_t>(crossing.nodes.ranks());
   if (is_root_)
-    exposed_ = post_blocks(operation, own, ranks, side, false, skip);
+    exposed_ = post_blocks(operation, {.blocks = own, .count = ranks, .side = side, .skip = skip});
   else
     region_ = posted_block(operation, crossing.owner, 0, side).region;
   if (region_.kind() != memory::Kind::filling) return;

@@ -165,7 +165,7 @@ class Exchange {
     const bool small = PackedBlocks::pays_to_copy(communicator_, lengths_) &&
                        bytes_of(arguments_.send, count) <= communicator_.node().settings.eager_max;
     const ExposedBlocks mine =
-        post_blocks(operation_, arguments_.send, count, Side::source, small, -1, stores_ ? stores_if_wanted : 0);
+        post_blocks(operation_, {arguments_.send, count, Side::source, small, -1, stores_ ? stores_if_wanted : 0});
     exposed_ = !mine.exposure.in_the_ring;
   }
 

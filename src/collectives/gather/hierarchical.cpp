@@ -68,7 +68,7 @@ Task member(Operation& operation, const GatherArguments& arguments) {
   bool in_the_ring = true;
   if (plan.branches.empty() && !in_line) {
     const Blocks block = Blocks::regular(arguments.send, bytes);
-    in_the_ring = post_blocks(operation, block, 1, Side::source, true).exposure.in_the_ring;
+    in_the_ring = post_blocks(operation, {block, 1, Side::source, true}).exposure.in_the_ring;
   } else {
     Exposure area{{}, mine.payload, true, true};
     if (!in_line) area = lend(operation, bytes_of(plan.own, bytes));

@@ -21,8 +21,10 @@ namespace {
 Task parallel_write_root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Blocks& blocks = arguments.receive;
-  const ExposedBlocks mine = post_blocks(operation, blocks, static_cast<std::size_t>(communicator.size()),
-                                         Side::destination, false, arguments.root);
+  const ExposedBlocks mine = post_blocks(operation, {.blocks = blocks,
+                                                     .count = static_cast<std::size_t>(communicator.size()),
+                                                     .side = Side::destination,
+                                                     .skip = arguments.root});
   keep_own_block(communicator, arguments);
   PackedBlocks packed(operation);
   bool saw_all = true;

@@ -44,7 +44,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
   if (!arguments.regular && PackedBlocks(operation).send_one(arguments.send, arguments.bytes)) co_return;
   const Blocks block = Blocks::regular(arguments.send, arguments.bytes);
-  const ExposedBlocks mine = post_blocks(operation, block, 1, Side::source);
+  const ExposedBlocks mine = post_blocks(operation, {block, 1, Side::source});
   if (arguments.bytes == 0 || mine.exposure.in_the_ring) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
   co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));

@@ -26,8 +26,7 @@ Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arg
   const Sequence sequence(communicator, *arguments.combiner);
   const int place = sequence.place(self);
   const bool is_root = self == arguments.root;
-  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root, arguments.count,
-                                              *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, is_root);
   if (!is_root && !folded.hands_over(place))
     buffers.destination =
         buffers.source.copied ? buffers.source : staging_buffer(operation, Side::destination, arguments.bytes());

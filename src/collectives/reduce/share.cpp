@@ -21,8 +21,7 @@ Task share_body(Operation& operation, const ReduceArguments& arguments) {
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const bool is_root = self == arguments.root;
-  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, is_root, arguments.count,
-                                              *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, is_root);
   const topology::Range mine = share_of_rank(communicator, self, buffers);
   post_filling(operation, buffers, arguments.send, mine);
 

@@ -14,8 +14,7 @@ namespace {
 
 Task xhc_body(Operation& operation, const ReduceArguments& arguments) {
   const bool is_root = operation.communicator().rank() == arguments.root;
-  const XhcReduction reduction = xhc_expose(operation, arguments.send, arguments.receive, is_root, arguments.count,
-                                            *arguments.combiner, arguments.root);
+  const XhcReduction reduction = xhc_expose(operation, arguments, is_root, arguments.root);
   co_await xhc_reduce(operation, reduction, nullptr);
   if (is_root)
     collect_result(reduction.buffers);

@@ -38,8 +38,7 @@ Task hierarchical_body(Operation& operation, const ScanArguments& arguments) {
     total = communicator.arena_region(operation.staging(static_cast<int>(Side::destination), 2 * arguments.bytes()) +
                                       arguments.bytes());
   const bool gets_result = !arguments.exclusive || self > 0;
-  ReductionBuffers buffers =
-      expose_reduction(operation, arguments.send, arguments.receive, gets_result, arguments.count, combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, gets_result);
   operation.own().post.regions.bytes = total.bits();
   post_filling(operation, buffers, arguments.send);
 

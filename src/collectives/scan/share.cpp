@@ -19,8 +19,7 @@ Task share_body(Operation& operation, const ScanArguments& arguments) {
   const int self = communicator.rank();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const bool gets_result = !arguments.exclusive || self > 0;
-  ReductionBuffers buffers = expose_reduction(operation, arguments.send, arguments.receive, gets_result,
-                                              arguments.count, *arguments.combiner, false);
+  ReductionBuffers buffers = expose_reduction(operation, arguments, gets_result);
   post_filling(operation, buffers, arguments.send);
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);

@@ -90,8 +90,8 @@ Task body_by_regions(Operation& operation, const ScatterArguments& arguments) {
   const topology::RankPlan& plan = communicator.plan(arguments.root);
   Exposure mine;
   if (plan.parent < 0) {
-    mine = post_blocks(operation, arguments.send, static_cast<std::size_t>(communicator.size()), Side::source, true,
-                       arguments.root)
+    mine = post_blocks(operation, {arguments.send, static_cast<std::size_t>(communicator.size()), Side::source, true,
+                                   arguments.root})
                .exposure;
     keep_own_block(communicator, arguments);
   } else {

@@ -48,7 +48,7 @@ Task parallel_read_root(Operation& operation, const ScatterArguments& arguments)
     co_return;
   }
   const bool prefer_slot = !arguments.regular && communicator.node().oversubscribed;
-  const ExposedBlocks mine = post_blocks(operation, arguments.send, ranks, Side::source, prefer_slot, arguments.root);
+  const ExposedBlocks mine = post_blocks(operation, {arguments.send, ranks, Side::source, prefer_slot, arguments.root});
   keep_own_block(communicator, arguments);
   if (mine.exposure.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {

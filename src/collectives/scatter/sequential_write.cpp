@@ -41,7 +41,7 @@ Task sequential_write_root(Operation& operation, const ScatterArguments& argumen
 Task receiver(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const Blocks block = Blocks::regular(arguments.receive, arguments.bytes);
-  const ExposedBlocks mine = post_blocks(operation, block, 1, Side::destination);
+  const ExposedBlocks mine = post_blocks(operation, {block, 1, Side::destination});
   if (arguments.bytes == 0) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
   co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));

@@ -33,8 +33,8 @@ class AllBlocks final : public RingShares {
         packed_(packed),
         arguments_(arguments),
         self_(self),
-        exposed_(post_blocks(operation, arguments.receive, static_cast<std::size_t>(crossing.nodes.ranks()),
-                             Side::destination)) {
+        exposed_(post_blocks(
+            operation, {arguments.receive, static_cast<std::size_t>(crossing.nodes.ranks()), Side::destination})) {
     const auto own = static_cast<std::size_t>(self);
     const std::byte* const block = arguments.send ? arguments.send : arguments.receive.at(own);
     if (packed.size(self) > 0 && block != exposed_.local.at(own))

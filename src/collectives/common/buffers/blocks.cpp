@@ -116,8 +116,8 @@ std::size_t post_bytes_of(const Blocks& blocks, std::size_t count, std::size_t c
 }
 
 /// Small blocks to read travel with the post itself: their reader needs no other line.
-ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip,
-                           std::uint64_t progress) {
+ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
+  const Blocks& blocks = what.blocks;
   Communicator& communicator = operation.communicator();
   Post& mine = operation.own().post;
   std::byte* const tail = mine.regions.tail;
@@ -125,17 +125,17 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
   exposed.local.base = tail;
   if (blocks.is_regular()) {
     exposed.local.stride = blocks.stride == 0 ? 0 : blocks.bytes;
-    const std::size_t distinct = blocks.stride == 0 ? 1 : count;
+    const std::size_t distinct = blocks.stride == 0 ? 1 : what.count;
     for (std::size_t i = 0; i < distinct; ++i)
-      if (static_cast<std::ptrdiff_t>(i) != skip) copy_bytes(exposed.local.at(i), blocks.at(i), blocks.bytes);
+      if (static_cast<std::ptrdiff_t>(i) != what.skip) copy_bytes(exposed.local.at(i), blocks.at(i), blocks.bytes);
     mine.regions.bytes = blocks.bytes;
     mine.regions.stride = exposed.local.stride;
   } else {
-    auto* const offsets = operation.array<std::ptrdiff_t>(count);
+    auto* const offsets = operation.array<std::ptrdiff_t>(what.count);
     exposed.local.offsets = offsets;
-    std::size_t next = count * sizeof(ShortEntry);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t bytes = static_cast<std::ptrdiff_t>(i) == skip ? 0 : blocks.size(i);
+    std::size_t next = what.count * sizeof(ShortEntry);
+    for (std::size_t i = 0; i < what.count; ++i) {
+      const std::size_t bytes = static_cast<std::ptrdiff_t>(i) == what.skip ? 0 : blocks.size(i);
       offsets[i] = static_cast<std::ptrdiff_t>(next);
       const ShortEntry entry{static_cast<std::uint8_t>(next), static_cast<std::uint8_t>(bytes)};
       std::memcpy(tail + i * sizeof entry, &entry, sizeof entry);
@@ -146,18 +146,21 @@ ExposedBlocks post_in_tail(Operation& operation, const Blocks& blocks, std::size
   }
   mine.regions.source = exposed.exposure.region.bits();
   mine.regions.destination = 0;
-  operation.publish(mine.flag, progress);
+  operation.publish(mine.flag, what.progress);
   return exposed;
 }
 
 }  // namespace
 
-ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side, bool prefer_slot,
-                          std::ptrdiff_t skip, std::uint64_t progress) {
+ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
+  const Blocks& blocks = what.blocks;
+  const std::size_t count = what.count;
+  const Side side = what.side;
+  const std::ptrdiff_t skip = what.skip;
   Communicator& communicator = operation.communicator();
   const std::size_t copied = bytes_without(blocks, count, skip);
   if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
-    return post_in_tail(operation, blocks, count, skip, progress);
+    return post_in_tail(operation, what);
   const Span span = span_of(blocks, count);
   const memory::Kind kind = reach(operation, blocks, count, span, side);
   std::byte* const area = operation.own_data();
@@ -175,7 +178,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
 
   ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
   std::size_t base_offset = 0;
-  if (fits && (prefer_slot || better_in_the_ring(operation, kind, copied))) {
+  if (fits && (what.prefer_slot || better_in_the_ring(operation, kind, copied))) {
     exposed.exposure = {operation.data_region(), area, true, true};
     if (!table_in_post) base_offset = table_bytes;
   } else if (kind == memory::Kind::none && copied > 0) {
@@ -219,7 +222,7 @@ ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_
   mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
-  operation.publish(mine.flag, progress);
+  operation.publish(mine.flag, what.progress);
   if (is_copied && !exposed.exposure.in_the_ring) copy_in();
   return exposed;
 }

@@ -21,17 +21,23 @@ struct ExposedBlocks {
   Blocks local;
 };
 
-/// Exposes `count` blocks and posts them (see post()): as source (Side::source: peers read) or destination (peers
-/// write). Blocks that peers cannot reach, or with prefer_slot all that fit, go through the operation's data area, else
-/// through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
-/// `skip`: index of a block that peers do not touch, which is not copied; -1 if there is none. `progress`: of the post,
-/// for what else there is to say.
+/// What a rank posts.
+struct BlocksToPost {
+  const Blocks& blocks;
+  std::size_t count;           ///< of them
+  Side side;                   ///< source: peers read; destination: they write
+  bool prefer_slot = false;    ///< all that fit go through the operation's data area
+  std::ptrdiff_t skip = -1;    ///< index of a block that peers do not touch, which is not copied; -1 if there is none
+  std::uint64_t progress = 0;  ///< of the post, for what else there is to say
+};
+
+/// Exposes blocks and posts them (see post()). Those that peers cannot reach go through the operation's data area, if they fit,
+/// else through the staging buffer: as a source they are copied in here; as a destination collect_blocks() copies them out.
 /// Blocks to read that are small enough travel in the post itself, wherever they are, and need no table elsewhere.
 /// An operation has one table: only one of source and destination of a rank may be irregular. It lies in the post if it
 /// is short, so that its readers need no other line, else in the data area, which has room for one entry a rank, or for
 /// more blocks (neighbourhoods) in the other side's staging buffer.
-ExposedBlocks post_blocks(Operation& operation, const Blocks& blocks, std::size_t count, Side side,
-                          bool prefer_slot = false, std::ptrdiff_t skip = -1, std::uint64_t progress = 0);
+ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what);
 
 /// Copies what peers wrote to where the user wants it, if that is elsewhere.
 void collect_blocks(const ExposedBlocks& exposed, const Blocks& blocks, std::size_t count, std::ptrdiff_t skip = -1);

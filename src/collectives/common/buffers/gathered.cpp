@@ -10,8 +10,8 @@ Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
     : operation_(operation),
       arguments_(arguments),
       order_(operation.communicator().order()),
-      exposed_(post_blocks(operation, arguments.receive, static_cast<std::size_t>(operation.communicator().size()),
-                           Side::destination)) {
+      exposed_(post_blocks(operation, {arguments.receive, static_cast<std::size_t>(operation.communicator().size()),
+                                       Side::destination})) {
   const auto own = static_cast<std::size_t>(operation.communicator().rank());
   const std::size_t bytes = std::min(arguments.bytes, arguments.receive.size(own));
   const std::byte* source = arguments.send ? arguments.send : arguments.receive.at(own);

@@ -19,18 +19,17 @@ std::size_t streamed_elements(const std::byte* destination, std::size_t element)
 
 }  // namespace
 
-ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
-                                  std::size_t count, const Combiner& combiner, bool prefer_slot) {
-  const std::size_t bytes = count * combiner.element_bytes;
-  ReductionBuffers buffers{&combiner, count, {}, {}, receive};
-  buffers.source = expose(operation, const_cast<std::byte*>(send), bytes, Side::source, prefer_slot);
+ReductionBuffers expose_reduction(Operation& operation, const Reduction& of, bool wants_result, bool prefer_slot) {
+  const std::size_t bytes = of.bytes();
+  ReductionBuffers buffers{&of.combiner, of.count, {}, {}, of.receive};
+  buffers.source = expose(operation, const_cast<std::byte*>(of.send), bytes, Side::source, prefer_slot);
   if (wants_result) {
     // Of two buffers that peers cannot reach one copy is enough: the source leaves its own to be overwritten.
-    if (buffers.source.copied ? operation.reach(receive, bytes, Side::destination) == memory::Kind::none
-                              : send == receive)
+    if (buffers.source.copied ? operation.reach(of.receive, bytes, Side::destination) == memory::Kind::none
+                              : of.send == of.receive)
       buffers.destination = buffers.source;
     else
-      buffers.destination = expose(operation, receive, bytes, Side::destination, prefer_slot);
+      buffers.destination = expose(operation, of.receive, bytes, Side::destination, prefer_slot);
   }
   return buffers;
 }

@@ -34,10 +34,24 @@ struct ReductionBuffers {
   std::byte* user_destination = nullptr;
 };
 
+/// What the arguments of all collectives that reduce have in common.
+struct Reduction {
+  template <class Arguments>
+  requires requires(const Arguments& arguments) { arguments.combiner; }
+  Reduction(const Arguments& arguments)  // NOLINT(google-explicit-constructor): it is a part of them
+      : send(arguments.send), receive(arguments.receive), count(arguments.count), combiner(*arguments.combiner) {}
+
+  const std::byte* send;
+  std::byte* receive;
+  std::size_t count;
+  const Combiner& combiner;
+  std::size_t bytes() const { return count * combiner.element_bytes; }
+};
+
 /// Exposes both buffers. In place, and where both are copied, source and destination are the same memory.
 /// `wants_result`: this rank gets results.
-ReductionBuffers expose_reduction(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
-                                  std::size_t count, const Combiner& combiner, bool prefer_slot);
+ReductionBuffers expose_reduction(Operation& operation, const Reduction& of, bool wants_result,
+                                  bool prefer_slot = false);
 
 /// Posts both buffers, and copies the contribution if it has to go through a slot or a staging buffer. Of the
 /// latter others may begin to read before all is copied. unread: elements that no peer wants.

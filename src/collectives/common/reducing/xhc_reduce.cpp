@@ -40,16 +40,15 @@ Workers workers_of(const topology::RankPlan& plan, const topology::Membership& g
 
 }  // namespace
 
-XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
-                        std::size_t count, const Combiner& combiner, int root) {
+XhcReduction xhc_expose(Operation& operation, const Reduction& of, bool wants_result, int root) {
   Communicator& communicator = operation.communicator();
   XhcReduction reduction;
-  reduction.plan = &communicator.plan(root, combiner.commutative ? Grouping::by_settings : Grouping::in_rank_order);
-  reduction.bytes = count * combiner.element_bytes;
+  reduction.plan = &communicator.plan(root, of.combiner.commutative ? Grouping::by_settings : Grouping::in_rank_order);
+  reduction.bytes = of.bytes();
   const bool eager = reduction.bytes <= communicator.node().settings.eager_max;
-  reduction.buffers = expose_reduction(operation, send, receive, wants_result, count, combiner, eager);
+  reduction.buffers = expose_reduction(operation, of, wants_result, eager);
   const Exposure& source = reduction.buffers.source;
-  if (source.copied) copy_to_lend(operation, source.local, send, reduction.bytes);
+  if (source.copied) copy_to_lend(operation, source.local, of.send, reduction.bytes);
   const bool leads = reduction.plan->memberships.front().leads;
   if (leads && !wants_result) {
     // A place for the partial results of the groups it leads.

@@ -30,8 +30,7 @@ struct XhcReduction {
 };
 
 /// Exposes this rank's buffers and posts them. A leader that gets no result still needs memory to reduce into.
-XhcReduction xhc_expose(Operation& operation, const std::byte* send, std::byte* receive, bool wants_result,
-                        std::size_t count, const Combiner& combiner, int root);
+XhcReduction xhc_expose(Operation& operation, const Reduction& of, bool wants_result, int root);
 
 /// This rank's part. On the root, `progress`, if given, says how many grains of the result are final.
 Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagName* progress);

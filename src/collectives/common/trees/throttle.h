@@ -23,7 +23,8 @@ template <class Arguments, class Finish>
 Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks& blocks, Side side, Finish finish) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
-  const ExposedBlocks mine = post_blocks(operation, blocks, ranks, side, false, arguments.root);
+  const ExposedBlocks mine =
+      post_blocks(operation, {.blocks = blocks, .count = ranks, .side = side, .skip = arguments.root});
   keep_own_block(communicator, arguments);
   if (side == Side::source && mine.exposure.in_the_ring) co_return;
   const topology::MachineOrder& order = communicator.order(arguments.root);
