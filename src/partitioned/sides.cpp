@@ -22,13 +22,16 @@ std::size_t sender_bytes(const Partitions& partitions) {
 
 }  // namespace
 
-Side::Side(Node& node, Announcements& announcements, int peer, const Envelope& envelope, Role role,
-           const Partitions& partitions, std::size_t block_bytes)
-    : node_(node), announcements_(announcements), peer_(peer), partitions_(partitions) {
+Side::Side(Node& node, Announcements& announcements, const Message& message, Role role, std::size_t block_bytes)
+    : node_(node),
+      announcements_(announcements),
+      peer_(message.peer),
+      partitions_(message.partitions),
+      policy_(message.policy) {
   const std::optional<std::size_t> block = node.arena->allocate_used(block_bytes);
   if (!block) throw ArenaFull();
   std::memset(node.arena->base() + *block, 0, block_bytes);
-  mine_ = {envelope, 0, role, *block, static_cast<std::uint64_t>(partitions.count), partitions.bytes};
+  mine_ = {message.envelope, 0, role, *block, static_cast<std::uint64_t>(partitions_.count), partitions_.bytes};
   if (node.operations) node.operations->add(since_);
 }
 
@@ -60,11 +63,9 @@ void Side::end() {
   since_.store(0, std::memory_order_release);
 }
 
-Sender::Sender(Node& node, Announcements& announcements, int peer, const Envelope& envelope, const std::byte* buffer,
-               const Partitions& partitions, const Policy& policy)
-    : Side(node, announcements, peer, envelope, Role::sender, partitions, sender_bytes(partitions)),
+Sender::Sender(Node& node, Announcements& announcements, const Message& message, const std::byte* buffer)
+    : Side(node, announcements, message, Role::sender, sender_bytes(message.partitions)),
       buffer_(buffer),
-      policy_(policy),
       line_(reinterpret_cast<SenderLine*>(block())),
       flags_(reinterpret_cast<sync::Flag*>(block() + sizeof(SenderLine))) {}
 
@@ -177,11 +178,9 @@ bool Sender::progress() {
   return true;
 }
 
-Receiver::Receiver(Node& node, Announcements& announcements, int peer, const Envelope& envelope, std::byte* buffer,
-                   const Partitions& partitions, const Policy& policy)
-    : Side(node, announcements, peer, envelope, Role::receiver, partitions, sizeof(ReceiverLines)),
+Receiver::Receiver(Node& node, Announcements& announcements, const Message& message, std::byte* buffer)
+    : Side(node, announcements, message, Role::receiver, sizeof(ReceiverLines)),
       buffer_(buffer),
-      policy_(policy),
       lines_(reinterpret_cast<ReceiverLines*>(block())) {}
 
 Receiver::~Receiver() {

@@ -71,6 +71,14 @@ struct Partitions {
   std::size_t all() const { return static_cast<std::size_t>(count) * bytes; }
 };
 
+/// One side of it, as that knows it.
+struct Message {
+  int peer = 0;  ///< node rank of the other side
+  Envelope envelope;
+  Partitions partitions;
+  Policy policy;
+};
+
 /// What both sides have. Start and progress are called by one thread at a time.
 class Side {
  public:
@@ -81,12 +89,9 @@ class Side {
   /// when a message is made, since it cannot be undone. To be called once, before the first start. Throws
   /// std::runtime_error if the arena is full.
   void introduce();
-  int peer() const { return peer_; }
-  const Partitions& partitions() const { return partitions_; }
 
  protected:
-  Side(Node& node, Announcements& announcements, int peer, const Envelope& envelope, Role role,
-       const Partitions& partitions, std::size_t block_bytes);
+  Side(Node& node, Announcements& announcements, const Message& message, Role role, std::size_t block_bytes);
   ~Side() = default;
   /// more: what else is to be given back.
   void leave(std::optional<std::size_t> more);
@@ -104,8 +109,9 @@ class Side {
 
   Node& node_;
   Announcements& announcements_;
-  const int peer_;  ///< node rank of the other side
+  const int peer_;
   const Partitions partitions_;
+  const Policy policy_;
   Announcement mine_;
 
  private:
@@ -117,8 +123,7 @@ class Side {
 class Sender : public Side {
  public:
   /// buffer: of all partitions, one behind the other. Throws std::runtime_error if the arena is full.
-  Sender(Node& node, Announcements& announcements, int peer, const Envelope& envelope, const std::byte* buffer,
-         const Partitions& partitions, const Policy& policy);
+  Sender(Node& node, Announcements& announcements, const Message& message, const std::byte* buffer);
   ~Sender();
 
   void start();
@@ -136,7 +141,6 @@ class Sender : public Side {
   void leave_one();
 
   const std::byte* buffer_;
-  const Policy policy_;
   SenderLine* line_;
   sync::Flag* flags_;
   std::optional<std::size_t> staging_;  ///< its offset in the arena, once it was needed
@@ -152,8 +156,7 @@ class Sender : public Side {
 class Receiver : public Side {
  public:
   /// As for Sender. The other side may have other partitions.
-  Receiver(Node& node, Announcements& announcements, int peer, const Envelope& envelope, std::byte* buffer,
-           const Partitions& partitions, const Policy& policy);
+  Receiver(Node& node, Announcements& announcements, const Message& message, std::byte* buffer);
   ~Receiver();
 
   void start();
@@ -182,7 +185,6 @@ class Receiver : public Side {
   bool finish();
 
   std::byte* buffer_;
-  const Policy policy_;
   ReceiverLines* lines_;
   Partitions sent_;  ///< as the sender has them
   std::atomic<const std::byte*> theirs_{nullptr};

@@ -63,9 +63,9 @@ Envelope envelope(int source, int destination, int tag) {
   return {7, source, destination, tag, 0};
 }
 
-/// Marks all partitions in any order, by so many threads.
-void mark_all(Sender& sender, std::size_t threads, std::mt19937_64& random) {
-  std::vector<int> order(static_cast<std::size_t>(sender.partitions().count));
+/// Marks so many partitions in any order, by so many threads.
+void mark_all(Sender& sender, int count, std::size_t threads, std::mt19937_64& random) {
+  std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random);
   const auto mark = [&](std::size_t first) {
@@ -124,10 +124,14 @@ TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
       policy.kernel_bytes_least = alike() % 2 ? 0 : SIZE_MAX;
       std::mt19937_64 random(message * 17 + static_cast<std::uint64_t>(self));
       std::vector<std::byte> sent(counts.bytes + 1), received(counts.bytes + 1);
-      auto sender = make<Sender>(rank.node, rank.announcements, next, envelope(self, next, 3), sent.data(),
-                                 partitions(counts.sender, counts.bytes), policy);
-      auto receiver = make<Receiver>(rank.node, rank.announcements, before, envelope(before, self, 3), received.data(),
-                                     partitions(counts.receiver, counts.bytes), policy);
+      auto sender = make<Sender>(
+          rank.node, rank.announcements,
+          partitioned::Message{next, envelope(self, next, 3), partitions(counts.sender, counts.bytes), policy},
+          sent.data());
+      auto receiver = make<Receiver>(
+          rank.node, rank.announcements,
+          partitioned::Message{before, envelope(before, self, 3), partitions(counts.receiver, counts.bytes), policy},
+          received.data());
       for (std::uint64_t start = 0; start < starts; ++start) {
         for (std::size_t i = 0; i < counts.bytes; ++i)
           sent[i] = content(i, message + static_cast<std::uint64_t>(self), start);
@@ -135,7 +139,7 @@ TEST_P(PartitionedMessages, ArriveWhateverTheCountsAndTheOrder) {
         const bool is_late = random() % 2;
         if (!is_late) receiver->start();
         sender->start();
-        mark_all(*sender, 1 + random() % 3, random);
+        mark_all(*sender, counts.sender, 1 + random() % 3, random);
         if (is_late) receiver->start();
         const auto own = partitions(counts.receiver, counts.bytes);
         const int looked_at = static_cast<int>(random() % static_cast<std::uint64_t>(own.count));
@@ -179,11 +183,13 @@ TEST_P(PartitionedMessages, OfOneEnvelopeMatchInTheirOrder) {
     std::vector<std::unique_ptr<Receiver>> receivers;
     for (std::size_t i = 0; i < count; ++i) {
       if (self == 0)
-        senders.push_back(make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 5), buffers[i].data(),
-                                       partitions(6, bytes), Policy{}));
+        senders.push_back(make<Sender>(rank.node, rank.announcements,
+                                       partitioned::Message{1, envelope(0, 1, 5), partitions(6, bytes), Policy{}},
+                                       buffers[i].data()));
       else
-        receivers.push_back(make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 5), buffers[i].data(),
-                                           partitions(4, bytes), Policy{}));
+        receivers.push_back(make<Receiver>(rank.node, rank.announcements,
+                                           partitioned::Message{0, envelope(0, 1, 5), partitions(4, bytes), Policy{}},
+                                           buffers[i].data()));
     }
     for (std::uint64_t start = 0; start < 3; ++start) {
       // The one side begins with the last one, the other with the first.
@@ -217,8 +223,8 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
     std::vector<std::byte> buffer(bytes);
     if (self == 0) {
       for (std::size_t at = 0; at < bytes; ++at) buffer[at] = content(at, 1, 1);
-      Sender sender(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(), partitions(10, bytes),
-                    Policy{});
+      Sender sender(rank.node, rank.announcements,
+                    partitioned::Message{1, envelope(0, 1, 0), partitions(10, bytes), Policy{}}, buffer.data());
       sender.introduce();
       sender.start();
       for (int i = 0; i < 10; ++i) EXPECT_TRUE(sender.mark(i));
@@ -226,8 +232,8 @@ TEST_P(PartitionedMessages, AreCutWhereTheReceiverHasLessRoom) {
       rank.finish(sender);
       collectives.barrier({});
     } else {
-      Receiver receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, room),
-                        Policy{});
+      Receiver receiver(rank.node, rank.announcements,
+                        partitioned::Message{0, envelope(0, 1, 0), partitions(2, room), Policy{}}, buffer.data());
       receiver.introduce();
       receiver.start();
       rank.finish(receiver);
@@ -249,16 +255,19 @@ TEST_P(PartitionedMessages, ThatWereNotIntroducedCountForNobody) {
     std::vector<std::byte> buffer(600);
     if (self == 0) {
       for (std::size_t at = 0; at < buffer.size(); ++at) buffer[at] = content(at, 1, 1);
-      const auto sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(),
-                                       partitions(3, 600), Policy{});
+      const auto sender =
+          make<Sender>(rank.node, rank.announcements,
+                       partitioned::Message{1, envelope(0, 1, 0), partitions(3, 600), Policy{}}, buffer.data());
       sender->start();
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender->mark(i));
       rank.finish(*sender);
     } else {
       // Something went wrong after it was made.
-      Receiver(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(), partitions(2, 600), Policy{});
-      const auto receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(),
-                                           partitions(2, 600), Policy{});
+      Receiver(rank.node, rank.announcements, partitioned::Message{0, envelope(0, 1, 0), partitions(2, 600), Policy{}},
+               buffer.data());
+      const auto receiver =
+          make<Receiver>(rank.node, rank.announcements,
+                         partitioned::Message{0, envelope(0, 1, 0), partitions(2, 600), Policy{}}, buffer.data());
       receiver->start();
       rank.finish(*receiver);
       for (std::size_t at = 0; at < buffer.size(); ++at) ASSERT_EQ(buffer[at], content(at, 1, 1));
@@ -279,11 +288,13 @@ TEST_P(PartitionedMessages, AreOverWhenAllIsThereThoughTheSenderDoesNotSaySo) {
     std::unique_ptr<Sender> sender;
     std::unique_ptr<Receiver> receiver;
     if (self == 0)
-      sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(),
-                            partitions(count, buffer.size()), Policy{});
+      sender = make<Sender>(rank.node, rank.announcements,
+                            partitioned::Message{1, envelope(0, 1, 0), partitions(count, buffer.size()), Policy{}},
+                            buffer.data());
     else
-      receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(),
-                                partitions(count, buffer.size()), Policy{});
+      receiver = make<Receiver>(rank.node, rank.announcements,
+                                partitioned::Message{0, envelope(0, 1, 0), partitions(count, buffer.size()), Policy{}},
+                                buffer.data());
     for (int start = 0; start < 50; ++start) {
       if (sender) sender->start();
       if (receiver) receiver->start();
@@ -317,14 +328,16 @@ TEST_P(PartitionedMessages, MadeAnewEachTimeLieWhereTheLastOnesDid) {
     long pages = 0;
     for (int message = 0; message < 60; ++message) {
       if (self == 0) {
-        const auto sender = make<Sender>(rank.node, rank.announcements, 1, envelope(0, 1, 0), buffer.data(),
-                                         partitions(4, buffer.size()), policy);
+        const auto sender = make<Sender>(
+            rank.node, rank.announcements,
+            partitioned::Message{1, envelope(0, 1, 0), partitions(4, buffer.size()), policy}, buffer.data());
         sender->start();
         for (int i = 0; i < 4; ++i) EXPECT_TRUE(sender->mark(i));
         rank.finish(*sender);
       } else {
-        const auto receiver = make<Receiver>(rank.node, rank.announcements, 0, envelope(0, 1, 0), buffer.data(),
-                                             partitions(4, buffer.size()), policy);
+        const auto receiver = make<Receiver>(
+            rank.node, rank.announcements,
+            partitioned::Message{0, envelope(0, 1, 0), partitions(4, buffer.size()), policy}, buffer.data());
         receiver->start();
         rank.finish(*receiver);
       }

@@ -51,7 +51,7 @@ Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, 
   for (std::size_t at = 0; at < arguments.count; at += piece) {
     const topology::Range range{at, std::min(at + piece, arguments.count)};
     if (copied < range.end) copy_next();
-    co_await reduce_range(operation, *arguments.combiner, range, sources, 2, &own, 1, arguments.store);
+    co_await reduce_range(operation, *arguments.combiner, range, {sources, 2}, own, arguments.store);
   }
   operation.publish_done();
   co_await operation.others_done();
@@ -83,7 +83,7 @@ Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
   for (std::size_t i = 0; i < ranks; ++i) {
     const topology::Range range =
         topology::share_of({0, arguments.count}, (static_cast<std::size_t>(self) + i) % ranks, ranks, line);
-    co_await reduce_range(operation, combiner, range, sources, ranks, &own, 1, arguments.store);
+    co_await reduce_range(operation, combiner, range, {sources, ranks}, own, arguments.store);
   }
   operation.publish_done();
   // What lies in the ring stays there for the readers.

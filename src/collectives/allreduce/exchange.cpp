@@ -41,7 +41,7 @@ Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const topology::Range part{at, std::min(at + step, mine.end)};
-    co_await reduce_range(operation, *buffers.combiner, part, sources, workers, &own, 1, arguments.store);
+    co_await reduce_range(operation, *buffers.combiner, part, {sources, workers}, own, arguments.store);
     operation.publish(segment_reduced, (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {

@@ -36,8 +36,7 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   }
   if (in_place || buffers.destination.copied) destinations[0].region = own_memory(arguments.receive);
 
-  co_await reduce_range(operation, *buffers.combiner, mine, sources, static_cast<std::size_t>(ranks), destinations,
-                        static_cast<std::size_t>(ranks), arguments.store);
+  co_await reduce_range(operation, *buffers.combiner, mine, {sources, ranks}, {destinations, ranks}, arguments.store);
   operation.publish_done();
   co_await operation.others_done();
   take_results(buffers, mine, arguments.store);

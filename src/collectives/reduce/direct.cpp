@@ -22,7 +22,7 @@ Task root(Operation& operation, const ReduceArguments& arguments) {
   posted_sources(operation, {}, sources);
   sources[self].region = own_memory(arguments.send);
   const RemoteBuffer result{self, own_memory(arguments.receive)};
-  co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources, ranks, &result, 1,
+  co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, {sources, ranks}, result,
                         arguments.store);
   operation.publish_done();
 }

@@ -32,8 +32,7 @@ Task share_body(Operation& operation, const ReduceArguments& arguments) {
 
   RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
   if (in_place) destination.region = own_memory(arguments.receive);
-  co_await reduce_range(operation, *buffers.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination, 1,
-                        arguments.store);
+  co_await reduce_range(operation, *buffers.combiner, mine, {sources, ranks}, destination, arguments.store);
   operation.publish_done();
   // What lies in the ring stays there for the readers: only a rank whose own buffers are read has to wait.
   if (is_root || !buffers.source.in_the_ring) co_await operation.others_done();

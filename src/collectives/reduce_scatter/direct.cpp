@@ -108,8 +108,7 @@ Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) 
     }
     operation.seen_all();
     const RemoteBuffer destination{self, own_memory(result), -static_cast<std::ptrdiff_t>(mine.begin) * element};
-    co_await reduce_range(operation, *arguments.combiner, mine, sources, static_cast<std::size_t>(ranks), &destination,
-                          1, arguments.store);
+    co_await reduce_range(operation, *arguments.combiner, mine, {sources, ranks}, destination, arguments.store);
   }
   operation.publish_done();
   for (int rank = 0; rank < ranks && !exposed.in_the_ring; ++rank)

@@ -53,7 +53,7 @@ Task hierarchical_body(Operation& operation, const ReduceScatterArguments& argum
   const RemoteBuffer collected{leader, posted_destination(operation, leader, partial)};
   const topology::Range share = topology::share_of({0, segment.length()}, static_cast<std::size_t>(self - leader),
                                                    members, topology::elements_in_line(combiner.element_bytes));
-  co_await reduce_range(operation, combiner, share, contributions, members, &collected, 1, memory::Store::cached);
+  co_await reduce_range(operation, combiner, share, {contributions, members}, collected, memory::Store::cached);
   operation.publish(block_reduced);
 
   // Phase 2.
@@ -74,8 +74,7 @@ Task hierarchical_body(Operation& operation, const ReduceScatterArguments& argum
     const topology::Range here{mine.begin - segment.begin, mine.end - segment.begin};
     const RemoteBuffer destination{self, own_memory(result),
                                    -static_cast<std::ptrdiff_t>(here.begin * combiner.element_bytes)};
-    co_await reduce_range(operation, combiner, here, partials, static_cast<std::size_t>(blocks.count()), &destination,
-                          1, arguments.store);
+    co_await reduce_range(operation, combiner, here, {partials, blocks.count()}, destination, arguments.store);
   } else if (!source.in_the_ring) {
     for (int rank = leader; rank <= blocks.last(block); ++rank)
       if (rank != self) co_await operation.has(rank, block_reduced);

@@ -61,8 +61,7 @@ class Step {
     operation_.peer(self_ - 1).copy_from(theirs_.region, at, arguments_.receive + at, range_.length() * element);
   }
   auto combine() {
-    return reduce_range(operation_, *arguments_.combiner, range_, operands_, 2, &destination_, 1,
-                        memory::Store::cached);
+    return reduce_range(operation_, *arguments_.combiner, range_, {operands_, 2}, destination_, memory::Store::cached);
   }
 
  private:

@@ -37,8 +37,8 @@ Task direct_body(Operation& operation, const ScanArguments& arguments) {
     if (read_by_others && arguments.send == arguments.receive && !exposed.copied)
       result = operation.staging(static_cast<int>(Side::destination), arguments.bytes());
     const RemoteBuffer destination{self, own_memory(result)};
-    co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, sources,
-                          static_cast<std::size_t>(count), &destination, 1, arguments.store);
+    co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, {sources, count}, destination,
+                          arguments.store);
   }
   operation.publish_done();
   if (!exposed.in_the_ring)

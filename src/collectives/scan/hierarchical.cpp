@@ -66,8 +66,7 @@ Task hierarchical_body(Operation& operation, const ScanArguments& arguments) {
     for (int rank = 0; rank < first; ++rank) co_await operation.has(rank, prefix_reduced);
     RemoteBuffer* carries = operation.array<RemoteBuffer>(static_cast<std::size_t>(block));
     for (int each = 0; each < block; ++each) carries[each] = total_of(each);
-    co_await carry_range(operation, combiner, share, carries, static_cast<std::size_t>(block), destinations, members,
-                         arguments.exclusive);
+    co_await carry_range(operation, combiner, share, {carries, block}, {destinations, members}, arguments.exclusive);
   }
   operation.publish_done();
 

@@ -76,7 +76,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
       co_await operation.has(signal.flag, signal.progress, signal.rank);
       operands[0] = places.partial(other, step);
       const RemoteBuffer result{self, own_memory(partials + static_cast<std::size_t>(step) * arguments.bytes())};
-      co_await reduce_range(operation, *arguments.combiner, chunk, operands, 2, &result, 1, memory::Store::cached);
+      co_await reduce_range(operation, *arguments.combiner, chunk, {operands, 2}, result, memory::Store::cached);
       operation.publish(chunks_of_step[step], at / length + 1);
       operands[1] = result;
     }
@@ -84,7 +84,7 @@ Task make_prefix(Operation& operation, const ScanArguments& arguments, const Pla
     const bool in_place = arguments.receive == arguments.send;
     if (in_place && (steps > 0 || place == self)) continue;
     const RemoteBuffer result{self, own_memory(in_place ? partials : arguments.receive)};
-    co_await reduce_range(operation, *arguments.combiner, chunk, operands + 1, 1, &result, 1, arguments.store);
+    co_await reduce_range(operation, *arguments.combiner, chunk, {operands + 1, 1}, result, arguments.store);
   }
 }
 

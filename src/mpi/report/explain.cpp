@@ -79,14 +79,11 @@ struct Book {
   std::vector<const CommunicatorState*> open;
   std::uint64_t first_tick = 0;
   std::chrono::steady_clock::time_point first_time;
-  int rank = 0, ranks = 1, cores = 0;
+  int rank = 0;
   Log log;
   std::string file;      ///< empty: standard error
   bool summary = false;  ///< one line there, no table
-  std::string why_inactive;
-  Source model, network, table;
-  std::vector<std::string> mechanisms;
-  std::string no_window;
+  Heading heading;       ///< what is known of it from the beginning
 };
 /// Never freed: threads may still be in calls when the process ends.
 Book* book = nullptr;
@@ -179,7 +176,7 @@ struct OfRank {
 std::vector<Row> gathered(const OfRank& own, const std::vector<Row>& mine, Heading& heading) {
   const std::string text = std::string(reinterpret_cast<const char*>(&own), sizeof own) + packed(mine);
   const int length = static_cast<int>(text.size());
-  const auto ranks = static_cast<std::size_t>(book->ranks);
+  const auto ranks = static_cast<std::size_t>(heading.ranks);
   std::vector<int> lengths(ranks), offsets(ranks);
   host.Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
   int total = 0;
@@ -222,27 +219,13 @@ std::string program_name() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-Heading heading_of_job() {
-  Heading heading;
-  heading.version = TUTTI_VERSION;
-  const HostName mpi = host_name();
-  heading.host = mpi.version.empty() ? mpi.name : mpi.name + " " + mpi.version;
-  heading.program = program_name();
+std::string now_in_words() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&now, &utc);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  heading.date = date;
-  heading.why_inactive = book->why_inactive;
-  heading.model = book->model;
-  heading.network = book->network;
-  heading.table = book->table;
-  heading.mechanisms = book->mechanisms;
-  heading.no_window = book->no_window;
-  heading.ranks = book->ranks;
-  heading.cores = book->cores;
-  return heading;
+  return date;
 }
 
 /// In one piece, so that it is not mixed with what other ranks say.
@@ -287,18 +270,23 @@ void start(const Job& job) {
   book->first_tick = ticks();
   book->first_time = std::chrono::steady_clock::now();
   host.Comm_rank(MPI_COMM_WORLD, &book->rank);
-  host.Comm_size(MPI_COMM_WORLD, &book->ranks);
+  Heading& heading = book->heading;
+  host.Comm_size(MPI_COMM_WORLD, &heading.ranks);
   book->log.set_rank(book->rank);
-  book->cores = job.node.placement.cores_available;
-  book->why_inactive = job.why_inactive;
+  heading.version = TUTTI_VERSION;
+  const HostName mpi = host_name();
+  heading.host = mpi.version.empty() ? mpi.name : mpi.name + " " + mpi.version;
+  heading.program = program_name();
+  heading.cores = job.node.placement.cores_available;
+  heading.why_inactive = job.why_inactive;
   if (job.active) {
-    book->model = {job.model_file, job.knowledge.model_source};
-    if (job.spans_nodes && job.node.size < book->ranks)
-      book->network = {job.network_file, job.knowledge.network_source};
-    book->table = job.table_source;
+    heading.model = {job.model_file, job.knowledge.model_source};
+    if (job.spans_nodes && job.node.size < heading.ranks)
+      heading.network = {job.network_file, job.knowledge.network_source};
+    heading.table = job.table_source;
   }
-  book->mechanisms = names_of_mechanisms(job);
-  book->no_window = job.no_window;
+  heading.mechanisms = names_of_mechanisms(job);
+  heading.no_window = job.no_window;
   book->file = settings.explain_file();
   if (book->file == "summary") {
     book->summary = true;
@@ -332,7 +320,8 @@ void finish() {
   const auto passed = static_cast<double>(ticks() - book->first_tick);
   const std::vector<Row> mine = rows_of_this_rank(passed > 0 ? seconds / passed : 0);
   if (job()) wait_for_everybody();
-  Heading heading = heading_of_job();
+  Heading heading = book->heading;
+  heading.date = now_in_words();
   const std::vector<Row> rows = gathered({seconds, staged_so_far()}, mine, heading);
   if (book->rank != 0) return;
   if (!book->file.empty()) {

@@ -86,7 +86,7 @@ class PartitionedSend final : public PartitionedCall {
   PartitionedSend(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
                   const partitioned::Policy& policy)
       : PartitionedCall(std::move(buffer), true),
-        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy) {}
+        side_(job.node, *job.announcements, {peer, envelope, buffer_.partitions(), policy}, buffer_.bytes()) {}
   void start() override { side_.start(); }
   bool progress() override { return side_.progress(); }
   void introduce() override { side_.introduce(); }
@@ -107,7 +107,7 @@ class PartitionedReceive final : public PartitionedCall {
   PartitionedReceive(PartitionedBuffer buffer, Job& job, int peer, const partitioned::Envelope& envelope,
                      const partitioned::Policy& policy)
       : PartitionedCall(std::move(buffer), false),
-        side_(job.node, *job.announcements, peer, envelope, buffer_.bytes(), buffer_.partitions(), policy),
+        side_(job.node, *job.announcements, {peer, envelope, buffer_.partitions(), policy}, buffer_.bytes()),
         source_(envelope.source),
         tag_(envelope.tag) {}
   void start() override { side_.start(); }

@@ -29,7 +29,7 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
     operands[0] = left;
     operands[1] = right;
     have = result;
-    return reduce_range(operation, *buffers.combiner, range, operands, 2, &result, 1, memory::Store::cached);
+    return reduce_range(operation, *buffers.combiner, range, {operands, 2}, result, memory::Store::cached);
   };
   const Sequence& sequence = halving.sequence();
   const int own_place = sequence.place(self);

@@ -96,23 +96,22 @@ Task prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
   }
 }
 
-Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
-                 std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                 bool first_is_empty) {
+Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, RemoteBuffers carries,
+                 RemoteBuffers destinations, bool first_is_empty) {
   const Communicator& communicator = operation.communicator();
   const std::size_t element = combiner.element_bytes;
   const std::size_t block = block_elements(communicator, element);
-  std::byte* const carry = operation.scratch((2 + carry_count) * block * element);
+  std::byte* const carry = operation.scratch((2 + carries.count) * block * element);
   std::byte* const result = carry + block * element;
   const void** pointers = operation.sources();
   for (std::size_t at = range.begin; at < range.end; at += block) {
     const std::size_t elements = std::min(block, range.end - at);
     const PrefixPart part{operation, at * element, elements * element};
-    for (std::size_t i = 0; i < carry_count; ++i)
+    for (std::size_t i = 0; i < carries.count; ++i)
       pointers[i] = part.load(carries[i], result + (1 + i) * block * element);
     co_await operation.copied();
-    combiner(carry, pointers, carry_count, elements);
-    for (std::size_t i = 0; i < destination_count; ++i) {
+    combiner(carry, pointers, carries.count, elements);
+    for (std::size_t i = 0; i < destinations.count; ++i) {
       if (i == 0 && first_is_empty) {
         part.store(destinations[i], carry, memory::Store::cached);
         continue;

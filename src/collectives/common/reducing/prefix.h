@@ -22,9 +22,8 @@ Task prefix_range(Operation& operation, const Combiner& combiner, topology::Rang
 
 /// destinations[i] = carry op destinations[i], where carry = carries[0] op carries[1] op ..., over the elements of
 /// `range`. If `first_is_empty`, destinations[0] holds nothing yet and gets the carry itself.
-Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* carries,
-                 std::size_t carry_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                 bool first_is_empty);
+Task carry_range(Operation& operation, const Combiner& combiner, topology::Range range, RemoteBuffers carries,
+                 RemoteBuffers destinations, bool first_is_empty);
 
 /// For costs, where rank r reads from the r ranks before it: how many who read as much as the last one read as much as
 /// all. Where ranks share cores, the costs are of the mean rank.

@@ -61,21 +61,18 @@ void collect_result(const ReductionBuffers& buffers, topology::Range range) {
 }
 
 RangeReduction::RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range,
-                               const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                               std::size_t destination_count, memory::Store store)
+                               const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store)
     : operation_(operation),
       combiner_(combiner),
       range_(range),
       sources_(sources),
-      source_count_(source_count),
       destinations_(destinations),
-      destination_count_(destination_count),
       store_(store) {
   const std::size_t element = combiner.element_bytes;
   const std::size_t line = topology::elements_in_line(element);
   block_ = std::max<std::size_t>(1, operation.communicator().node().settings.block / element);
   block_ = (block_ + line - 1) / line * line;
-  for (std::size_t i = 0; i < destination_count; ++i)
+  for (std::size_t i = 0; i < destinations.count; ++i)
     if (destinations[i].rank == operation.communicator().rank()) first_ = i;
 }
 
@@ -96,7 +93,7 @@ bool RangeReduction::operator()() {
 bool RangeReduction::load() {
   const void** from = operation_.sources();
   const std::size_t bytes = elements() * combiner_.element_bytes;
-  for (; loaded_ < source_count_; ++loaded_) {
+  for (; loaded_ < sources_.count; ++loaded_) {
     const RemoteBuffer& source = sources_[loaded_];
     const memory::Peer& peer = operation_.communicator().peer(source.rank);
     const std::size_t at = source.place(range_.begin * combiner_.element_bytes);
@@ -115,15 +112,16 @@ bool RangeReduction::load() {
 /// Whether the owners have copied what was in the place of the results.
 bool RangeReduction::may_store() const {
   const std::size_t end = (range_.begin + elements()) * combiner_.element_bytes;
-  return std::all_of(destinations_, destinations_ + destination_count_, [&](const RemoteBuffer& destination) {
-    return operation_.communicator().peer(destination.rank).is_filled(destination.region, destination.place(end));
-  });
+  return std::all_of(
+      destinations_.first, destinations_.first + destinations_.count, [&](const RemoteBuffer& destination) {
+        return operation_.communicator().peer(destination.rank).is_filled(destination.region, destination.place(end));
+      });
 }
 
 /// The lines of what was loaded, where their owners want that.
 void RangeReduction::take_over() {
   const std::size_t bytes = elements() * combiner_.element_bytes;
-  for (std::size_t i = 0; i < source_count_; ++i) {
+  for (std::size_t i = 0; i < sources_.count; ++i) {
     const RemoteBuffer& source = sources_[i];
     if (!source.region.is_taken_over()) continue;
     const std::size_t at = source.place(range_.begin * combiner_.element_bytes);
@@ -139,7 +137,7 @@ void RangeReduction::combine() {
   std::byte** to = operation_.destinations();
   const std::byte* streamed = nullptr;
   bool all_mapped = true;
-  for (std::size_t i = 0; i < destination_count_; ++i) {
+  for (std::size_t i = 0; i < destinations_.count; ++i) {
     const RemoteBuffer& destination = destinations_[i];
     to[i] =
         operation_.communicator().peer(destination.rank).pointer(destination.region, destination.place(offset), bytes);
@@ -151,9 +149,9 @@ void RangeReduction::combine() {
   for (std::size_t done = 0; done < elements();) {
     const std::size_t part =
         in_pieces ? std::min(elements() - done, streamed_elements(streamed + done * element, element)) : elements();
-    std::byte* const result = elsewhere ? scratch(source_count_) : to[first_] + done * element;
-    combiner_(result, from, source_count_, part);
-    for (std::size_t i = 0; i < destination_count_; ++i) {
+    std::byte* const result = elsewhere ? scratch(sources_.count) : to[first_] + done * element;
+    combiner_(result, from, sources_.count, part);
+    for (std::size_t i = 0; i < destinations_.count; ++i) {
       const memory::PeerTransfers peer = operation_.peer(destinations_[i].rank);
       if (i == first_ && !elsewhere) {
         peer.peer.stored(part * element);
@@ -165,7 +163,7 @@ void RangeReduction::combine() {
                      how(i));
       }
     }
-    for (std::size_t i = 0; i < source_count_; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
+    for (std::size_t i = 0; i < sources_.count; ++i) from[i] = static_cast<const std::byte*>(from[i]) + part * element;
     done += part;
   }
   to_be_ordered_ = to_be_ordered_ || in_pieces;

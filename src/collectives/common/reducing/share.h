@@ -20,6 +20,19 @@ struct RemoteBuffer {
   std::size_t place(std::size_t offset) const { return offset + static_cast<std::size_t>(shift); }
 };
 
+/// Several, in the caller's array, or one of his own.
+struct RemoteBuffers {
+  template <class Number>
+  RemoteBuffers(const RemoteBuffer* all, Number number) : first(all), count(static_cast<std::size_t>(number)) {}
+  RemoteBuffers(const RemoteBuffer& one) : first(&one), count(1) {}  // NOLINT(google-explicit-constructor)
+  RemoteBuffers(RemoteBuffer&&) = delete;
+
+  const RemoteBuffer& operator[](std::size_t i) const { return first[i]; }
+
+  const RemoteBuffer* first;
+  std::size_t count;
+};
+
 /// Memory of this rank as it sees it itself, whatever mechanism peers would need.
 inline memory::Region own_memory(const std::byte* address) {
   return {memory::Kind::direct, reinterpret_cast<std::uintptr_t>(address)};
@@ -110,9 +123,8 @@ void collect_result(const ReductionBuffers& buffers, topology::Range range);
 /// See reduce_range(). It goes on with the block at which it has stopped because an owner has something to do first.
 class RangeReduction {
  public:
-  RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffer* sources,
-                 std::size_t source_count, const RemoteBuffer* destinations, std::size_t destination_count,
-                 memory::Store store);
+  RangeReduction(Operation& operation, const Combiner& combiner, topology::Range range, const RemoteBuffers& sources,
+                 const RemoteBuffers& destinations, memory::Store store);
   bool operator()();
 
  private:
@@ -124,17 +136,14 @@ class RangeReduction {
   /// Private memory, used only for what cannot be loaded from or stored to: a block a source, then the result.
   std::byte* scratch(std::size_t i) const {
     const std::size_t bytes = block_ * combiner_.element_bytes;
-    return operation_.scratch((source_count_ + 1) * bytes) + i * bytes;
+    return operation_.scratch((sources_.count + 1) * bytes) + i * bytes;
   }
   memory::Store how(std::size_t i) const { return store_at(operation_.communicator(), destinations_[i], store_); }
 
   Operation& operation_;
   const Combiner& combiner_;
   topology::Range range_;  ///< what is left
-  const RemoteBuffer* const sources_;
-  const std::size_t source_count_;
-  const RemoteBuffer* const destinations_;
-  const std::size_t destination_count_;
+  const RemoteBuffers sources_, destinations_;
   const memory::Store store_;
   std::size_t block_;           ///< elements
   std::size_t first_ = 0;       ///< of the destinations: results are made there if it can be loaded and stored
@@ -146,10 +155,8 @@ class RangeReduction {
 /// stores each block at every one of `destinations` while it is in the cache.
 /// Sources that can only be copied come through private memory; so do results that are stored past the caches.
 inline auto reduce_range(Operation& operation, const Combiner& combiner, topology::Range range,
-                         const RemoteBuffer* sources, std::size_t source_count, const RemoteBuffer* destinations,
-                         std::size_t destination_count, memory::Store store) {
-  return operation.carried(
-      RangeReduction(operation, combiner, range, sources, source_count, destinations, destination_count, store));
+                         const RemoteBuffers& sources, const RemoteBuffers& destinations, memory::Store store) {
+  return operation.carried(RangeReduction(operation, combiner, range, sources, destinations, store));
 }
 
 }  // namespace tutti

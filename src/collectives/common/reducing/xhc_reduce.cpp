@@ -104,7 +104,7 @@ Task xhc_reduce(Operation& operation, const XhcReduction& reduction, const FlagN
       const topology::Range whole = topology::elements_in_bytes(at, end, combiner.element_bytes);
       const topology::Range share =
           topology::share_of(whole, workers.index, workers.count, topology::elements_in_line(combiner.element_bytes));
-      co_await reduce_range(operation, combiner, share, sources, count, &destination, 1, memory::Store::cached);
+      co_await reduce_range(operation, combiner, share, {sources, count}, destination, memory::Store::cached);
       operation.publish(reduced_for_level[last.level], grains_complete(end, reduction.bytes));
     }
     if (plan.parent >= 0) continue;
