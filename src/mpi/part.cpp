@@ -3,12 +3,10 @@
 #include "preload/part.h"
 
 #include <cstddef>
-#include <type_traits>
 
-#include "mpi/functions/starts.h"
+#include "mpi/functions/collective_function.h"
 #include "mpi/functions/waits.h"
 #include "mpi/host.h"
-#include "preload/functions.h"
 
 extern "C" int MPIX_Comm_revoke(MPI_Comm comm);
 extern "C" int MPIX_Request_is_complete(MPI_Request request);
@@ -30,13 +28,13 @@ struct Watched;
 
 template <auto member, class... Arguments>
 struct Watched<member, int(Arguments...)> {
-  template <int (*ours)(Arguments...)>
+  static inline int (*ours)(Arguments...) = nullptr;
+
   static int by_first_name(Arguments... arguments) {
     const WatchedCall call((next.*member).call(), WatchedCall::Name::first);
     return ours(arguments...);
   }
 
-  template <int (*ours)(Arguments...)>
   static int by_second_name(Arguments... arguments) {
     const auto& function = next.*member;
     if (WatchedCall* const call = WatchedCall::current();
@@ -49,53 +47,17 @@ struct Watched<member, int(Arguments...)> {
   }
 };
 
-/// What is started is known by pointers, of which each gets a function of its own.
-template <auto member, class Signature>
-struct Started;
-
-template <auto member, class... Arguments>
-struct Started<member, int(Arguments...)> {
-  static inline int (*ours)(Arguments...) = nullptr;
-  static int call(Arguments... arguments) { return ours(arguments...); }
-};
-
-template <class Signature>
-void* address_of(Signature* function) {
-  return reinterpret_cast<void*>(function);
-}
-
-template <auto member, auto ours>
-void* first_name() {
-  using Both = Watched<member, std::remove_pointer_t<decltype(ours)>>;
-  return (next.*member).watched() ? address_of(&Both::template by_first_name<ours>) : address_of(ours);
-}
-
-template <auto member, auto ours>
-void* second_name() {
-  using Both = Watched<member, std::remove_pointer_t<decltype(ours)>>;
-  return (next.*member).watched() ? address_of(&Both::template by_second_name<ours>) : address_of(ours);
-}
-
 template <auto member, class Signature>
 void* first_name(Signature* ours) {
-  using Each = Started<member, Signature>;
+  using Each = Watched<member, Signature>;
   Each::ours = ours;
-  return (next.*member).watched() ? first_name<member, &Each::call>() : address_of(ours);
+  return reinterpret_cast<void*>((next.*member).watched() ? &Each::by_first_name : ours);
 }
 
 template <auto member, class Signature>
 void* second_name(Signature* ours) {
-  using Each = Started<member, Signature>;
-  return (next.*member).watched() ? second_name<member, &Each::call>() : address_of(ours);
-}
-
-Starts all_starts() {
-  Starts starts{};
-  add_starts_of_messages(starts);
-  add_starts_of_scans(starts);
-  add_starts_of_blocks(starts);
-  add_starts_of_neighbors(starts);
-  return starts;
+  using Each = Watched<member, Signature>;
+  return reinterpret_cast<void*>((next.*member).watched() ? &Each::by_second_name : ours);
 }
 
 }  // namespace
@@ -106,30 +68,31 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
   using namespace tutti::mpi;
   resolve();
   take_over_waits();
-  static const Starts starts = all_starts();
+  const CollectiveFunctions collectives = collective_functions();
+  // In the order of the stubs (preload/stubs.S).
   static const tutti::preload::Function functions[] = {
-#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name, &::MPI_##name>()},
+#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(&::MPI_##name)},
       TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(starts.name)},
-          TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(collectives.name)},
+          TUTTI_INTERPOSED_COLLECTIVES(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name, &::MPIX_##name>()},
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name>(&::MPIX_##name)},
               TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(starts.X_##name)},
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(collectives.X_##name)},
                   TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name, &::MPI_##name>()},
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(&::MPI_##name)},
                       TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(starts.name)},
-                          TUTTI_INTERPOSED_STARTS(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(collectives.name)},
+                          TUTTI_INTERPOSED_COLLECTIVES(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name, &::MPIX_##name>()},
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name>(&::MPIX_##name)},
                               TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(starts.X_##name)},
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(collectives.X_##name)},
                                   TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},

@@ -1,6 +1,6 @@
 #include "mpi/arguments/blocks.h"
 
-#include <algorithm>
+#include "mpi/report/explain.h"
 
 namespace tutti::mpi {
 
@@ -14,6 +14,59 @@ constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 void UserBlocks::Scratch::give_back() {
   packed.clear();
   if (memory.bytes() > kept_bytes) memory.give_back();
+}
+
+bool UserBlocks::describe_regular(const BlockList& list) {
+  TypeInfo room;
+  const TypeInfo* info = type_info(list.type, room);
+  if (!info) return refuse(Refusal::datatype);
+  if (list.elements_each < 0) return false;
+  const auto* user = static_cast<const std::byte*>(list.buffer);
+  type_ = list.type;
+  elements_ = static_cast<std::size_t>(list.elements_each);
+  const std::size_t bytes = elements_ * info->bytes;
+  // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
+  if (!user && (info->predefined || info->contiguous) && bytes && is_anywhere()) return false;
+  if (bytes == 0 || is_direct(*info, user))
+    blocks_ = Blocks::regular(user, bytes);
+  else
+    pack_regular(user, elements_, type_, *info, bytes);
+  return true;
+}
+
+bool UserBlocks::describe_irregular(const BlockList& list) {
+  TypeInfo room;
+  const TypeInfo* info = list.has_types ? nullptr : type_info(list.type, room);
+  if (!list.has_types && !info) return refuse(Refusal::datatype);
+  if ((!list.elements || !list.displacements || (list.has_types && !list.types)) && count_) return false;
+  MPI_Aint lower = 0, unit = info ? static_cast<MPI_Aint>(info->bytes) : 1;
+  if (info && !info->contiguous) host.Type_get_extent(list.type, &lower, &unit);
+  const auto* user = static_cast<const std::byte*>(list.buffer);
+  Scratch& scratch = this->scratch();
+  if (scratch.sizes.size() < count_) {
+    scratch.sizes.resize(count_);
+    scratch.offsets.resize(count_);
+  }
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (list.elements[i] < 0) return false;
+    const auto elements = static_cast<std::size_t>(list.elements[i]);
+    scratch.sizes[i] = 0;
+    scratch.offsets[i] = 0;
+    if (elements == 0 || is_nowhere(i)) continue;
+    if (list.has_types) info = type_info(list.types[i], room);
+    if (!info) return refuse(Refusal::datatype);
+    scratch.sizes[i] = elements * info->bytes;
+    if (scratch.sizes[i] == 0) continue;
+    scratch.offsets[i] = static_cast<std::ptrdiff_t>(list.displacements[i]) * unit;
+    const std::byte* const block = user + scratch.offsets[i];
+    // Absolute addresses are displacements from MPI_BOTTOM.
+    if (!(list.has_types ? block : user) && (info->predefined || info->contiguous)) return false;
+    if (!is_direct(*info, block))
+      scratch.packed.push_back({i, block, elements, list.has_types ? list.types[i] : list.type, *info});
+  }
+  blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
+  place_packed();
+  return true;
 }
 
 void UserBlocks::pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
@@ -44,7 +97,7 @@ void UserBlocks::widen(std::size_t bytes) {
   const std::byte* user = scratch().packed.empty() ? blocks_.base : scratch().packed.front().user;
   TypeInfo room;
   const TypeInfo& info = *type_info(type_, room);
-  pack_regular(user - (info.contiguous ? info.offset : 0), elements_, type_, info, bytes);
+  pack_regular(user, elements_, type_, info, bytes);
 }
 
 int UserBlocks::pack(const Packed& packed) {

@@ -2,57 +2,91 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "collectives/arguments.h"
-#include "engine/communicator.h"
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/device_memory.h"
 #include "mpi/arguments/loan.h"
 #include "mpi/host.h"
-#include "mpi/report/explain.h"
 
 namespace tutti::mpi {
+
+/// Counts or displacements among MPI's arguments, one for each block, of whichever type they are.
+class Numbers {
+ public:
+  Numbers() = default;
+  template <class Number>
+  Numbers(const Number* first) : first_(first), is_wide_(sizeof(Number) == sizeof(std::int64_t)) {
+    static_assert(sizeof(Number) == sizeof(std::int64_t) || sizeof(Number) == sizeof(std::int32_t));
+  }
+
+  explicit operator bool() const { return first_; }
+  std::int64_t operator[](std::size_t i) const { return is_wide_ ? at<std::int64_t>(i) : at<std::int32_t>(i); }
+
+ private:
+  template <class Number>
+  Number at(std::size_t i) const {
+    Number number;
+    std::memcpy(&number, static_cast<const char*>(first_) + i * sizeof(Number), sizeof(Number));
+    return number;
+  }
+
+  const void* first_ = nullptr;
+  bool is_wide_ = false;
+};
+
+/// The list of blocks that a function of MPI is given.
+struct BlockList {
+  const void* buffer;
+  std::int64_t elements_each = 0;   ///< of regular blocks, which lie one behind the other
+  Numbers elements, displacements;  ///< of others, displacements in extents of the type; in bytes with types of each
+  MPI_Datatype type{};              ///< of all
+  const MPI_Datatype* types = nullptr;  ///< or one each
+  bool is_regular = true;
+  bool has_types = false;
+
+  BlockList(const void* of, MPI_Count count, MPI_Datatype of_all) : buffer(of), elements_each(count), type(of_all) {}
+  BlockList(const void* of, Numbers counts, Numbers places, MPI_Datatype of_all)
+      : buffer(of), elements(counts), displacements(places), type(of_all), is_regular(false) {}
+  BlockList(const void* of, Numbers counts, Numbers places, const MPI_Datatype* of_each)
+      : buffer(of), elements(counts), displacements(places), types(of_each), is_regular(false), has_types(true) {}
+
+  bool is_in_place() const { return buffer == MPI_IN_PLACE; }
+};
 
 /// The blocks of one buffer of a call. Those of contiguous types are given to the core where they are. Others, and those
 /// in memory of devices, go through private memory: pack() before the core sends from there, unpack() after it has
 /// received there.
 class UserBlocks {
  public:
-  /// `copy`: blocks to send are copied into private memory whatever their type.
-  enum class Role { send, receive, copy };
-
   /// Whether private memory is one that the thread keeps for its calls, one after the other, or is this call's own, of
   /// which there may be many at once.
   enum class Memory { lent, own };
 
   /// count: of blocks.
-  UserBlocks(Role role, std::size_t count, MPI_Comm communicator, Memory memory = Memory::lent)
-      : role_(role), has_own_memory_(memory == Memory::own), count_(count), communicator_(communicator) {}
+  UserBlocks(std::size_t count, MPI_Comm communicator, Memory memory)
+      : has_own_memory_(memory == Memory::own), count_(count), communicator_(communicator) {}
   ~UserBlocks() {
     if (loan_) scratch_->give_back();
   }
   UserBlocks(const UserBlocks&) = delete;
   UserBlocks& operator=(const UserBlocks&) = delete;
 
-  /// One block for each of `neighbors`, before describe(). Those of negative ranks, null processes, are nowhere.
+  // Before describe().
+
+  /// One block for each of `neighbors`. Those of negative ranks, null processes, are nowhere.
   void belong_to(const std::vector<int>& neighbors) { neighbors_ = &neighbors; }
+  /// They go through private memory whatever their type.
+  void copy() { copies_ = true; }
 
-  // What the blocks are; once. False if something is wrong with the arguments: then the call is the host's, to say so.
-
-  /// All of `elements`, one behind the other.
-  template <class Count>
-  bool describe(const void* buffer, Count elements, MPI_Datatype type);
-  /// Displacements in extents of the type.
-  template <class Count, class Displacement>
-  bool describe(const void* buffer, const Count* elements, const Displacement* displacements, MPI_Datatype type);
-  /// Each of its own type, displacements in bytes.
-  template <class Count, class Displacement>
-  bool describe(const void* buffer, const Count* elements, const Displacement* displacements,
-                const MPI_Datatype* types);
+  /// What the blocks are; once. False if something is wrong with the arguments: then the call is the host's, to say so.
+  bool describe(const BlockList& list) { return list.is_regular ? describe_regular(list) : describe_irregular(list); }
 
   /// Blocks that arrive are of `bytes`, more than there is room for: they go through private memory, and what there is
   /// room for is unpacked. For blocks of one size.
@@ -107,12 +141,13 @@ class UserBlocks {
       loan_.emplace();
     scratch_ = has_own_memory_ ? own_.get() : &**loan_;
   }
-  bool copies() const { return role_ == Role::copy; }
   /// Whether the core is given a block of this type where it begins, at `address`.
   bool is_direct(const TypeInfo& info, const std::byte* address) const {
-    return info.contiguous && !copies() && !device_of(address + info.offset);
+    return info.contiguous && !copies_ && !device_of(address);
   }
 
+  bool describe_regular(const BlockList& list);
+  bool describe_irregular(const BlockList& list);
   int pack_all();
   int unpack_all(int code);
   void pack_regular(const std::byte* user, std::size_t elements, MPI_Datatype type, const TypeInfo& info,
@@ -126,19 +161,10 @@ class UserBlocks {
       if (!is_nowhere(i)) return true;
     return false;
   }
-  /// With room for the sizes and offsets of all blocks.
-  Scratch& scratch_for_lists() {
-    Scratch& scratch = this->scratch();
-    if (scratch.sizes.size() < count_) {
-      scratch.sizes.resize(count_);
-      scratch.offsets.resize(count_);
-    }
-    return scratch;
-  }
   /// Puts the packed blocks of an irregular list into private memory, one behind the other.
   void place_packed();
 
-  Role role_;
+  bool copies_ = false;
   bool has_own_memory_;
   Scratch* scratch_ = nullptr;
   std::optional<Loan<Scratch>> loan_;
@@ -150,133 +176,6 @@ class UserBlocks {
   MPI_Datatype type_{};       ///< of regular blocks
   std::size_t elements_ = 0;  ///< of each regular block
   Blocks blocks_;
-};
-
-template <class Count>
-bool UserBlocks::describe(const void* buffer, Count elements, MPI_Datatype type) {
-  TypeInfo room;
-  const TypeInfo* info = type_info(type, room);
-  if (!info) return refuse(Refusal::datatype);
-  if (elements < 0) return false;
-  const auto* user = static_cast<const std::byte*>(buffer);
-  const std::size_t bytes = static_cast<std::size_t>(elements) * info->bytes;
-  type_ = type;
-  elements_ = static_cast<std::size_t>(elements);
-  // MPI_BOTTOM is null on some hosts, but needs a type that holds addresses.
-  if (!user && (info->predefined || info->contiguous) && bytes && is_anywhere()) return false;
-  if (bytes == 0 || is_direct(*info, user))
-    blocks_ = Blocks::regular(user + info->offset, bytes);
-  else
-    pack_regular(user, elements_, type, *info, bytes);
-  return true;
-}
-
-template <class Count, class Displacement>
-bool UserBlocks::describe(const void* buffer, const Count* elements, const Displacement* displacements,
-                          MPI_Datatype type) {
-  TypeInfo room;
-  const TypeInfo* known = type_info(type, room);
-  if (!known) return refuse(Refusal::datatype);
-  if ((!elements || !displacements) && count_) return false;
-  const TypeInfo& info = *known;
-  MPI_Aint lower = 0, extent = static_cast<MPI_Aint>(info.bytes);
-  if (!info.contiguous) host.Type_get_extent(type, &lower, &extent);
-  const auto* user = static_cast<const std::byte*>(buffer);
-  Scratch& scratch = scratch_for_lists();
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (elements[i] < 0) return false;
-    const auto of_block = static_cast<std::size_t>(elements[i]);
-    scratch.sizes[i] = of_block * info.bytes;
-    scratch.offsets[i] = 0;
-    if (is_nowhere(i)) scratch.sizes[i] = 0;
-    if (scratch.sizes[i] == 0) continue;
-    if (!user && (info.predefined || info.contiguous)) return false;
-    scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) * extent;
-    const std::byte* const block = user + scratch.offsets[i];
-    if (!is_direct(info, block)) scratch.packed.push_back({i, block, of_block, type, info});
-  }
-  blocks_ = Blocks::irregular(user + info.offset, scratch.sizes.data(), scratch.offsets.data());
-  place_packed();
-  return true;
-}
-
-template <class Count, class Displacement>
-bool UserBlocks::describe(const void* buffer, const Count* elements, const Displacement* displacements,
-                          const MPI_Datatype* types) {
-  if ((!elements || !displacements || !types) && count_) return false;
-  const auto* user = static_cast<const std::byte*>(buffer);
-  Scratch& scratch = scratch_for_lists();
-  TypeInfo room;
-  for (std::size_t i = 0; i < count_; ++i) {
-    if (elements[i] < 0) return false;
-    scratch.sizes[i] = 0;
-    scratch.offsets[i] = 0;
-    if (elements[i] == 0 || is_nowhere(i)) continue;
-    const TypeInfo* info = type_info(types[i], room);
-    if (!info) return refuse(Refusal::datatype);
-    const auto of_block = static_cast<std::size_t>(elements[i]);
-    scratch.sizes[i] = of_block * info->bytes;
-    if (scratch.sizes[i] == 0) continue;
-    scratch.offsets[i] = static_cast<std::ptrdiff_t>(displacements[i]) + info->offset;
-    const std::byte* block = user + displacements[i];
-    // Absolute addresses are displacements from MPI_BOTTOM.
-    if (!block && (info->predefined || info->contiguous)) return false;
-    if (!is_direct(*info, block)) scratch.packed.push_back({i, block, of_block, types[i], *info});
-  }
-  blocks_ = Blocks::irregular(user, scratch.sizes.data(), scratch.offsets.data());
-  place_packed();
-  return true;
-}
-
-// The lists of blocks of MPI's functions: all of one size, or with displacements, or with displacements and types.
-
-template <class Count>
-struct EqualBlocks {
-  static constexpr bool regular = true;
-  const void* buffer;
-  Count elements;
-  MPI_Datatype type;
-
-  bool describe(UserBlocks& blocks) const { return blocks.describe(buffer, elements, type); }
-};
-template <class Count, class Displacement>
-struct VaryingBlocks {
-  static constexpr bool regular = false;
-  const void* buffer;
-  const Count* elements;
-  const Displacement* displacements;
-  MPI_Datatype type;
-
-  bool describe(UserBlocks& blocks) const { return blocks.describe(buffer, elements, displacements, type); }
-};
-template <class Count, class Displacement>
-struct TypedBlocks {
-  static constexpr bool regular = false;
-  const void* buffer;
-  const Count* elements;
-  const Displacement* displacements;
-  const MPI_Datatype* types;
-
-  bool describe(UserBlocks& blocks) const { return blocks.describe(buffer, elements, displacements, types); }
-};
-
-/// Any of these, so that what is done with a list is compiled once, and not for each type of counts. It refers to the list.
-class BlockList {
- public:
-  template <class List>
-  BlockList(const List& list)
-      : buffer(list.buffer), regular(List::regular), list_(&list), describe_([](const void* same, UserBlocks& blocks) {
-          return static_cast<const List*>(same)->describe(blocks);
-        }) {}
-
-  const void* const buffer;
-  const bool regular;
-
-  bool describe(UserBlocks& blocks) const { return describe_(list_, blocks); }
-
- private:
-  const void* list_;
-  bool (*describe_)(const void* list, UserBlocks& blocks);
 };
 
 }  // namespace tutti::mpi

@@ -1,26 +1,43 @@
-#include "mpi/arguments/reductions.h"
+// The reductions: Reduce, Allreduce, Reduce_scatter, Scan, Exscan; and Reduce_local. Datatypes are packed where needed, and
+// operators are functions for the core.
 
 #include <cxxabi.h>
 
 #include <array>
 #include <cstddef>
 #include <exception>
+#include <numeric>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/device_elements.h"
 #include "mpi/arguments/device_memory.h"
+#include "mpi/arguments/loan.h"
 #include "mpi/arguments/recent.h"
 #include "mpi/errors.h"
-#include "mpi/report/explain.h"
-#include "mpi/requests/form.h"
+#include "mpi/functions/collective_function.h"
 #include "reduction/fold.h"
 #include "reduction/members.h"
 
 namespace tutti::mpi {
 
 namespace {
+
+/// The arguments of MPI.
+struct ReductionCall {
+  const void* send;
+  void* receive;
+  std::size_t count;
+  MPI_Datatype datatype;
+  MPI_Op operation;
+  MPI_Comm communicator;
+  std::size_t element_bytes = 0;  ///< as the core has carried it out
+
+  std::size_t bytes() const { return count * element_bytes; }
+};
 
 /// A user's operator on contiguous elements, or on elements that are packed between ranks. It gets memory of the host,
 /// wherever the program's buffers are.
@@ -193,67 +210,13 @@ struct Reduction {
   Make make;
 
   template <class Before, class After>
-  bool run(const std::byte* send, std::byte* receive, const Combiner& combiner, const Before& before,
-           const After& after) const {
-    return form.run(call.communicator, collectives, make(send, receive, combiner), Shown{shown, call.bytes()}, false,
-                    before, after);
-  }
-
-  /// Elements with gaps, where the program may keep something: ranks store whole elements for each other, so that the
-  /// result comes to private memory, and its members from there to where they belong.
-  [[gnu::noinline]] bool with_gaps(const std::byte* send, const Predefined& known) const {
-    auto&& result = form.template keep<Room>(received * known.combiner.element_bytes);
-    return run(send, result.data(), known.combiner, nothing_before,
-               [from = result.data(), to = call.receive, count = received, type = known.type](int code) {
-                 if (count > 0) reduction::copy_members(type, to, from, count);
-                 return code;
-               });
+  bool run(const void* send, void* receive, const Combiner& combiner, const Before& before, const After& after) const {
+    return form.run(call.communicator, collectives,
+                    make(static_cast<const std::byte*>(send), static_cast<std::byte*>(receive), combiner),
+                    Shown{shown, call.bytes()}, false, before, after);
   }
 
   bool is_received_on_device() const { return received > 0 && device_of(call.receive); }
-
-  /// Elements in memory of a device: what is sent, what is received, or both.
-  [[gnu::noinline]] bool staged(const void* send, const Predefined& known) const {
-    const std::size_t element_bytes = known.combiner.element_bytes;
-    auto&& memory = form.template keep<CallMemory>(call.count * element_bytes);
-    std::byte* const between = memory.get();
-    const bool is_sent = device_of(send);
-    const MPI_Comm on = form.lasting(call.communicator);
-    const auto before = [=, bytes = call.count * element_bytes] {
-      return is_sent ? raised_if_failed(copy_from_program(between, send, bytes), on) : MPI_SUCCESS;
-    };
-    const auto* const from = is_sent ? between : static_cast<const std::byte*>(send);
-    if (known.has_gaps) return staged_with_gaps(from, between, known, before);
-    if (!is_received_on_device())
-      return run(from, static_cast<std::byte*>(call.receive), known.combiner, before, nothing_after);
-    return run(from, between, known.combiner, before,
-               [=, to = call.receive, bytes = received * element_bytes](int code) {
-                 const int copied = raised_if_failed(copy_to_program(to, between, bytes), on);
-                 return code == MPI_SUCCESS ? copied : code;
-               });
-  }
-
-  /// The same of elements with gaps.
-  template <class Before>
-  bool staged_with_gaps(const std::byte* from, std::byte* between, const Predefined& known,
-                        const Before& before) const {
-    if (!is_received_on_device())
-      return run(from, between, known.combiner, before,
-                 [=, to = call.receive, count = received, type = known.type](int code) {
-                   if (count > 0) reduction::copy_members(type, to, between, count);
-                   return code;
-                 });
-    auto&& memory = form.template keep<CallMemory>(received * known.combiner.element_bytes);
-    const MPI_Comm on = form.lasting(call.communicator);
-    return run(from, between, known.combiner, before,
-               [=, to = call.receive, count = received, datatype = call.datatype, members = memory.get()](int code) {
-                 TypeInfo room;
-                 const TypeInfo& info = *type_info(datatype, room);
-                 int copied = pack(between, count, datatype, info, members, MPI_COMM_SELF);
-                 if (copied == MPI_SUCCESS) copied = unpack(members, to, count, datatype, info, on);
-                 return code == MPI_SUCCESS ? copied : code;
-               });
-  }
 
   bool carry_out() const {
     const bool in_place = call.send == MPI_IN_PLACE;
@@ -263,14 +226,48 @@ struct Reduction {
     if (const Predefined* known = predefined(call)) [[likely]] {
       if (lacks_buffer) return false;
       call.element_bytes = known->combiner.element_bytes;
-      if (devices::may_be_there() && (device_of(send) || is_received_on_device())) [[unlikely]]
-        return staged(send, *known);
-      if (known->has_gaps) [[unlikely]]
-        return with_gaps(static_cast<const std::byte*>(send), *known);
-      return run(static_cast<const std::byte*>(send), static_cast<std::byte*>(call.receive), known->combiner,
-                 nothing_before, nothing_after);
+      const bool with_device = devices::may_be_there() && (device_of(send) || is_received_on_device());
+      if (known->has_gaps || with_device) [[unlikely]]
+        return through_memory(send, *known);
+      return run(send, call.receive, known->combiner, nothing_before, nothing_after);
     }
     return with_operator_of_program(send, lacks_buffer);
+  }
+
+  /// Elements in memory of a device: what is sent, what is received, or both. And elements with gaps, where the program may
+  /// keep something: ranks store whole elements for each other, so that the result comes to private memory, and its members
+  /// from there to where they belong.
+  [[gnu::noinline]] bool through_memory(const void* send, const Predefined& known) const {
+    const std::size_t element_bytes = known.combiner.element_bytes;
+    const bool is_sent_from_device = device_of(send), to_device = is_received_on_device();
+    const std::size_t staged = is_sent_from_device || to_device ? call.count : received;
+    const std::size_t packed = known.has_gaps && to_device ? received : 0;
+    auto&& memory = form.template keep<Room>((staged + packed) * element_bytes);
+    std::byte* const between = memory.data();
+    std::byte* const members = between + staged * element_bytes;
+    const MPI_Comm on = form.lasting(call.communicator);
+    const auto before = [=, bytes = call.count * element_bytes] {
+      return is_sent_from_device ? raised_if_failed(copy_from_program(between, send, bytes), on) : MPI_SUCCESS;
+    };
+    const void* const from = is_sent_from_device ? between : send;
+    if (!known.has_gaps && !to_device) return run(from, call.receive, known.combiner, before, nothing_after);
+    return run(from, between, known.combiner, before,
+               [=, to = call.receive, count = received, datatype = call.datatype, type = known.type,
+                has_gaps = known.has_gaps](int code) {
+                 if (count == 0) return code;
+                 int copied = MPI_SUCCESS;
+                 if (!has_gaps) {
+                   copied = raised_if_failed(copy_to_program(to, between, count * element_bytes), on);
+                 } else if (!to_device) {
+                   reduction::copy_members(type, to, between, count);
+                 } else {
+                   TypeInfo info_room;
+                   const TypeInfo& info = *type_info(datatype, info_room);
+                   copied = pack(between, count, datatype, info, members, MPI_COMM_SELF);
+                   if (copied == MPI_SUCCESS) copied = unpack(members, to, count, datatype, info, on);
+                 }
+                 return code == MPI_SUCCESS ? copied : code;
+               });
   }
 
   [[gnu::noinline]] bool with_operator_of_program(const void* send, bool lacks_buffer) const {
@@ -333,62 +330,115 @@ const void* contribution(const ReductionCall& call) {
   return call.send == MPI_IN_PLACE ? call.receive : call.send;
 }
 
-}  // namespace
+struct Reduce {
+  template <class Form>
+  static bool describe(Form& form, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype,
+                       MPI_Op operation, int root, MPI_Comm comm) {
+    if (count <= 0) return form.refuse_count(count, comm);
+    Collectives* collectives = form.collectives(comm);
+    if (!collectives || root < 0 || root >= collectives->size()) return false;
+    ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
+    const bool is_root = collectives->rank() == root;
+    if (is_root ? is_aliased(call) : send == MPI_IN_PLACE) return false;
+    return carry_out(form, *collectives, call, contribution(call), is_root ? call.count : 0,
+                     [=, count = call.count](const std::byte* from, std::byte* to, const Combiner& combiner) {
+                       return ReduceArguments{from, is_root ? to : nullptr, count, &combiner, root};
+                     });
+  }
+};
 
-template <class Form>
-bool reduce(Collectives& collectives, ReductionCall& call, int root, Form& form) {
-  if (root < 0 || root >= collectives.size()) return false;
-  const bool is_root = collectives.rank() == root;
-  if (!is_root && call.send == MPI_IN_PLACE) return false;
-  if (is_root && is_aliased(call)) return false;
-  return carry_out(form, collectives, call, contribution(call), is_root ? call.count : 0,
-                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-                     return ReduceArguments{send, is_root ? receive : nullptr, count, &combiner, root};
-                   });
-}
+struct Allreduce {
+  template <class Form>
+  static bool describe(Form& form, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype,
+                       MPI_Op operation, MPI_Comm comm) {
+    if (count <= 0) return form.refuse_count(count, comm);
+    Collectives* collectives = form.collectives(comm);
+    ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
+    if (!collectives || is_aliased(call)) return false;
+    return carry_out(form, *collectives, call, receive, call.count,
+                     [count = call.count](const std::byte* from, std::byte* to, const Combiner& combiner) {
+                       return AllreduceArguments{from, to, count, &combiner};
+                     });
+  }
+};
 
-template <class Form>
-bool allreduce(Collectives& collectives, ReductionCall& call, Form& form) {
-  if (is_aliased(call)) return false;
-  return carry_out(form, collectives, call, call.receive, call.count,
-                   [count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-                     return AllreduceArguments{send, receive, count, &combiner};
-                   });
-}
+template <bool exclusive>
+struct ScanOrExscan {
+  template <class Form>
+  static bool describe(Form& form, const void* send, void* receive, MPI_Count count, MPI_Datatype datatype,
+                       MPI_Op operation, MPI_Comm comm) {
+    if (count <= 0) return form.refuse_count(count, comm);
+    Collectives* collectives = form.collectives(comm);
+    ReductionCall call{send, receive, static_cast<std::size_t>(count), datatype, operation, comm};
+    // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
+    if (!collectives || host_objects(call)) return false;
+    const bool receives = !exclusive || collectives->rank() > 0;
+    return carry_out(form, *collectives, call, contribution(call), receives ? call.count : 0,
+                     [count = call.count](const std::byte* from, std::byte* to, const Combiner& combiner) {
+                       return ScanArguments{from, to, count, &combiner, exclusive};
+                     });
+  }
+};
 
+/// Counts of elements, lent where calls come one after the other.
+class OwnCounts {
+ public:
+  std::vector<std::size_t>& operator*() { return counts_; }
+
+ private:
+  std::vector<std::size_t> counts_;
+};
 template <class Form>
-bool reduce_scatter(Collectives& collectives, ReductionCall& call, const std::size_t* counts, Form& form) {
-  const std::size_t received = counts[collectives.rank()];
+using CountsOf = std::conditional_t<Form::is_pending, OwnCounts, Loan<std::vector<std::size_t>>>;
+
+/// counts: the elements of each rank.
+template <class Form>
+bool reduce_scatter(Form& form, Collectives& collectives, ReductionCall call, const std::vector<std::size_t>& counts) {
+  call.count = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  if (call.count == 0) return refuse(Refusal::nothing);
+  const std::size_t received = counts[static_cast<std::size_t>(collectives.rank())];
   if (received > 0 && host_objects(call)) return false;
-  return carry_out(form, collectives, call, contribution(call), received,
-                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-                     return ReduceScatterArguments{send, receive, counts, count, &combiner};
-                   });
+  return carry_out(
+      form, collectives, call, contribution(call), received,
+      [counts = counts.data(), count = call.count](const std::byte* from, std::byte* to, const Combiner& combiner) {
+        return ReduceScatterArguments{from, to, counts, count, &combiner};
+      });
 }
 
-template <class Form>
-bool scan(Collectives& collectives, ReductionCall& call, bool exclusive, Form& form) {
-  // Also on rank 0 of an exclusive one, where nothing is received: else it alone would take part.
-  if (host_objects(call)) return false;
-  const bool receives = !exclusive || collectives.rank() > 0;
-  return carry_out(form, collectives, call, contribution(call), receives ? call.count : 0,
-                   [=, count = call.count](const std::byte* send, std::byte* receive, const Combiner& combiner) {
-                     return ScanArguments{send, receive, count, &combiner, exclusive};
-                   });
-}
+struct ReduceScatter {
+  template <class Form, class Count>
+  static bool describe(Form& form, const void* send, void* receive, const Count* receive_counts, MPI_Datatype datatype,
+                       MPI_Op operation, MPI_Comm comm) {
+    Collectives* collectives = form.collectives(comm);
+    if (!collectives || !receive_counts) return false;
+    auto&& kept = form.template keep<CountsOf<Form>>();
+    std::vector<std::size_t>& counts = *kept;
+    counts.clear();
+    for (int rank = 0; rank < collectives->size(); ++rank) {
+      if (receive_counts[rank] < 0) return false;
+      counts.push_back(static_cast<std::size_t>(receive_counts[rank]));
+    }
+    return reduce_scatter(form, *collectives, {send, receive, 0, datatype, operation, comm}, counts);
+  }
+};
 
-#define TUTTI_INSTANTIATE(Form)                                                          \
-  template bool reduce(Collectives&, ReductionCall&, int, Form&);                        \
-  template bool allreduce(Collectives&, ReductionCall&, Form&);                          \
-  template bool reduce_scatter(Collectives&, ReductionCall&, const std::size_t*, Form&); \
-  template bool scan(Collectives&, ReductionCall&, bool, Form&);
-TUTTI_INSTANTIATE(Blocking)
-TUTTI_INSTANTIATE(Nonblocking)
-TUTTI_INSTANTIATE(Persistent)
-#undef TUTTI_INSTANTIATE
+struct ReduceScatterBlock {
+  template <class Form>
+  static bool describe(Form& form, const void* send, void* receive, MPI_Count receive_count, MPI_Datatype datatype,
+                       MPI_Op operation, MPI_Comm comm) {
+    if (receive_count <= 0) return form.refuse_count(receive_count, comm);
+    Collectives* collectives = form.collectives(comm);
+    if (!collectives) return false;
+    auto&& kept = form.template keep<CountsOf<Form>>();
+    std::vector<std::size_t>& counts = *kept;
+    counts.assign(static_cast<std::size_t>(collectives->size()), static_cast<std::size_t>(receive_count));
+    return reduce_scatter(form, *collectives, {send, receive, 0, datatype, operation, comm}, counts);
+  }
+};
 
+/// receive = send op receive, by our kernel; false if there is none for it. No collective: what ran last stays what it was.
 bool reduce_local(const ReductionCall& call) {
-  if (!call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
+  if (!job() || !call.send || !call.receive || call.send == call.receive || call.send == MPI_IN_PLACE) return false;
   const Predefined* known = predefined(call);
   // A kernel stores whole elements, the host their members.
   if (!known || known->has_gaps || device_of(call.send) || device_of(call.receive)) return false;
@@ -397,4 +447,34 @@ bool reduce_local(const ReductionCall& call) {
   return true;
 }
 
+template <class Count, class Function>
+int reduce_local_or(const void* in, void* inout, Count count, MPI_Datatype datatype, MPI_Op operation,
+                    Function& forward) {
+  if (count > 0 && reduce_local({in, inout, static_cast<std::size_t>(count), datatype, operation, MPI_COMM_NULL}))
+    return MPI_SUCCESS;
+  return forward(in, inout, count, datatype, operation);
+}
+
+}  // namespace
+
+void add_reductions(CollectiveFunctions& functions) {
+  TUTTI_COLLECTIVE(Reduce, Ireduce, Reduce);
+  TUTTI_COLLECTIVE(Allreduce, Iallreduce, Allreduce);
+  TUTTI_COLLECTIVE(Reduce_scatter, Ireduce_scatter, ReduceScatter);
+  TUTTI_COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, ReduceScatterBlock);
+  TUTTI_COLLECTIVE(Scan, Iscan, ScanOrExscan<false>);
+  TUTTI_COLLECTIVE(Exscan, Iexscan, ScanOrExscan<true>);
+}
+
 }  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+TUTTI_EXPORT int MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
+  return reduce_local_or(inbuf, inoutbuf, count, datatype, op, next.Reduce_local);
+}
+
+TUTTI_EXPORT int MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
+                                    MPI_Op op) {
+  return reduce_local_or(inbuf, inoutbuf, count, datatype, op, next.Reduce_local_c);
+}
