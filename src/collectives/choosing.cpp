@@ -1,7 +1,6 @@
 // Which algorithms there are, and how a choice is made when a call is the first of its kind.
 #include <algorithm>
 #include <string_view>
-#include <type_traits>
 
 #include "collectives/collectives.h"
 #include "collectives/identity.h"
@@ -87,10 +86,10 @@ Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& 
 }
 
 template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choices, const Key& key,
-                                                        const Arguments& given) {
+const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choices, const CallKey& key,
+                                                        const Arguments& arguments) {
   if (spanning_)
-    make_between_nodes(choices, key, given);
+    make_between_nodes(choices, key, arguments);
   else
     make_inside(choices, size_class_of(key.bytes), key.bytes, key.commutative);
   return *choices.of[index_of(key.bytes, key.commutative)];
@@ -126,12 +125,12 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
 
 template <class Arguments>
 Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen,
-                              const Request& request) const {
+                              const CallSizes& sizes) const {
   if (choices.regular) return chosen.moving;
   chosen.moving_of_class.resize(size_classes);
-  std::optional<Moving>& known = chosen.moving_of_class[size_class_of(request.block)];
+  std::optional<Moving>& known = chosen.moving_of_class[size_class_of(sizes.block)];
   if (known) return *known;
-  selection::Shape shape = shape_of(request.block, true, true);
+  selection::Shape shape = shape_of(sizes.block, true, true);
   add_collective<Arguments>(shape, choices.collective);
   shape.parameter = chosen.parameter;
   double least = 0;
@@ -142,10 +141,10 @@ Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Ar
 }
 
 #define TUTTI_INSTANTIATE(Of, name)                                                                                  \
-  template const Collectives::Choice<Of##Arguments>& Collectives::make(Choices<Of##Arguments>& choices,              \
-                                                                       const Key& key, const Of##Arguments& given);  \
+  template const Collectives::Choice<Of##Arguments>& Collectives::make(                                              \
+      Choices<Of##Arguments>& choices, const CallKey& key, const Of##Arguments& arguments);                          \
   template Moving Collectives::moving_of(const Choices<Of##Arguments>& choices, const Choice<Of##Arguments>& chosen, \
-                                         const Request& request) const;
+                                         const CallSizes& sizes) const;
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
 #undef TUTTI_INSTANTIATE

@@ -46,14 +46,14 @@ struct ChosenBetweenNodes {
 template <class Arguments>
 ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, const network::Nodes& nodes,
                                                    const network::Shape& shape, bool commutative,
-                                                   const selection::Knowledge& knowledge, const Arguments& given) {
+                                                   const selection::Knowledge& knowledge, const Arguments& arguments) {
   const selection::UserChoice& user = knowledge.user_between_nodes;
   ChosenBetweenNodes<Arguments> chosen;
   const selection::SpanningEntry* const entry = entry_for(collective, shape, commutative, knowledge.table.get());
   if (entry && user.allows(collective, entry->algorithm)) {
     if (entry->algorithm == selection::host_algorithm) return {nullptr, selection::Reason::table};
     for (const auto* each : algorithms_between_nodes<Arguments>())
-      if (entry->algorithm == each->name && each->can(nodes, given)) return {each, selection::Reason::table};
+      if (entry->algorithm == each->name && each->can(nodes, arguments)) return {each, selection::Reason::table};
     chosen.refused_entry = entry;
   }
   const auto cheapest = [&](bool ask_user) {
@@ -61,7 +61,7 @@ ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, 
     double least = 0;
     for (const auto* each : algorithms_between_nodes<Arguments>()) {
       if (ask_user && !user.allows(collective, each->name)) continue;
-      if (!each->can(nodes, given)) continue;
+      if (!each->can(nodes, arguments)) continue;
       const double seconds = each->cost(shape).seconds(knowledge.network);
       if (best && seconds >= least) continue;
       best = each;
@@ -162,12 +162,12 @@ std::optional<SpanningPredictions> predict_between_nodes(std::string_view collec
 }
 
 template <class Arguments>
-void Collectives::make_between_nodes(Choices<Arguments>& choices, const Key& key, const Arguments& given) {
+void Collectives::make_between_nodes(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const network::Nodes& nodes = spanning_->nodes;
   const std::size_t size_class = size_class_of(key.bytes);
   const auto chosen = choose_between_nodes(choices.collective, nodes, shape_between_nodes(nodes, size_class),
-                                           key.commutative, knowledge(), given);
+                                           key.commutative, knowledge(), arguments);
   Choice<Arguments> made;
   made.between_nodes = chosen.algorithm;
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
@@ -185,16 +185,17 @@ void Collectives::make_between_nodes(Choices<Arguments>& choices, const Key& key
 }
 
 template <class Arguments>
-bool Collectives::call_across(const Choice<Arguments>& chosen, const Arguments& given, const CallSignature& signature) {
-  truncated_ = !call_between_nodes(*spanning_, *chosen.between_nodes, given, signature);
+bool Collectives::call_across(const Choice<Arguments>& chosen, const Arguments& arguments,
+                              const CallSignature& signature) {
+  truncated_ = !call_between_nodes(*spanning_, *chosen.between_nodes, arguments, signature);
   lends_copies_ = false;
   return true;
 }
 
-#define TUTTI_INSTANTIATE(Of, name)                                                                       \
-  template void Collectives::make_between_nodes(Choices<Of##Arguments>& choices, const Key& key,          \
-                                                const Of##Arguments& given);                              \
-  template bool Collectives::call_across(const Choice<Of##Arguments>& chosen, const Of##Arguments& given, \
+#define TUTTI_INSTANTIATE(Of, name)                                                                           \
+  template void Collectives::make_between_nodes(Choices<Of##Arguments>& choices, const CallKey& key,          \
+                                                const Of##Arguments& arguments);                              \
+  template bool Collectives::call_across(const Choice<Of##Arguments>& chosen, const Of##Arguments& arguments, \
                                          const CallSignature& signature);
 #define TUTTI_NO_INSTANCE(Of, name)
 TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)

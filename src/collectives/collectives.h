@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -106,11 +107,11 @@ class Collectives {
 
   // bool bcast(const BcastArguments& arguments), and so on.
   // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
-#define TUTTI_METHOD(Kind, name)                \
-  bool name(const Kind##Arguments& arguments) { \
-    return call(arguments);                     \
+#define TUTTI_METHOD(Of, name)                \
+  bool name(const Of##Arguments& arguments) { \
+    return call(arguments);                   \
   }
-#define TUTTI_NO_METHOD(Kind, name)
+#define TUTTI_NO_METHOD(Of, name)
   TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
 #undef TUTTI_METHOD
 #undef TUTTI_NO_METHOD
@@ -119,20 +120,24 @@ class Collectives {
   template <class Arguments>
   bool call(const Arguments& arguments);
 
-  /// The same call as a pending one, which has yet to be started. What the arguments point to outlives it.
-  /// Null if the host's own collective is to be used: on all ranks alike.
-  template <class Arguments>
-  std::unique_ptr<PendingCall> prepare(const Arguments& arguments);
   /// Whose channels a pending call takes: this communicator's or those of another one of the same ranks. across: where its
   /// ranks sit on several nodes.
   struct Through {
     Communicator& inside;
     const Spanning* across = nullptr;
   };
-  /// The same in memory of the caller, who destroys it: allocate(of, bytes) gives some, at an address for any type.
+  /// The same call as a pending one, which has yet to be started, in memory of the caller, who destroys it: allocate(of,
+  /// bytes) gives some, at an address for any type. What the arguments point to outlives it. Null if the host's own
+  /// collective is to be used: on all ranks alike.
   using Allocate = void* (*)(void* of, std::size_t bytes);
   template <class Arguments>
   PendingCall* prepare_in(const Arguments& arguments, const Through& through, Allocate allocate, void* of);
+  /// The same on the heap.
+  template <class Arguments>
+  std::unique_ptr<PendingCall> prepare(const Arguments& arguments) {
+    const auto allocate = [](void*, std::size_t bytes) { return ::operator new(bytes); };
+    return std::unique_ptr<PendingCall>(prepare_in(arguments, {communicator_, spanning_}, allocate, nullptr));
+  }
 
   /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
   bool truncated() const {
@@ -142,12 +147,6 @@ class Collectives {
   bool lends_copies() const {
     return lends_copies_;
   }
-
-  /// What a choice is made by, which ranks agree on.
-  struct Key {
-    std::size_t bytes = 0;
-    bool commutative = true;  ///< the operator
-  };
 
  private:
   static constexpr int size_classes = 66;  // by the width of the size
@@ -173,57 +172,29 @@ class Collectives {
     bool regular = !is_irregular(collective);
     std::vector<std::unique_ptr<Choice<Arguments>>> of = {};  ///< empty until first used, then null until made
   };
-  /// What is to be known of a call, besides its arguments, where it is not carried out straight.
-  struct Request {
-    /// What decides how it stores: bytes of a block or message, of irregular blocks about; what a rank's buffers hold.
-    std::size_t block = 0, held = 0;
-    bool small = false;  ///< one operation, and no decision about how to store or what to lend
-    Cut cut = {};        ///< into operations, if the algorithm does not say
-  };
-  Request whole(std::size_t block, std::size_t held) const;
-  Request request_of(const BarrierArguments& arguments) const;
-  Request request_of(const BcastArguments& arguments) const;
-  Request request_of(const ReduceArguments& arguments) const;
-  Request request_of(const AllreduceArguments& arguments) const;
-  Request request_of(const ScatterArguments& arguments) const;
-  Request request_of(const GatherArguments& arguments) const;
-  Request request_of(const AllgatherArguments& arguments) const;
-  Request request_of(const AlltoallArguments& arguments) const;
-  Request request_of(const ReduceScatterArguments& arguments) const;
-  Request request_of(const ScanArguments& arguments) const;
-  Request request_of(const NeighborArguments& arguments) const;
-  template <class Arguments>
-  Request request_of_reduction(const Arguments& arguments) const;
-  Request request_of_blocks(std::size_t bytes, std::size_t held) const;
-
-  /// make(...): makes a pending call of what it is given. make_across(algorithm, signature): the same of one between
-  /// nodes.
-  template <class Arguments, class Make, class MakeAcross>
-  PendingCall* prepare_by(const Arguments& arguments, Communicator& through, const Make& make,
-                          const MakeAcross& make_across);
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, const Key& key, const Arguments& given);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   /// Where it does not stand in choices.of yet.
   template <class Arguments>
-  const Choice<Arguments>& make(Choices<Arguments>& choices, const Key& key, const Arguments& given);
+  const Choice<Arguments>& make(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
   template <class Arguments>
   void make_inside(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
   /// The same of a communicator that spans nodes.
   template <class Arguments>
-  void make_between_nodes(Choices<Arguments>& choices, const Key& key, const Arguments& given);
+  void make_between_nodes(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
   template <class Arguments>
-  static CallSignature signature_of(const char* collective, const Choice<Arguments>& chosen, const Key& key);
+  static CallSignature signature_of(const char* collective, const Choice<Arguments>& chosen, const CallKey& key);
   template <class Arguments>
-  bool call_across(const Choice<Arguments>& chosen, const Arguments& given, const CallSignature& signature);
+  bool call_across(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSignature& signature);
   /// How buffers that peers do not map are lent in operations of a call: as copies, if what a rank's buffers hold in one is
   /// at most `most`.
-  Lending lending_of(Moving moving, const Request& request, const Cut& cut, std::size_t most) const;
+  Lending lending_of(Moving moving, const CallSizes& sizes, const Cut& cut, std::size_t most) const;
   template <class Arguments>
   Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
                               const selection::Chosen<Arguments>& chosen);
@@ -234,24 +205,19 @@ class Collectives {
   enum class Asked { by_user, by_table };
   bool should_warn(const char* collective, Asked by);
   template <class Arguments>
-  Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request) const;
+  Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes) const;
   /// How bytes are moved. Of blocks whose sizes differ each rank decides for its own.
   template <class Arguments>
-  Moving moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen, const Request& request) const;
+  Moving moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen, const CallSizes& sizes) const;
   /// The arguments as the algorithm gets them.
   template <class Arguments>
-  Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const Request& request,
+  Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes,
                       Moving moving) const;
-  /// Bytes of a block of Scatterv or Gatherv: of the root's the mean, as only it knows all.
-  template <class Arguments>
-  std::size_t mean_bytes(const Blocks& blocks, const Arguments& arguments) const;
-  /// Bytes of each block that one operation may carry: all, unless blocks may have to be staged.
-  std::size_t block_piece(std::size_t bytes) const;
   /// Past all caches what does not fit in them, past those of its owner what is large in another rank's memory.
-  memory::Store store_for(const Request& request, std::size_t streamed_min) const {
-    const double footprint = static_cast<double>(request.held) * shape_.ranks;
+  memory::Store store_for(const CallSizes& sizes, std::size_t streamed_min) const {
+    const double footprint = static_cast<double>(sizes.held) * shape_.ranks;
     if (footprint >= cached_bytes_) return memory::Store::streaming;
-    return request.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
+    return sizes.block >= streamed_min ? memory::Store::streaming_to_peers : memory::Store::cached;
   }
 
   Communicator& communicator_;
@@ -261,8 +227,7 @@ class Collectives {
   std::unique_ptr<selection::Knowledge> own_knowledge_;  ///< after choose_anew()
   selection::Shape shape_;
   double cached_bytes_;
-  std::size_t small_;    ///< the longest message that is small
-  std::size_t segment_;  ///< the longest that one operation carries
+  SizeLimits limits_;
   const AnyChoice* last_ = &no_choice;
   std::size_t last_bytes_ = 0;
   bool truncated_ = false;
@@ -270,9 +235,20 @@ class Collectives {
   std::deque<CallRecord> records_;  ///< choices point into it
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.
-#define TUTTI_CHOICES(Kind, name) Choices<Kind##Arguments> name##_{#name};
+#define TUTTI_CHOICES(Of, name) Choices<Of##Arguments> name##_{#name};
   TUTTI_COLLECTIVES(TUTTI_CHOICES, TUTTI_CHOICES)
 #undef TUTTI_CHOICES
+#define TUTTI_FIRST(Of, name)                                   \
+  Choices<Of##Arguments>& first_choices(const Of##Arguments&) { \
+    return name##_;                                             \
+  }
+#define TUTTI_SECOND(Of, name)                                   \
+  Choices<Of##Arguments>& second_choices(const Of##Arguments&) { \
+    return name##_;                                              \
+  }
+  TUTTI_COLLECTIVES(TUTTI_FIRST, TUTTI_SECOND)
+#undef TUTTI_FIRST
+#undef TUTTI_SECOND
 };
 
 }  // namespace tutti

@@ -2,9 +2,7 @@
 // forgotten) and the names that users, tables and files speak of.
 #pragma once
 
-#include <cstddef>
 #include <string_view>
-#include <type_traits>
 
 #include "collectives/arguments.h"
 #include "selection/model.h"
@@ -29,38 +27,29 @@
 
 namespace tutti {
 
-/// What a block is taken to have where its size differs between ranks and only some know it.
-inline constexpr std::size_t irregular_block_bytes = std::size_t{64} * 1024;
-
-/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them. Of
-/// Neighbor_allgather and Neighbor_alltoall two neighbours agree, but what one sends need not be what it receives.
+/// Whether sizes of the collective (its name in TUTTI_ALGORITHM) differ between ranks and only some know them.
 inline bool is_irregular(std::string_view collective) {
-  return collective == "scatterv" || collective == "gatherv" || collective == "alltoallv" ||
-         collective.starts_with("neighbor");
-}
-
-/// What the buffers of a rank hold, in multiples of the size that the choice is made by: the mean over the ranks.
-template <class Arguments>
-double rank_buffers(int ranks) {
-  const double p = ranks;
-  if constexpr (std::is_same_v<Arguments, BcastArguments>) return 1;
-  if constexpr (std::is_same_v<Arguments, AllgatherArguments>) return 1 + p;
-  if constexpr (std::is_same_v<Arguments, AlltoallArguments>) return 2 * p;
-  if constexpr (std::is_same_v<Arguments, ReduceScatterArguments>) return 1 + 1 / p;
-  return 2;
+#define TUTTI_FIRST(Of, name) \
+  if (collective == #name) return Kind<Of##Arguments>::sizes_differ == SizesDiffer::always;
+#define TUTTI_SECOND(Of, name) \
+  if (collective == #name) return Kind<Of##Arguments>::sizes_differ != SizesDiffer::never;
+  TUTTI_COLLECTIVES(TUTTI_FIRST, TUTTI_SECOND)
+#undef TUTTI_FIRST
+#undef TUTTI_SECOND
+  return false;
 }
 
 /// What the collective (its name in TUTTI_ALGORITHM) adds to the shape of its calls.
 template <class Arguments>
 void add_collective(selection::Shape& shape, std::string_view collective) {
-  shape.buffers = rank_buffers<Arguments>(shape.ranks);
-  shape.exclusive = collective == "exscan";
+  shape.buffers = Kind<Arguments>::buffers(shape.ranks);
+  shape.exclusive = Kind<Arguments>::is_exclusive(collective);
 }
 
 /// visit.operator()<Arguments>(name): for each collective, by its name in TUTTI_ALGORITHM.
 template <class Visit>
 void for_each_collective(Visit visit) {
-#define TUTTI_VISIT(Kind, name) visit.template operator()<Kind##Arguments>(#name);
+#define TUTTI_VISIT(Of, name) visit.template operator()<Of##Arguments>(#name);
   TUTTI_COLLECTIVES(TUTTI_VISIT, TUTTI_VISIT)
 #undef TUTTI_VISIT
 }

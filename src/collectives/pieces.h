@@ -5,72 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <type_traits>
 
-#include "collectives/arguments.h"
+#include "collectives/kind.h"
 #include "collectives/pending_call.h"
 #include "engine/operation.h"
 #include "network/channel.h"
 
 namespace tutti {
 
-/// One operation's part of a call.
-inline BarrierArguments part_of(BarrierArguments arguments, topology::Range) {
-  return arguments;
-}
-inline BcastArguments part_of(BcastArguments arguments, topology::Range piece) {
-  arguments.buffer += piece.begin;
-  arguments.bytes = piece.length();
-  return arguments;
-}
-template <class Arguments>
-requires requires(Arguments arguments) {
-  arguments.combiner;
-}
-Arguments part_of(Arguments arguments, topology::Range piece) {
-  arguments.send += piece.begin * arguments.combiner->element_bytes;
-  if (arguments.receive) arguments.receive += piece.begin * arguments.combiner->element_bytes;
-  arguments.count = piece.length();
-  return arguments;
-}
-inline ReduceScatterArguments part_of(ReduceScatterArguments arguments, topology::Range piece) {
-  arguments.piece = piece;
-  return arguments;
-}
-inline ScatterArguments part_of(ScatterArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.send.bytes = piece.length();
-  arguments.send.base += piece.begin;
-  if (arguments.receive) arguments.receive += piece.begin;
-  return arguments;
-}
-inline GatherArguments part_of(GatherArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.receive.bytes = piece.length();
-  arguments.receive.base += piece.begin;
-  if (arguments.send) arguments.send += piece.begin;
-  return arguments;
-}
-inline AllgatherArguments part_of(AllgatherArguments arguments, topology::Range piece) {
-  arguments.bytes = arguments.receive.bytes = piece.length();
-  arguments.receive.base += piece.begin;
-  if (arguments.send) arguments.send += piece.begin;
-  return arguments;
-}
-inline AlltoallArguments part_of(AlltoallArguments arguments, topology::Range piece) {
-  arguments.send.bytes = arguments.receive.bytes = piece.length();
-  arguments.send.base += piece.begin;
-  arguments.receive.base += piece.begin;
-  return arguments;
-}
-inline NeighborArguments part_of(NeighborArguments arguments, topology::Range) {
-  return arguments;
-}
-
 /// Calls in turn what is to be one operation: piece `index` of those that `cut` makes.
 template <class Arguments>
 Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
-  if (cut.operations() == 1 && !std::is_same_v<Arguments, ReduceScatterArguments>) return arguments;
+  constexpr bool is_told_its_piece = requires {
+    arguments.piece;
+  };
+  if (cut.operations() == 1 && !is_told_its_piece) return arguments;
   const std::size_t begin = index * cut.piece;
-  return part_of(arguments, topology::Range{begin, std::min(begin + cut.piece, cut.total)});
+  return Kind<Arguments>::part(arguments, {begin, std::min(begin + cut.piece, cut.total)});
 }
 
 /// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.

@@ -39,9 +39,10 @@ Prediction prediction_of_host(bool allowed) {
 
 /// The values of the parameter that are looked at: the user's, or all candidates; 0 where there is no parameter.
 template <class Arguments>
-std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, const selection::Shape& shape, int given) {
+std::vector<int> values_of(const selection::Algorithm<Arguments>& algorithm, const selection::Shape& shape,
+                           int by_user) {
   if (!algorithm.parameter.name) return {0};
-  if (given > 0) return {given};
+  if (by_user > 0) return {by_user};
   std::vector<int> values;
   for (int i = 0; const int value = algorithm.parameter.candidate(shape, i); ++i) values.push_back(value);
   return values;
