@@ -54,7 +54,7 @@ int on_copy(MPI_Comm, int, void*, void*, void*, int* copied) {
 /// How often more of it is looked at after something was freed, when collectives are called, and how much.
 constexpr int looks_after_free = 16;
 constexpr std::size_t more = 64;
-std::atomic<int> looks_left{0};
+std::atomic<int> looks_to_come{0};
 
 /// What peers may look at stays, until they do no more.
 void leave_behind(CommunicatorState& state) {
@@ -66,7 +66,7 @@ void leave_behind(CommunicatorState& state) {
   LeftBehind& left_behind = the_job->left_behind;
   left_behind.add(layout ? Remains(the_job->node, *layout, Traces::none(), false, {}) : state.communicator->part());
   left_behind.look(looked_at_each_time);
-  looks_left.store(looks_after_free, std::memory_order_relaxed);
+  looks_to_come.store(looks_after_free, std::memory_order_relaxed);
 }
 
 int on_delete(MPI_Comm communicator, int, void* value, void*) {
@@ -129,9 +129,9 @@ CommunicatorState* state_of_parent(MPI_Comm parent) {
     state = built.release();
     host.Comm_set_attr(communicator, keyval, state);
   }
-  bool look_again = the_job->left_behind.any() && looks_left.load(std::memory_order_relaxed) > 0;
+  bool look_again = the_job->left_behind.any() && looks_to_come.load(std::memory_order_relaxed) > 0;
   if (look_again) {
-    looks_left.fetch_sub(1, std::memory_order_relaxed);
+    looks_to_come.fetch_sub(1, std::memory_order_relaxed);
     the_job->left_behind.look(more);
     look_again = the_job->left_behind.any();
   }

@@ -44,9 +44,6 @@ void* host_symbol(const char* name) {
 void resolve() {
 #define TUTTI_RESOLVE(name) look_up(host.name, "PMPI_" #name);
   TUTTI_HOST_FUNCTIONS(TUTTI_RESOLVE)
-  TUTTI_HOST_LARGE(TUTTI_RESOLVE)
-  TUTTI_HOST_START(TUTTI_RESOLVE)
-  TUTTI_HOST_NODES(TUTTI_RESOLVE)
 #undef TUTTI_RESOLVE
 #define TUTTI_RESOLVE(name) look_up_next(next.name, "PMPI_" #name);
   TUTTI_INTERPOSED(TUTTI_RESOLVE)

@@ -19,27 +19,16 @@
   X(Comm_split) X(Sendrecv) X(Type_contiguous) X(Type_create_struct) X(Type_commit) X(Comm_free)                   \
   X(Request_free) X(Op_free) X(Query_thread) X(Recv_init) X(Send) X(Start)                                         \
   X(Info_create) X(Info_get) X(Info_set) X(Status_set_elements_x) X(Isend) X(Irecv) X(Testall) X(Cancel)           \
-  X(Comm_set_errhandler) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testany) X(Testsome)
+  X(Comm_set_errhandler) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testany) X(Testsome) X(Pack_c) X(Unpack_c)    \
+  X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name) X(Error_string)       \
+  X(Comm_create) X(Error_class)
 // clang-format on
-
-/// Those that hosts have since MPI 4.
-#define TUTTI_HOST_LARGE(X) X(Pack_c) X(Unpack_c)
-
-/// What start-up alone calls.
-#define TUTTI_HOST_START(X) \
-  X(Comm_get_errhandler) X(Errhandler_free) X(Publish_name) X(Lookup_name) X(Unpublish_name) X(Error_string)
-
-/// What only messages between nodes need.
-#define TUTTI_HOST_NODES(X) X(Comm_create) X(Error_class)
 
 namespace tutti::mpi {
 
 struct Host {
 #define TUTTI_MEMBER(name) decltype(&::PMPI_##name) name = nullptr;
   TUTTI_HOST_FUNCTIONS(TUTTI_MEMBER)
-  TUTTI_HOST_LARGE(TUTTI_MEMBER)
-  TUTTI_HOST_START(TUTTI_MEMBER)
-  TUTTI_HOST_NODES(TUTTI_MEMBER)
 #undef TUTTI_MEMBER
 };
 

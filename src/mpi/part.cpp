@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "mpi/functions/collective_function.h"
+#include "mpi/functions/interpose.h"
 #include "mpi/functions/waits.h"
 #include "mpi/host.h"
 
@@ -60,6 +60,20 @@ void* second_name(Signature* ours) {
   return reinterpret_cast<void*>((next.*member).watched() ? &Each::by_second_name : ours);
 }
 
+OurFunctions our_functions() {
+  OurFunctions functions{};
+#define TUTTI_SET(name) functions.name = &::MPI_##name;
+  TUTTI_INTERPOSED_WRITTEN_OUT(TUTTI_SET)
+  TUTTI_INTERPOSED_NEWER_WRITTEN_OUT(TUTTI_SET)
+#undef TUTTI_SET
+  add_bcast(functions);
+  add_reductions(functions);
+  add_blocks(functions);
+  add_communicators(functions);
+  add_host_needs(functions);
+  return functions;
+}
+
 }  // namespace
 
 }  // namespace tutti::mpi
@@ -68,35 +82,29 @@ extern "C" __attribute__((visibility("default"))) tutti::preload::Functions tutt
   using namespace tutti::mpi;
   resolve();
   take_over_waits();
-  const CollectiveFunctions collectives = collective_functions();
+  const OurFunctions ours = our_functions();
   // In the order of the stubs (preload/stubs.S).
   static const tutti::preload::Function functions[] = {
-#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(&::MPI_##name)},
-      TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
-#undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(collectives.name)},
-          TUTTI_INTERPOSED_COLLECTIVES(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"MPI_" #name, first_name<&Next::name>(ours.name)},
+      TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::name>(&::MPIX_##name)},
-              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+          TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(collectives.X_##name)},
-                  TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"MPIX_" #name, first_name<&Next::X_##name>(ours.X_##name)},
+              TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(&::MPI_##name)},
-                      TUTTI_INTERPOSED_CALLS(TUTTI_FUNCTION)
-#undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(collectives.name)},
-                          TUTTI_INTERPOSED_COLLECTIVES(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"PMPI_" #name, second_name<&Next::name>(ours.name)},
+                  TUTTI_INTERPOSED(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::name>(&::MPIX_##name)},
-                              TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
+                      TUTTI_INTERPOSED_EXTENSIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
-#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(collectives.X_##name)},
-                                  TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
+#define TUTTI_FUNCTION(name) {"PMPIX_" #name, second_name<&Next::X_##name>(ours.X_##name)},
+                          TUTTI_INTERPOSED_INITS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
 #define TUTTI_FUNCTION(name) {"tutti_" #name, reinterpret_cast<void*>(&::tutti_##name)},
-                                      TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
+                              TUTTI_OWN_FUNCTIONS(TUTTI_FUNCTION)
 #undef TUTTI_FUNCTION
   };
   return {functions, static_cast<int>(sizeof functions / sizeof *functions)};

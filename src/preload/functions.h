@@ -32,33 +32,39 @@
 #define TUTTI_INTERPOSED_COLLECTIVES(X)                                                                           \
   TUTTI_COLLECTIVE_FUNCTIONS(TUTTI_BOTH_OLD, X) TUTTI_INTERPOSED_INITS(X) TUTTI_INTERPOSED_LARGE(X)
 
-#define TUTTI_INTERPOSED_FUNCTIONS(X)                                                                             \
+// Those that are the host's and something after it: they make communicators, or begin and end needs of the host.
+#define TUTTI_INTERPOSED_AFTER_HOST(X)                                                                            \
+  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_create) X(Comm_create_group) X(Cart_create) X(Cart_sub)  \
+  X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent) X(Intercomm_merge) X(Comm_idup)              \
+  X(Buffer_attach) X(Buffer_detach) X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic)    \
+  X(Win_free)
+// The same, since MPI 4.
+#define TUTTI_INTERPOSED_NEWER_AFTER_HOST(X)                                                                      \
+  X(Comm_create_from_group) X(Comm_idup_with_info) X(Buffer_attach_c) X(Buffer_detach_c) X(Comm_attach_buffer)    \
+  X(Comm_attach_buffer_c) X(Comm_detach_buffer) X(Comm_detach_buffer_c) X(Win_create_c) X(Win_allocate_c)         \
+  X(Win_allocate_shared_c)
+
+// Those that are written out, each with its own name.
+#define TUTTI_INTERPOSED_WRITTEN_OUT(X)                                                                           \
   X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Reduce_local) X(Win_test)                \
-  X(Comm_dup) X(Comm_dup_with_info) X(Comm_split) X(Comm_split_type) X(Comm_create) X(Comm_create_group)          \
-  X(Cart_create) X(Cart_sub) X(Graph_create) X(Dist_graph_create) X(Dist_graph_create_adjacent)                   \
-  X(Intercomm_merge) X(Comm_idup) X(Comm_free) X(Comm_disconnect) X(Buffer_attach) X(Buffer_detach)               \
-  X(Win_create) X(Win_allocate) X(Win_allocate_shared) X(Win_create_dynamic) X(Win_free)                          \
+  X(Comm_split_type) X(Comm_free) X(Comm_disconnect)                                                              \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status)       \
   X(Request_free) X(Type_free) X(Op_free) X(Start) X(Startall) X(Cancel)
-
-// Those that hosts have since MPI 4: from sessions, of partitioned messages (mpi/functions/partitioned.cpp), and with
-// MPI_Count.
-#define TUTTI_INTERPOSED_NEWER(X)                                                                                 \
-  X(Comm_create_from_group) X(Comm_idup_with_info) X(Get_hw_resource_info) X(Request_get_status_all)              \
-  X(Request_get_status_any) X(Request_get_status_some) X(Reduce_local_c) X(Buffer_attach_c) X(Buffer_detach_c)    \
-  X(Comm_attach_buffer) X(Comm_attach_buffer_c) X(Comm_detach_buffer) X(Comm_detach_buffer_c) X(Win_create_c)     \
-  X(Win_allocate_c) X(Win_allocate_shared_c) X(Psend_init) X(Precv_init) X(Pready) X(Pready_range)                \
-  X(Pready_list) X(Parrived)
+// The same, since MPI 4: partitioned messages (mpi/functions/partitioned.cpp) and others.
+#define TUTTI_INTERPOSED_NEWER_WRITTEN_OUT(X)                                                                     \
+  X(Get_hw_resource_info) X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)          \
+  X(Reduce_local_c) X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived)
 
 // Those that some MPIs lack. The loader finds ours only where the MPI has them (offered_names.h).
-#define TUTTI_INTERPOSED_BY_SOME(X) TUTTI_INTERPOSED_NEWER(X) TUTTI_INTERPOSED_INITS(X) TUTTI_INTERPOSED_LARGE(X)
-
-// All whose names begin with MPI_ and that are no collectives.
-#define TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_FUNCTIONS(X) TUTTI_INTERPOSED_NEWER(X)
+#define TUTTI_INTERPOSED_BY_SOME(X)                                                                               \
+  TUTTI_INTERPOSED_NEWER_AFTER_HOST(X) TUTTI_INTERPOSED_NEWER_WRITTEN_OUT(X) TUTTI_INTERPOSED_INITS(X)            \
+  TUTTI_INTERPOSED_LARGE(X)
 
 // All whose names begin with MPI_, and their second names, by which bindings of other languages and profilers call
 // them, with PMPI_. Which of them a host has is seen at run time.
-#define TUTTI_INTERPOSED(X) TUTTI_INTERPOSED_CALLS(X) TUTTI_INTERPOSED_COLLECTIVES(X)
+#define TUTTI_INTERPOSED(X)                                                                                       \
+  TUTTI_INTERPOSED_WRITTEN_OUT(X) TUTTI_INTERPOSED_NEWER_WRITTEN_OUT(X) TUTTI_INTERPOSED_AFTER_HOST(X)            \
+  TUTTI_INTERPOSED_NEWER_AFTER_HOST(X) TUTTI_INTERPOSED_COLLECTIVES(X)
 
 // Those whose names begin with MPIX_ and PMPIX_.
 #define TUTTI_INTERPOSED_EXTENSIONS(X) X(Comm_revoke) X(Request_is_complete)

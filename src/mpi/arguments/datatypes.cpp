@@ -1,13 +1,9 @@
 #include "mpi/arguments/datatypes.h"
 
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 #include <vector>
 
-#include "mpi/arguments/device_elements.h"
-#include "mpi/arguments/device_memory.h"
-#include "mpi/arguments/large_elements.h"
 #include "mpi/arguments/recent.h"
 
 namespace tutti::mpi {
@@ -146,14 +142,6 @@ bool is_plain(MPI_Datatype datatype, int depth) {
   return plain;
 }
 
-/// Pieces small enough for the int arguments of MPI_Pack.
-constexpr std::size_t piece_bytes = std::size_t{1} << 29;
-
-/// One element may be larger than that.
-constexpr bool is_large(std::size_t element_bytes) {
-  return element_bytes > std::numeric_limits<int>::max();
-}
-
 }  // namespace
 
 bool type_has_a_name(MPI_Datatype datatype) {
@@ -195,90 +183,6 @@ const TypeInfo* type_info(MPI_Datatype datatype, TypeInfo& room) {
   room.bytes = static_cast<std::size_t>(size);
   room.contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size && is_plain(datatype, 0);
   return &room;
-}
-
-namespace {
-
-/// Elements to be packed or unpacked. MPICH 4.0 takes a null address for a mistake there, also of elements that lie at
-/// absolute addresses (MPI_BOTTOM). These are then described as seen from another address.
-class Elements {
- public:
-  Elements(const void* buffer, std::size_t at, MPI_Aint extent, std::size_t count, MPI_Datatype datatype)
-      : begin_(static_cast<char*>(const_cast<void*>(buffer)) + static_cast<MPI_Aint>(at) * extent),
-        count_(static_cast<int>(count)),
-        datatype_(datatype) {
-    if (begin_) return;
-    begin_ = reinterpret_cast<char*>(&seen_from_);
-    const MPI_Aint back = -reinterpret_cast<MPI_Aint>(begin_);
-    host.Type_create_struct(1, &count_, &back, &datatype, &seen_from_);
-    host.Type_commit(&seen_from_);
-    datatype_ = seen_from_;
-    count_ = 1;
-  }
-  ~Elements() {
-    if (seen_from_ != MPI_DATATYPE_NULL) host.Type_free(&seen_from_);
-  }
-  Elements(const Elements&) = delete;
-  Elements& operator=(const Elements&) = delete;
-
-  char* begin() const { return begin_; }
-  int count() const { return count_; }
-  MPI_Datatype datatype() const { return datatype_; }
-
- private:
-  char* begin_;
-  int count_;
-  MPI_Datatype datatype_;
-  MPI_Datatype seen_from_ = MPI_DATATYPE_NULL;
-};
-
-}  // namespace
-
-int pack(const void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info, std::byte* bytes,
-         MPI_Comm communicator) {
-  if (info.contiguous)
-    return raised_if_failed(
-        copy_from_program(bytes, static_cast<const std::byte*>(buffer) + info.offset, count * info.bytes),
-        communicator);
-  if (const auto code = pack_from_device(buffer, count, datatype, info, bytes, communicator)) [[unlikely]]
-    return *code;
-  MPI_Aint lower = 0, extent = 0;
-  host.Type_get_extent(datatype, &lower, &extent);
-  const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;
-  for (std::size_t at = 0; at < count; at += piece) {
-    const std::size_t elements = count - at < piece ? count - at : piece;
-    const Elements from(buffer, at, extent, elements, datatype);
-    std::byte* const to = bytes + at * info.bytes;
-    int position = 0;
-    const int code = is_large(info.bytes) ? pack_large(from.begin(), from.datatype(), to, info.bytes, communicator)
-                                          : host.Pack(from.begin(), from.count(), from.datatype(), to,
-                                                      static_cast<int>(elements * info.bytes), &position, communicator);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
-}
-
-int unpack(const std::byte* bytes, void* buffer, std::size_t count, MPI_Datatype datatype, const TypeInfo& info,
-           MPI_Comm communicator) {
-  if (info.contiguous)
-    return raised_if_failed(copy_to_program(static_cast<std::byte*>(buffer) + info.offset, bytes, count * info.bytes),
-                            communicator);
-  if (const auto code = unpack_to_device(bytes, buffer, count, datatype, info, communicator)) [[unlikely]]
-    return *code;
-  MPI_Aint lower = 0, extent = 0;
-  host.Type_get_extent(datatype, &lower, &extent);
-  const std::size_t piece = info.bytes >= piece_bytes ? 1 : piece_bytes / info.bytes;
-  for (std::size_t at = 0; at < count; at += piece) {
-    const std::size_t elements = count - at < piece ? count - at : piece;
-    const std::byte* const from = bytes + at * info.bytes;
-    const Elements to(buffer, at, extent, elements, datatype);
-    int position = 0;
-    const int code = is_large(info.bytes) ? unpack_large(from, info.bytes, to.begin(), to.datatype(), communicator)
-                                          : host.Unpack(from, static_cast<int>(elements * info.bytes), &position,
-                                                        to.begin(), to.count(), to.datatype(), communicator);
-    if (code != MPI_SUCCESS) return code;
-  }
-  return MPI_SUCCESS;
 }
 
 OperatorInfo operator_info(MPI_Op operation) {

@@ -10,9 +10,8 @@
 namespace tutti::mpi {
 
 struct TypeInfo {
-  std::size_t bytes = 0;      ///< of one element's data (MPI_Type_size)
-  bool contiguous = false;    ///< `count` elements are count * bytes consecutive bytes, in the order of the signature
-  std::ptrdiff_t offset = 0;  ///< of the first byte from the buffer's address
+  std::size_t bytes = 0;    ///< of one element's data (MPI_Type_size)
+  bool contiguous = false;  ///< `count` elements are count * bytes consecutive bytes, in the order of the signature
   bool predefined = false;
   std::optional<reduction::Type> kernel_type;  ///< for predefined operators
 };

@@ -1,9 +1,10 @@
-#include "mpi/functions/alloc_mem.h"
+// MPI_Alloc_mem from the window: also in programs that bring their own malloc, whose other memory is not in it.
 
 #include <mutex>
 #include <unordered_set>
 
 #include "mpi/communicators.h"
+#include "mpi/functions/interpose.h"
 #include "preload/process_window.h"
 
 namespace tutti::mpi {
@@ -22,8 +23,8 @@ OurBlocks& blocks() {
 
 constexpr std::size_t alignment = 64;
 
-}  // namespace
-
+/// A block of the window of at least `bytes` bytes in `*block`. False if the request is the host's: small, with hints,
+/// or there is no window that peers can read.
 bool allocate_from_window(MPI_Aint bytes, MPI_Info info, void** block) {
   const Job* now = job();
   if (!now || !now->node.window_shared || info != MPI_INFO_NULL || !block || bytes <= 0) return false;
@@ -37,6 +38,7 @@ bool allocate_from_window(MPI_Aint bytes, MPI_Info info, void** block) {
   return true;
 }
 
+/// Takes back what allocate_from_window gave. False if the block is not one of those.
 bool release_to_window(void* block) {
   {
     const std::lock_guard lock(blocks().mutex);
@@ -46,4 +48,18 @@ bool release_to_window(void* block) {
   return true;
 }
 
+}  // namespace
+
 }  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
+  if (allocate_from_window(size, info, static_cast<void**>(baseptr))) return MPI_SUCCESS;
+  return next.Alloc_mem(size, info, baseptr);
+}
+
+TUTTI_EXPORT int MPI_Free_mem(void* base) {
+  if (release_to_window(base)) return MPI_SUCCESS;
+  return next.Free_mem(base);
+}

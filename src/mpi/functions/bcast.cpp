@@ -61,7 +61,7 @@ struct Barrier {
 
 }  // namespace
 
-void add_bcast(CollectiveFunctions& functions) {
+void add_bcast(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Bcast, Ibcast, Bcast);
   TUTTI_COLLECTIVE_WITHOUT_COUNTS(Barrier, Ibarrier, Barrier);
 }

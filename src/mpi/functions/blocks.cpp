@@ -252,7 +252,7 @@ using NeighborAlltoallCall = NeighborCall<Form, false>;
 
 }  // namespace
 
-void add_blocks(CollectiveFunctions& functions) {
+void add_blocks(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Scatter, Iscatter, OfBlocks<ScatterCall>);
   TUTTI_COLLECTIVE(Scatterv, Iscatterv, OfBlocks<ScatterCall>);
   TUTTI_COLLECTIVE(Gather, Igather, OfBlocks<GatherCall>);

@@ -4,14 +4,6 @@
 
 namespace tutti::mpi {
 
-CollectiveFunctions collective_functions() {
-  CollectiveFunctions functions{};
-  add_bcast(functions);
-  add_reductions(functions);
-  add_blocks(functions);
-  return functions;
-}
-
 bool ended_by_exception(MPI_Comm communicator, const char* const& function, int& code) {
   try {
     throw;

@@ -16,26 +16,8 @@
 
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/form.h"
-#include "preload/functions.h"
 
 namespace tutti::mpi {
-
-/// The functions, by their names without MPI_, and those of Open MPI whose names begin with MPIX_.
-struct CollectiveFunctions {
-#define TUTTI_MEMBER(name) decltype(&::MPI_##name) name;
-  TUTTI_INTERPOSED_COLLECTIVES(TUTTI_MEMBER)
-#undef TUTTI_MEMBER
-#define TUTTI_MEMBER(name) decltype(&::MPI_##name) X_##name;
-  TUTTI_INTERPOSED_INITS(TUTTI_MEMBER)
-#undef TUTTI_MEMBER
-};
-
-CollectiveFunctions collective_functions();
-
-// Each sets some of them.
-void add_bcast(CollectiveFunctions& functions);
-void add_reductions(CollectiveFunctions& functions);
-void add_blocks(CollectiveFunctions& functions);
 
 /// For the handler of whatever a collective of the core has thrown: what guarded() returns, and the code. Exceptions of the
 /// program go on.

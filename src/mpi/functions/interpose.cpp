@@ -1,14 +1,55 @@
-// Functions that begin and end the use of MPI, allocate memory and make communicators. What the library does not do itself
-// goes on to the next definition.
+// Functions that begin and end the use of MPI, and those that make and free communicators; types and operators, too, are
+// freed here, since calls under way may still use them. What the library does not do itself goes on to the next definition.
 
 #include "mpi/functions/interpose.h"
 
+#include <tuple>
+
 #include "mpi/communicators.h"
 #include "mpi/errors.h"
-#include "mpi/functions/alloc_mem.h"
 #include "mpi/host.h"
+#include "mpi/requests/kept_handles.h"
 #include "mpi/start/launcher_names.h"
 #include "mpi/wait/peer_watch.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+/// Of functions whose first argument is a communicator, and whose last one is that which is made of it.
+template <auto is_made>
+constexpr auto made_of_first = [](int code, MPI_Comm parent, auto... rest) {
+  return is_made(code, std::get<sizeof...(rest) - 1>(std::tie(rest...)), parent);
+};
+/// Of functions that others may call with this parent at the same time, or that have none.
+constexpr auto made_alone = [](int code, auto... arguments) {
+  return made(code, std::get<sizeof...(arguments) - 1>(std::tie(arguments...)));
+};
+/// The last argument is a request.
+constexpr auto being_made_before_request = [](int code, auto... arguments) {
+  return being_made(code, std::get<sizeof...(arguments) - 2>(std::tie(arguments...)));
+};
+
+}  // namespace
+
+void add_communicators(OurFunctions& functions) {
+  TUTTI_AFTER_HOST(Comm_dup, made_of_first<made_duplicate>);
+  TUTTI_AFTER_HOST(Comm_dup_with_info, made_of_first<made_duplicate>);
+  TUTTI_AFTER_HOST(Comm_split, made_of_first<made>);
+  TUTTI_AFTER_HOST(Comm_create, made_of_first<made>);
+  TUTTI_AFTER_HOST(Cart_create, made_of_first<made>);
+  TUTTI_AFTER_HOST(Cart_sub, made_of_first<made>);
+  TUTTI_AFTER_HOST(Graph_create, made_of_first<made>);
+  TUTTI_AFTER_HOST(Dist_graph_create, made_of_first<made_graph>);
+  TUTTI_AFTER_HOST(Dist_graph_create_adjacent, made_of_first<made_graph>);
+  TUTTI_AFTER_HOST(Comm_create_group, made_alone);
+  TUTTI_AFTER_HOST(Comm_create_from_group, made_alone);
+  TUTTI_AFTER_HOST(Intercomm_merge, made_alone);
+  TUTTI_AFTER_HOST(Comm_idup, being_made_before_request);
+  TUTTI_AFTER_HOST(Comm_idup_with_info, being_made_before_request);
+}
+
+}  // namespace tutti::mpi
 
 using namespace tutti;
 using tutti::mpi::next;
@@ -28,6 +69,13 @@ int init(const char* function, const Init& by_host) {
     mpi::start();
     return MPI_SUCCESS;
   });
+}
+
+/// While the host frees a communicator its collectives are the host's.
+template <class Forward>
+int free_by(const Forward& forward, MPI_Comm* communicator) {
+  const mpi::BeingFreed being_freed(communicator ? *communicator : MPI_COMM_NULL);
+  return forward(communicator);
 }
 
 }  // namespace
@@ -55,86 +103,35 @@ TUTTI_EXPORT int MPI_Abort(MPI_Comm comm, int code) {
   return next.Abort(comm, code);
 }
 
-TUTTI_EXPORT int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
-  if (mpi::allocate_from_window(size, info, static_cast<void**>(baseptr))) return MPI_SUCCESS;
-  return next.Alloc_mem(size, info, baseptr);
-}
-
-TUTTI_EXPORT int MPI_Free_mem(void* base) {
-  if (mpi::release_to_window(base)) return MPI_SUCCESS;
-  return next.Free_mem(base);
-}
-
 TUTTI_EXPORT int MPIX_Comm_revoke(MPI_Comm comm) {
   const int code = next.Comm_revoke(comm);
   if (code == MPI_SUCCESS) mpi::revoke(comm);
   return code;
 }
 
-TUTTI_EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
-  return mpi::made_duplicate(next.Comm_dup(comm, newcomm), newcomm, comm);
+TUTTI_EXPORT int MPI_Comm_free(MPI_Comm* comm) {
+  return free_by(next.Comm_free, comm);
 }
 
-TUTTI_EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  return mpi::being_made(next.Comm_idup(comm, newcomm, request), newcomm);
+/// It returns when what is under way on the communicator has ended.
+TUTTI_EXPORT int MPI_Comm_disconnect(MPI_Comm* comm) {
+  if (mpi::requests.under_way() && comm)
+    if (const mpi::CommunicatorState* const state = mpi::known_state(*comm)) mpi::requests.wait_for_all_of(*state);
+  return free_by(next.Comm_disconnect, comm);
 }
 
-TUTTI_EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
-  return mpi::made_duplicate(next.Comm_dup_with_info(comm, info, newcomm), newcomm, comm);
+TUTTI_EXPORT int MPI_Type_free(MPI_Datatype* datatype) {
+  if (datatype && mpi::free_later(mpi::key_of(*datatype))) {
+    *datatype = MPI_DATATYPE_NULL;
+    return MPI_SUCCESS;
+  }
+  return next.Type_free(datatype);
 }
 
-TUTTI_EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_split(comm, color, key, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_create(comm, group, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
-  // Others may do the same with this parent at the same time.
-  return mpi::made(next.Comm_create_group(comm, group, tag, newcomm), newcomm);
-}
-
-TUTTI_EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
-                                 MPI_Comm* newcomm) {
-  return mpi::made(next.Cart_create(comm, ndims, dims, periods, reorder, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
-  return mpi::made(next.Cart_sub(comm, remain_dims, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
-                                  MPI_Comm* newcomm) {
-  return mpi::made(next.Graph_create(comm, nnodes, index, edges, reorder, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int degrees[],
-                                       const int destinations[], const int weights[], MPI_Info info, int reorder,
-                                       MPI_Comm* newcomm) {
-  return mpi::made_graph(
-      next.Dist_graph_create(comm, n, sources, degrees, destinations, weights, info, reorder, newcomm), newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
-                                                const int sourceweights[], int outdegree, const int destinations[],
-                                                const int destweights[], MPI_Info info, int reorder,
-                                                MPI_Comm* newcomm) {
-  return mpi::made_graph(next.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree,
-                                                         destinations, destweights, info, reorder, newcomm),
-                         newcomm, comm);
-}
-
-TUTTI_EXPORT int MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* newcomm) {
-  return mpi::made(next.Intercomm_merge(comm, high, newcomm), newcomm);
-}
-
-TUTTI_EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-  return mpi::being_made(next.Comm_idup_with_info(comm, info, newcomm, request), newcomm);
-}
-
-TUTTI_EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler handler,
-                                            MPI_Comm* newcomm) {
-  return mpi::made(next.Comm_create_from_group(group, tag, info, handler, newcomm), newcomm);
+TUTTI_EXPORT int MPI_Op_free(MPI_Op* op) {
+  if (op && mpi::free_later(mpi::key_of(*op))) {
+    *op = MPI_OP_NULL;
+    return MPI_SUCCESS;
+  }
+  return next.Op_free(op);
 }

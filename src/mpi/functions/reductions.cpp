@@ -457,7 +457,7 @@ int reduce_local_or(const void* in, void* inout, Count count, MPI_Datatype datat
 
 }  // namespace
 
-void add_reductions(CollectiveFunctions& functions) {
+void add_reductions(OurFunctions& functions) {
   TUTTI_COLLECTIVE(Reduce, Ireduce, Reduce);
   TUTTI_COLLECTIVE(Allreduce, Iallreduce, Allreduce);
   TUTTI_COLLECTIVE(Reduce_scatter, Ireduce_scatter, ReduceScatter);

@@ -23,7 +23,7 @@ class PartitionedBuffer {
   PartitionedBuffer(const void* buffer, int partitions, std::size_t count, MPI_Datatype datatype, const TypeInfo& info);
 
   /// For the core.
-  std::byte* bytes() const { return is_packed() ? packed_.get() : static_cast<std::byte*>(buffer_) + info_.offset; }
+  std::byte* bytes() const { return is_packed() ? packed_.get() : static_cast<std::byte*>(buffer_); }
   partitioned::Partitions partitions() const { return {partitions_, count_ * info_.bytes}; }
   bool is_packed() const { return packed_.get() != nullptr; }
 
