@@ -52,11 +52,11 @@ bool pays_later(std::string_view field) {
 
 /// Files of the first versions have none of these. The shipped values hold then; but a busy turn is priced as any other.
 bool came_later(std::string_view field) {
-  return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field.starts_with("hop_") ||
-         field == "byte_numa" || field == "byte_socket" || field == "byte_machine" || field == "rank_byte" ||
-         field == "node_byte" || field == "link_byte" || field == "total_byte" || field == "page_bytes" ||
-         field == "take_byte" || field == "kept_far" || field.starts_with("store_") || field.starts_with("memory_s") ||
-         field.starts_with("memory_m") || pays_later(field);
+  return field == "busy_turn" || field == "stream_byte" || field == "streams_byte" || field == "cache_streams_byte" ||
+         field.starts_with("hop_") || field == "byte_numa" || field == "byte_socket" || field == "byte_machine" ||
+         field == "rank_byte" || field == "node_byte" || field == "link_byte" || field == "total_byte" ||
+         field == "page_bytes" || field == "take_byte" || field == "kept_far" || field.starts_with("store_") ||
+         field.starts_with("memory_s") || field.starts_with("memory_m") || pays_later(field);
 }
 
 bool read_model(const json& section, Model& model, std::string& error) {
@@ -160,6 +160,8 @@ std::span<const ModelField> model_fields() {
                  "as write_byte, past the owner's caches: of what is large"},
       ModelField{"streams_byte", &Model::streams_byte, byte_least, byte_most,
                  "the same of all ranks together, what memory takes"},
+      ModelField{"cache_streams_byte", &Model::cache_streams_byte, byte_least, byte_most,
+                 "the same of all ranks of one shared cache"},
       ModelField{"take_byte", &Model::take_byte, 0, byte_most, "seconds a byte more to take lines over that are read"},
       ModelField{"left_byte", &Model::left_byte, 0, byte_most,
                  "seconds a byte more to write lines that others have read, after the call"},

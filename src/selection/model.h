@@ -29,18 +29,19 @@ inline constexpr std::size_t moved_min = std::size_t{4} << 10;
 
 /// Seconds, and seconds a byte.
 struct Model {
-  double hop = 100e-9;                ///< a flag, from the store to the peer that sees it
-  double turn = 1.8e-6;               ///< until a rank that shares its core runs, for each rank before it
-  double busy_turn = 2.4e-6;          ///< the same where what the ranks of a core hold fills its private cache
-  double copy_byte = 1.0 / 25e9;      ///< copy within the caches of one core
-  double spilled_byte = 1.0 / 12e9;   ///< copy of own data that the core has no more room for in its private cache
-  double remote_byte = 1.0 / 12e9;    ///< copy of what another core has just written
-  double slot_byte = 1.0 / 8e9;       ///< copy into lines that another core has read before
-  double reduce_byte = 1.0 / 20e9;    ///< one source of a reduction, from the own caches
-  double write_byte = 1.0 / 8e9;      ///< copy into lines that another core has taken over
-  double stream_byte = 1.0 / 9e9;     ///< the same past the owner's caches
-  double streams_byte = 1.0 / 60e9;   ///< of all that go past caches at the same time: what memory takes
-  double exchange_byte = 1.0 / 12e9;  ///< as remote_byte, while the owner copies from another rank as well
+  double hop = 100e-9;                     ///< a flag, from the store to the peer that sees it
+  double turn = 1.8e-6;                    ///< until a rank that shares its core runs, for each rank before it
+  double busy_turn = 2.4e-6;               ///< the same where what the ranks of a core hold fills its private cache
+  double copy_byte = 1.0 / 25e9;           ///< copy within the caches of one core
+  double spilled_byte = 1.0 / 12e9;        ///< copy of own data that the core has no more room for in its private cache
+  double remote_byte = 1.0 / 12e9;         ///< copy of what another core has just written
+  double slot_byte = 1.0 / 8e9;            ///< copy into lines that another core has read before
+  double reduce_byte = 1.0 / 20e9;         ///< one source of a reduction, from the own caches
+  double write_byte = 1.0 / 8e9;           ///< copy into lines that another core has taken over
+  double stream_byte = 1.0 / 9e9;          ///< the same past the owner's caches
+  double streams_byte = 1.0 / 60e9;        ///< of all that go past caches at the same time: what memory takes
+  double cache_streams_byte = 1.0 / 60e9;  ///< the same of the cores of one shared cache, which go there by one way
+  double exchange_byte = 1.0 / 12e9;       ///< as remote_byte, while the owner copies from another rank as well
   double left_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what the owner of lines that others have read pays more to write them
   double found_byte = 1.0 / 8e9 - 1.0 / 25e9;  ///< what a rank pays more to use what another one has stored for it
   double found_streamed_byte =
@@ -342,9 +343,9 @@ struct Cost {
     double& near = pairs[index_of(topology::Distance::cache)];
     near = shape.distances.pairs[index_of(topology::Distance::cache)] * kept(elsewhere, model.private_cache / 8);
     // What went past the caches is in memory. It comes ahead of who goes through it in order.
-    const double fetched = streams ? std::min(stored, waited_for) * model.found_streamed_byte *
-                                         model.memory_factor(shape.distances.pairs)
-                                   : 0;
+    const double fetched =
+        streams ? std::min(stored, waited_for) * model.found_streamed_byte * model.memory_factor(shape.distances.pairs)
+                : 0;
     return fetched + model.store_factor(pairs) * (left * model.left_byte + (elsewhere - left) * model.found_byte);
   }
 
@@ -419,6 +420,9 @@ struct Cost {
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
+    // Those who share a cache share the way from it to the memory.
+    const double near_writers = 1 + shape.distances.pairs[index_of(topology::Distance::cache)] * (writers - 1);
+    const double streams_together = std::max(writers * model.streams_byte, near_writers * model.cache_streams_byte);
     // What two ranks pass to and fro through their caches has to stay there.
     const bool fits =
         2.0 * static_cast<double>(shape.bytes) <= model.private_cache || !stores_through_caches(shape.moving);
@@ -428,12 +432,12 @@ struct Cost {
       price.read += model.take_byte;
       price.exchanged += model.take_byte;
     } else if (shape.moving == Moving::lent_beyond) {
-      price.lent = std::max(model.stream_byte, writers * model.streams_byte);
+      price.lent = std::max(model.stream_byte, streams_together);
       price.read = price.exchanged = memory_apart * std::max(model.memory_byte, model.copy_byte);
     }
     const bool streams = stores_stream(shape);
     price.written_alone = streams ? memory_apart * model.stream_byte : store_apart * through;
-    price.written = streams ? std::max(price.written_alone, writers * model.streams_byte) : price.written_alone;
+    price.written = streams ? std::max(price.written_alone, streams_together) : price.written_alone;
     if (!shape.oversubscribed()) return price;
     // Of the ranks that a rank copies from or to, some share its core, and its caches. Where many copy from or to one
     // of them, they are those of another core who finish last.

@@ -27,6 +27,7 @@ Model shipped_model(Maker maker) {
   model.slot_byte = 1.0 / 10e9;
   model.write_byte = 1.0 / 45e9;
   model.stream_byte = 1.0 / 30e9;
+  model.cache_streams_byte = 1.0 / 22e9;
   model.left_byte = 1.0 / 13e9;
   model.found_byte = 1.0 / 120e9;
   model.found_streamed_byte = 1.0 / 24e9;
