@@ -9,8 +9,8 @@
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
-#include "network/textbook.h"
 #include "selection/words.h"
+#include "textbook.h"
 
 namespace tutti::prediction {
 
@@ -102,9 +102,9 @@ ordered_json shape_of(const Options& options, const network::Nodes& nodes) {
           {"commutative", !options.ordered}};
 }
 
-ordered_json textbook_of(std::string_view collective, const network::Shape& shape, const network::Parameters& with) {
+ordered_json textbook_of(std::string_view collective, const Shape& shape, const network::Parameters& with) {
   ordered_json found = ordered_json::array();
-  for (const network::Textbook& each : network::textbook_algorithms()) {
+  for (const Textbook& each : textbook_algorithms()) {
     if (collective != each.collective || (each.can && !each.can(shape))) continue;
     ordered_json one{{"name", each.name}, {"leaders", each.leaders}, {"words", each.words}};
     one.update(json_of(each.cost(shape), with));
@@ -155,7 +155,7 @@ ordered_json candidates_between_nodes(const Options& options, const network::Nod
   for (const SpanningPrediction& each : predictions->candidates) candidates.push_back(json_of(each, knowledge.network));
   told["candidates"] = std::move(candidates);
   told["textbook"] = textbook_of(
-      options.collective, {nodes.count(), nodes.most_places(), static_cast<double>(class_bytes), 1}, knowledge.network);
+      options.collective, {nodes.count(), nodes.most_places(), static_cast<double>(class_bytes)}, knowledge.network);
   told["choice"] = choice_of(*predictions, knowledge.network);
   return told;
 }

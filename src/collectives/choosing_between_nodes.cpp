@@ -10,7 +10,7 @@
 #include "collectives/identity.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
-#include "network/textbook.h"
+#include "network/counted_rounds.h"
 
 namespace tutti {
 
@@ -75,7 +75,7 @@ ChosenBetweenNodes<Arguments> choose_between_nodes(std::string_view collective, 
   chosen.algorithm = cheapest(true);
   // Long messages in the order of many runs of ranks: all results go everywhere, which is far more than what MPIs send.
   if (chosen.algorithm && chosen.algorithm->gathers_runs && may_be_hosts &&
-      2 * network::recursive_doubling(shape).seconds(knowledge.network) <
+      2 * network::recursive_doubling(shape.nodes, shape.places, shape.bytes).seconds(knowledge.network) <
           chosen.algorithm->cost(shape).seconds(knowledge.network))
     chosen.algorithm = nullptr;
   if (chosen.algorithm || !asked || may_be_hosts) return chosen;

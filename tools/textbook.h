@@ -6,7 +6,16 @@
 
 #include "network/cost.h"
 
-namespace tutti::network {
+namespace tutti::prediction {
+
+/// The call, and the nodes.
+struct Shape {
+  int nodes = 1;
+  int places = 1;    ///< ranks of each node
+  double bytes = 0;  ///< of a block, or of the whole message of an Allreduce
+
+  int ranks() const { return nodes * places; }
+};
 
 struct Textbook {
   const char* collective;
@@ -15,15 +24,11 @@ struct Textbook {
   const char* words;  ///< what it does
   /// Whether it is defined for so many ranks; null: for any.
   bool (*can)(const Shape&);
-  Cost (*cost)(const Shape&);
+  network::Cost (*cost)(const Shape&);
 };
 
 /// For Scatter, Allgather and Allreduce, ranks numbered node by node. Where each rank is for itself, the messages of all
 /// ranks of a node share its link, and those that stay inside the node are copied there once.
 std::span<const Textbook> textbook_algorithms();
 
-/// Each rank for itself and all elements in each round, with twice as many ranks as in the one before: what MPIs do in Scan,
-/// and in Allreduce of few elements.
-Cost recursive_doubling(const Shape& shape);
-
-}  // namespace tutti::network
+}  // namespace tutti::prediction

@@ -1,6 +1,6 @@
 // The algorithms that ours are compared with have the rounds and bytes of their textbook formulas where a node has one
 // rank, and share its link where it has several.
-#include "network/textbook.h"
+#include "textbook.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,10 @@
 #include <stdexcept>
 #include <string>
 
-namespace tutti::network {
+namespace tutti::prediction {
 namespace {
+
+using network::Cost;
 
 constexpr double bytes = 24;
 
@@ -21,7 +23,7 @@ const Textbook& named(const std::string& collective, const std::string& name) {
 }
 
 Cost cost(const char* collective, const char* name, int nodes, int places) {
-  return named(collective, name).cost({nodes, places, bytes, 1});
+  return named(collective, name).cost({nodes, places, bytes});
 }
 
 /// ceil(log_2 p)
@@ -59,7 +61,7 @@ TEST(Textbook, FormulasOfRanksThatHaveANodeEach) {
 TEST(Textbook, InsideOneNodeNothingIsSent) {
   for (const Textbook& each : textbook_algorithms()) {
     SCOPED_TRACE(std::string(each.collective) + " " + each.name);
-    const Cost found = each.cost({1, 16, bytes, 1});
+    const Cost found = each.cost({1, 16, bytes});
     EXPECT_EQ(found.rounds, 0);
     EXPECT_EQ(found.messages, 0);
     EXPECT_EQ(found.bytes, 0);
@@ -91,9 +93,9 @@ TEST(Textbook, LeadersSendAsMuchAsOneRankANode) {
 
 TEST(Textbook, RecursiveDoublingOfAllgatherWantsAPowerOfTwo) {
   const Textbook& doubling = named("allgather", "recursive-doubling");
-  EXPECT_TRUE(doubling.can({4, 8, bytes, 1}));
-  EXPECT_FALSE(doubling.can({128, 18, bytes, 1}));
+  EXPECT_TRUE(doubling.can({4, 8, bytes}));
+  EXPECT_FALSE(doubling.can({128, 18, bytes}));
 }
 
 }  // namespace
-}  // namespace tutti::network
+}  // namespace tutti::prediction
