@@ -51,17 +51,17 @@ std::vector<int> counts_of(std::string_view text) {
   return text.empty() ? counts : std::vector<int>();
 }
 
-ordered_json json_of(const network::Cost& cost, const network::Parameters& with) {
+ordered_json json_of(const selection::Cost& cost, const network::Parameters& with) {
   return {{"seconds", cost.seconds(with)},
-          {"between_seconds", cost.between_seconds(with)},
+          {"between_seconds", cost.between.seconds(with)},
           {"inside_seconds", cost.inside_seconds(with)},
-          {"meanwhile_seconds", cost.overlapped_seconds(with)},
-          {"rounds", cost.rounds},
-          {"messages", cost.messages},
-          {"bytes", cost.bytes}};
+          {"meanwhile_seconds", cost.meanwhile_seconds(with)},
+          {"rounds", cost.between.rounds},
+          {"messages", cost.between.messages},
+          {"bytes", cost.between.bytes}};
 }
 
-ordered_json json_of(const SpanningPrediction& each, const network::Parameters& with) {
+ordered_json json_of(const Prediction& each, const network::Parameters& with) {
   ordered_json out{{"name", each.algorithm},
                    {"eligible", each.eligible},
                    {"allowed", each.allowed},
@@ -73,19 +73,16 @@ ordered_json json_of(const SpanningPrediction& each, const network::Parameters& 
   return out;
 }
 
-ordered_json choice_of(const SpanningPredictions& predictions, const network::Parameters& with) {
-  ordered_json seconds = nullptr;
-  for (const SpanningPrediction& each : predictions.candidates)
-    if (each.algorithm == predictions.algorithm && each.cost) seconds = each.cost->seconds(with);
+ordered_json choice_of(const Predictions& predictions) {
   const bool by_host = predictions.algorithm == selection::host_algorithm;
   return {{"name", predictions.algorithm},
           {"parameter", nullptr},
-          {"seconds", seconds},
+          {"seconds", predictions.seconds ? ordered_json(*predictions.seconds) : ordered_json(nullptr)},
           {"reason", selection::name_of(predictions.reason)},
           {"words", selection::words_of(predictions.reason, by_host)}};
 }
 
-ordered_json json_of(const selection::SpanningEntry* entry) {
+ordered_json json_of(const selection::TableEntry* entry) {
   if (!entry) return nullptr;
   return {{"name", entry->algorithm},
           {"parameter", nullptr},
@@ -142,21 +139,21 @@ UsageError no_such_collective(const std::string& name) {
 ordered_json candidates_between_nodes(const Options& options, const network::Nodes& nodes, std::size_t bytes,
                                       const selection::Knowledge& knowledge) {
   const bool regular = !is_irregular(options.collective);
-  const std::size_t asked = regular ? bytes : irregular_block_bytes;
-  const auto predictions = predict_between_nodes(options.collective, nodes, asked, !options.ordered, knowledge);
+  const selection::Shape shape =
+      shape_between_nodes(nodes, options.collective, regular ? bytes : irregular_block_bytes, !options.ordered);
+  const auto predictions = predict(options.collective, shape, knowledge);
   if (!predictions) throw no_such_collective(options.collective);
-  const std::size_t class_bytes = std::size_t{1} << size_class_of(asked);
   ordered_json told{{"collective", options.collective}, {"shape", shape_of(options, nodes)}};
-  told["shape"]["bytes"] = class_bytes;
+  told["shape"]["bytes"] = shape.bytes;
   told["shape"]["regular"] = regular;
   told["parameters"] = json_of(knowledge.network);
   told["table_entry"] = json_of(predictions->entry);
   ordered_json candidates = ordered_json::array();
-  for (const SpanningPrediction& each : predictions->candidates) candidates.push_back(json_of(each, knowledge.network));
+  for (const Prediction& each : predictions->candidates) candidates.push_back(json_of(each, knowledge.network));
   told["candidates"] = std::move(candidates);
-  told["textbook"] = textbook_of(
-      options.collective, {nodes.count(), nodes.most_places(), static_cast<double>(class_bytes)}, knowledge.network);
-  told["choice"] = choice_of(*predictions, knowledge.network);
+  told["textbook"] =
+      textbook_of(options.collective, {nodes.count(), nodes.most_places(), shape.class_bytes()}, knowledge.network);
+  told["choice"] = choice_of(*predictions);
   return told;
 }
 
@@ -168,10 +165,11 @@ ordered_json overview_between_nodes(const Options& options, const network::Nodes
     std::size_t bytes = sized ? 1 : 0;
     do {
       const std::size_t asked = is_irregular(entry.collective) ? irregular_block_bytes : bytes;
-      const auto predictions = predict_between_nodes(entry.collective, nodes, asked, !options.ordered, knowledge);
+      const selection::Shape shape = shape_between_nodes(nodes, entry.collective, asked, !options.ordered);
+      const auto predictions = predict(entry.collective, shape, knowledge);
       ordered_json row{{"collective", entry.collective},
                        {"bytes_to", sized ? ordered_json(bytes) : ordered_json(nullptr)}};
-      row.update(choice_of(*predictions, knowledge.network));
+      row.update(choice_of(*predictions));
       rows.push_back(std::move(row));
       bytes *= 2;
     } while (sized && bytes <= most);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/settings.h"
+#include "collectives/call_shape.h"
 #include "collectives/collectives.h"
 #include "collectives/kinds.h"
 #include "collectives/prediction.h"
@@ -25,7 +26,6 @@ namespace {
 
 using namespace tutti;
 using nlohmann::ordered_json;
-using selection::SpanningEntry;
 using selection::TableEntry;
 
 /// Communicators of so many sizes are looked at in an entry for more.
@@ -35,17 +35,13 @@ std::string words_of(const TableEntry& entry) {
   const auto range = [](auto from, auto to) {
     return from == to ? std::to_string(from) : std::to_string(from) + " to " + std::to_string(to);
   };
-  return entry.collective + ", " + range(entry.ranks_from, entry.ranks_to) + " ranks, " +
-         range(entry.bytes_from, entry.bytes_to) + " bytes, " + std::string(selection::name_of(entry.reach)) +
+  const std::string bytes = range(entry.bytes_from, entry.bytes_to) + " bytes";
+  if (entry.spans_nodes())
+    return entry.collective + ", " + range(entry.nodes_from, entry.nodes_to) + " nodes of " +
+           range(entry.places_from, entry.places_to) + ", " + bytes;
+  return entry.collective + ", " + range(entry.ranks_from, entry.ranks_to) + " ranks, " + bytes + ", " +
+         std::string(selection::name_of(entry.reach)) +
          (entry.levels > 1 ? ", " + std::to_string(entry.levels) + " levels" : "");
-}
-
-std::string words_of(const SpanningEntry& entry) {
-  const auto range = [](auto from, auto to) {
-    return from == to ? std::to_string(from) : std::to_string(from) + " to " + std::to_string(to);
-  };
-  return entry.collective + ", " + range(entry.nodes_from, entry.nodes_to) + " nodes of " +
-         range(entry.places_from, entry.places_to) + ", " + range(entry.bytes_from, entry.bytes_to) + " bytes";
 }
 
 /// Sizes that choices are made for: 0, 1 and the powers of two.
@@ -94,6 +90,15 @@ bool is_eligible(const TableEntry& entry, const selection::Shape& shape, std::st
 /// Where the entry's algorithm is not eligible, in words; empty if nowhere.
 std::string why_not_eligible(const TableEntry& entry) {
   if (entry.algorithm == selection::host_algorithm) return "";
+  if (entry.spans_nodes()) {
+    std::string requirements;
+    const std::vector<int> node_of_rank{0, 0, 1, 1};
+    const auto shape =
+        shape_between_nodes(network::Nodes(node_of_rank), entry.collective, entry.bytes_to, entry.commutative);
+    return is_eligible(entry, shape, requirements)
+               ? ""
+               : entry.algorithm + " cannot do it (it requires: " + requirements + ")";
+  }
   const int step = std::max(1, (entry.ranks_to - entry.ranks_from) / rank_counts_max);
   for (int ranks = entry.ranks_from; ranks <= entry.ranks_to && ranks >= 2; ranks += step)
     for (const std::size_t bytes : classes_in(entry.bytes_from, entry.bytes_to)) {
@@ -134,46 +139,31 @@ void compare_neighbours(const std::vector<const TableEntry*>& entries, Findings&
   }
 }
 
-/// Where the entry's algorithm is not eligible on nodes with so many ranks each; empty if nowhere.
-std::string why_not_eligible(const SpanningEntry& entry) {
-  if (entry.algorithm == selection::host_algorithm) return "";
-  std::vector<int> node_of_rank;
-  for (int node = 0; node < 2; ++node) node_of_rank.insert(node_of_rank.end(), 2, node);
-  const auto predictions =
-      predict_between_nodes(entry.collective, network::Nodes(node_of_rank), entry.bytes_to, entry.commutative, {});
-  if (!predictions) return "";
-  for (const SpanningPrediction& each : predictions->candidates)
-    if (each.algorithm == entry.algorithm && !each.eligible)
-      return entry.algorithm + " cannot do it (it requires: " + each.requirements + ")";
-  return "";
-}
-
-bool overlap(const SpanningEntry& a, const SpanningEntry& b) {
+bool overlap(const TableEntry& a, const TableEntry& b) {
   return a.collective == b.collective && a.commutative == b.commutative && a.nodes_from <= b.nodes_to &&
          b.nodes_from <= a.nodes_to && a.places_from <= b.places_to && b.places_from <= a.places_to &&
          a.bytes_from <= b.bytes_to && b.bytes_from <= a.bytes_to;
 }
 
-void examine_between_nodes(const std::vector<SpanningEntry>& entries, Findings& findings) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (const std::string why = why_not_eligible(entries[i]); !why.empty())
-      findings.problems.push_back(words_of(entries[i]) + ": " + why);
+/// entries: those between nodes.
+void find_overlaps(const std::vector<const TableEntry*>& entries, Findings& findings) {
+  for (std::size_t i = 0; i < entries.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (overlap(entries[j], entries[i])) {
-        findings.problems.push_back(words_of(entries[i]) + ": overlaps with " + words_of(entries[j]) +
+      if (overlap(*entries[j], *entries[i])) {
+        findings.problems.push_back(words_of(*entries[i]) + ": overlaps with " + words_of(*entries[j]) +
                                     "; the first counts");
         break;
       }
-  }
 }
 
 Findings examine(const selection::Table& table) {
   Findings findings;
   std::map<decltype(kind_of({})), std::vector<const TableEntry*>> kinds;
+  std::vector<const TableEntry*> between_nodes;
   for (const TableEntry& entry : table.entries()) {
     if (const std::string why = why_not_eligible(entry); !why.empty())
       findings.problems.push_back(words_of(entry) + ": " + why);
-    kinds[kind_of(entry)].push_back(&entry);
+    entry.spans_nodes() ? between_nodes.push_back(&entry) : kinds[kind_of(entry)].push_back(&entry);
   }
   for (auto& [kind, entries] : kinds) {
     std::stable_sort(entries.begin(), entries.end(), [](const TableEntry* a, const TableEntry* b) {
@@ -181,7 +171,7 @@ Findings examine(const selection::Table& table) {
     });
     compare_neighbours(entries, findings);
   }
-  examine_between_nodes(table.between_nodes(), findings);
+  find_overlaps(between_nodes, findings);
   return findings;
 }
 
@@ -202,7 +192,7 @@ ordered_json describe(const std::string& text, const std::string& topology) {
             {"cores", origin.machine.cores},
             {"topology", origin.machine.topology}}},
           {"host", {{"name", origin.host}, {"version", origin.host_version}}},
-          {"entries", parsed.table->entries().size() + parsed.table->between_nodes().size()},
+          {"entries", parsed.table->entries().size()},
           {"other_machine", why.empty() ? ordered_json(nullptr) : ordered_json(why)},
           {"left_out", parsed.left_out},
           {"problems", std::move(findings.problems)},

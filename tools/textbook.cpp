@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "network/counted_rounds.h"
+#include "selection/counted_rounds.h"
 
 namespace tutti::prediction {
 
-using network::Cost;
-using network::CountedRounds;
-using network::PowerOfTwo;
+using selection::Cost;
+using selection::CountedRounds;
+using selection::PowerOfTwo;
 
 namespace {
 
@@ -46,7 +46,7 @@ Cost bruck_allgather(const Shape& shape) {
       rounds.send(rank, (rank - distance + ranks) % ranks, std::min(distance, ranks - distance) * shape.bytes);
     rounds.end_round();
   }
-  rounds.cost.inside_bytes += ranks * shape.bytes;
+  rounds.cost.copied_bytes += ranks * shape.bytes;
   return rounds.cost;
 }
 
@@ -70,7 +70,7 @@ Cost ring_allgather(const Shape& shape) {
 }
 
 Cost doubling_allreduce(const Shape& shape) {
-  return network::recursive_doubling(shape.nodes, shape.places, shape.bytes);
+  return selection::recursive_doubling(shape.nodes, shape.places, shape.bytes);
 }
 
 /// Rabenseifner's: a reduce-scatter by halves, those that are near first, and back.
@@ -92,12 +92,12 @@ Cost ring_allreduce(const Shape& shape) {
   Shape chunk = shape;
   chunk.bytes = shape.bytes / ranks;
   Cost cost = ring_allgather(chunk);
-  cost.rounds *= 2;
-  cost.messages *= 2;
-  cost.bytes *= 2;
-  cost.overlapped_bytes *= 2;
-  cost.inside_starts *= 2;
-  cost.inside_bytes *= 2;
+  cost.between.rounds *= 2;
+  cost.between.messages *= 2;
+  cost.between.bytes *= 2;
+  cost.beside.copied_bytes *= 2;
+  cost.hops *= 2;
+  cost.copied_bytes *= 2;
   cost.reduced_bytes = 2 * shape.bytes * (1 - 1.0 / ranks);
   return cost;
 }
@@ -109,16 +109,16 @@ Cost among_leaders(Cost (*of)(const Shape&), const Shape& shape, double bytes) {
 
 Cost leaders_scatter(const Shape& shape) {
   Cost cost = among_leaders(binomial_scatter, shape, shape.places * shape.bytes);
-  cost.inside_starts += 1;
-  cost.inside_bytes += shape.bytes;
+  cost.hops += 1;
+  cost.copied_bytes += shape.bytes;
   return cost;
 }
 
 /// A gather inside, then `of` among leaders, then a broadcast inside: each rank copies all blocks.
 Cost leaders_allgather(Cost (*of)(const Shape&), const Shape& shape) {
   Cost cost = among_leaders(of, shape, shape.places * shape.bytes);
-  cost.inside_starts += 2;
-  cost.inside_bytes += (1.0 + shape.ranks()) * shape.bytes;
+  cost.hops += 2;
+  cost.copied_bytes += (1.0 + shape.ranks()) * shape.bytes;
   return cost;
 }
 
@@ -126,8 +126,8 @@ Cost leaders_allgather(Cost (*of)(const Shape&), const Shape& shape) {
 Cost leaders_allreduce(Cost (*of)(const Shape&), const Shape& shape) {
   Cost cost = among_leaders(of, shape, shape.bytes);
   const int steps = rounds_by_two(shape.places);
-  cost.inside_starts += steps + 1;
-  cost.inside_bytes += (steps + 1) * shape.bytes;
+  cost.hops += steps + 1;
+  cost.copied_bytes += (steps + 1) * shape.bytes;
   cost.reduced_bytes += 2 * steps * shape.bytes;
   return cost;
 }

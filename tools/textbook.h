@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "network/cost.h"
+#include "selection/model.h"
 
 namespace tutti::prediction {
 
@@ -24,7 +24,7 @@ struct Textbook {
   const char* words;  ///< what it does
   /// Whether it is defined for so many ranks; null: for any.
   bool (*can)(const Shape&);
-  network::Cost (*cost)(const Shape&);
+  selection::Cost (*cost)(const Shape&);
 };
 
 /// For Scatter, Allgather and Allreduce, ranks numbered node by node. Where each rank is for itself, the messages of all

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collectives/kinds.h"
 #include "engine/communicator.h"
 
 namespace tutti {
@@ -60,6 +61,26 @@ selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes,
     shape.reach = surroundings.cma && !in_slots ? Reach::kernel : Reach::staged;
   // With a window, what is larger than a slot is usually in it.
   shape.kernel_beyond_slot = surroundings.cma && !surroundings.xpmem && !surroundings.window;
+  return shape;
+}
+
+void add_nodes(selection::Shape& shape, const network::Nodes& nodes) {
+  shape.ranks = nodes.ranks();
+  shape.levels = 2;
+  shape.ranks_per_core = 1;
+  shape.moved_max = 0;
+  shape.nodes = nodes.count();
+  shape.places = nodes.most_places();
+  for (int node = 0; node < nodes.count(); ++node) shape.runs = std::max(shape.runs, nodes.runs_of(node));
+}
+
+selection::Shape shape_between_nodes(const network::Nodes& nodes, std::string_view collective, std::size_t bytes,
+                                     bool commutative) {
+  selection::Shape shape;
+  add_nodes(shape, nodes);
+  shape.bytes = std::size_t{1} << size_class_of(bytes);
+  shape.regular = !is_irregular(collective);
+  shape.commutative = commutative;
   return shape;
 }
 

@@ -3,8 +3,10 @@
 
 #include <bit>
 #include <cstddef>
+#include <string_view>
 
 #include "base/settings.h"
+#include "network/nodes.h"
 #include "selection/model.h"
 #include "topology/distance.h"
 #include "topology/placement.h"
@@ -36,5 +38,11 @@ inline std::size_t size_class_of(std::size_t bytes) {
 
 /// The shape of the calls in the size class of `bytes`.
 selection::Shape call_shape(const Surroundings& surroundings, std::size_t bytes, bool regular, bool commutative);
+
+/// What it is on a communicator that spans these nodes; equal on all of them.
+void add_nodes(selection::Shape& shape, const network::Nodes& nodes);
+/// The shape of the calls in the size class of `bytes` there, where no more is known. collective: as in TUTTI_ALGORITHM.
+selection::Shape shape_between_nodes(const network::Nodes& nodes, std::string_view collective, std::size_t bytes,
+                                     bool commutative);
 
 }  // namespace tutti

@@ -8,18 +8,42 @@
 
 namespace tutti {
 
-std::vector<selection::UserChoice::Known> known_algorithms() {
-  std::vector<selection::UserChoice::Known> known;
+namespace {
+
+template <class Arguments>
+void add_names(selection::Known& known, std::span<const selection::Algorithm<Arguments>* const> algorithms) {
+  for (const auto* algorithm : algorithms) {
+    known.algorithms.emplace_back(algorithm->name);
+    known.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
+    known.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
+  }
+}
+
+std::vector<selection::Known> known_in(bool one_node, bool several_nodes) {
+  std::vector<selection::Known> all;
   for_each_collective([&]<class Arguments>(const char* collective) {
-    selection::UserChoice::Known entry{collective, {}, {}, {}};
-    for (const auto* algorithm : algorithms_of<Arguments>()) {
-      entry.algorithms.emplace_back(algorithm->name);
-      entry.parameters.emplace_back(algorithm->parameter.name ? algorithm->parameter.name : "");
-      entry.aliases.emplace_back(algorithm->alias ? algorithm->alias : "");
-    }
-    known.push_back(std::move(entry));
+    selection::Known& known = all.emplace_back(selection::Known{collective, {}, {}, {}});
+    if (one_node) add_names(known, algorithms_of<Arguments>());
+    if (several_nodes) add_names(known, algorithms_between_nodes<Arguments>());
   });
-  return known;
+  return all;
+}
+
+}  // namespace
+
+std::vector<selection::Known> known_algorithms() {
+  return known_in(true, false);
+}
+std::vector<selection::Known> known_between_nodes() {
+  return known_in(false, true);
+}
+std::vector<selection::Known> all_known_algorithms() {
+  return known_in(true, true);
+}
+
+void set_user_choice(selection::Knowledge& knowledge, const selection::UserChoice& said) {
+  knowledge.user = said.among(known_algorithms());
+  knowledge.user_between_nodes = said.among(known_between_nodes());
 }
 
 std::vector<CatalogueEntry> catalogue(int ranks) {
@@ -49,50 +73,33 @@ std::vector<CatalogueEntry> catalogue(int ranks) {
 Collectives::~Collectives() = default;
 
 template <class Arguments>
-void Collectives::make_inside(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes,
-                              bool commutative) {
+const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choices, const CallKey& key) {
   if (choices.of.empty()) choices.of.resize(2 * size_classes);
   const Node& node = communicator_.node();
-  selection::Shape shape = shape_of(bytes, choices.regular, commutative);
+  selection::Shape shape = shape_of(key.bytes, choices.regular, key.commutative);
   add_collective<Arguments>(shape, choices.collective);
-  const auto chosen = selection::choose(choices.collective, algorithms_of<Arguments>(), shape, knowledge());
-  if (chosen.reason == selection::Reason::refused && should_warn(choices.collective, Asked::by_user)) {
-    node.log.warn("TUTTI_ALGORITHM: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead",
-                  choices.collective, bytes, shape.ranks, knowledge().user.words(choices.collective).c_str(),
-                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
-  }
-  if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table)) {
-    node.log.warn("table: %s of %zu bytes on %d ranks cannot be done by %s; %s is used instead", choices.collective,
-                  bytes, shape.ranks, chosen.refused_entry->algorithm.c_str(),
-                  chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
-  }
-  choices.of[index_of(bytes, commutative)] =
-      std::make_unique<Choice<Arguments>>(choice_of(choices, size_class, chosen));
-}
-
-template <class Arguments>
-Collectives::Choice<Arguments> Collectives::choice_of(const Choices<Arguments>& choices, std::size_t size_class,
-                                                      const selection::Chosen<Arguments>& chosen) {
-  Choice<Arguments> made;
+  const auto chosen = selection::choose(choices.collective, algorithms_for<Arguments>(shape), shape, knowledge());
+  const auto warn = [&](const char* asked_by, const std::string& asked) {
+    node.log.warn("%s: %s of %zu bytes on %d %s cannot be done by %s; %s is used instead", asked_by, choices.collective,
+                  key.bytes, shape.spans_nodes() ? shape.nodes : shape.ranks, shape.spans_nodes() ? "nodes" : "ranks",
+                  asked.c_str(), chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm);
+  };
+  if (chosen.reason == selection::Reason::refused && should_warn(choices.collective, Asked::by_user))
+    warn("TUTTI_ALGORITHM", knowledge().user_of(shape).words(choices.collective));
+  if (chosen.refused_entry && should_warn(choices.collective, Asked::by_table))
+    warn("table", chosen.refused_entry->algorithm);
+  auto& place = choices.of[index_of(key.bytes, key.commutative)];
+  place = std::make_unique<Choice<Arguments>>();
+  Choice<Arguments>& made = *place;
   made.name = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
   made.moving = chosen.moving;
   made.identity = identity_of(choices.collective, made.name);
   made.record =
-      record_of({choices.collective, choices.regular, size_class, made.name,
+      record_of({choices.collective, choices.regular, size_class_of(key.bytes), made.name,
                  chosen.algorithm ? chosen.algorithm->parameter.name : nullptr, chosen.parameter, chosen.reason});
   return made;
-}
-
-template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choices, const CallKey& key,
-                                                        const Arguments& arguments) {
-  if (spanning_)
-    make_between_nodes(choices, key, arguments);
-  else
-    make_inside(choices, size_class_of(key.bytes), key.bytes, key.commutative);
-  return *choices.of[index_of(key.bytes, key.commutative)];
 }
 
 bool Collectives::should_warn(const char* collective, Asked by) {
@@ -126,7 +133,7 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
 template <class Arguments>
 Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen,
                               const CallSizes& sizes) const {
-  if (choices.regular) return chosen.moving;
+  if (choices.regular || spanning_) return chosen.moving;
   chosen.moving_of_class.resize(size_classes);
   std::optional<Moving>& known = chosen.moving_of_class[size_class_of(sizes.block)];
   if (known) return *known;
@@ -134,15 +141,15 @@ Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Ar
   add_collective<Arguments>(shape, choices.collective);
   shape.parameter = chosen.parameter;
   double least = 0;
-  selection::for_each_moving(*chosen.algorithm, shape, knowledge().model, [&](Moving moving, double seconds) {
+  selection::for_each_moving(*chosen.algorithm, shape, knowledge(), [&](Moving moving, double seconds) {
     if (!known || seconds < least) known = moving, least = seconds;
   });
   return *known;
 }
 
 #define TUTTI_INSTANTIATE(Of, name)                                                                                  \
-  template const Collectives::Choice<Of##Arguments>& Collectives::make(                                              \
-      Choices<Of##Arguments>& choices, const CallKey& key, const Of##Arguments& arguments);                          \
+  template const Collectives::Choice<Of##Arguments>& Collectives::make(Choices<Of##Arguments>& choices,              \
+                                                                       const CallKey& key);                          \
   template Moving Collectives::moving_of(const Choices<Of##Arguments>& choices, const Choice<Of##Arguments>& chosen, \
                                          const CallSizes& sizes) const;
 #define TUTTI_NO_INSTANCE(Of, name)

@@ -5,11 +5,10 @@
 #include <optional>
 #include <string_view>
 
-#include "collectives/between_nodes/algorithms.h"
-#include "collectives/between_nodes/spanning.h"
 #include "collectives/common/buffers/exposure.h"
 #include "collectives/kinds.h"
 #include "collectives/pieces.h"
+#include "engine/spanning.h"
 
 namespace tutti {
 
@@ -20,22 +19,20 @@ Collectives::Collectives(Communicator& communicator, const selection::Knowledge&
       knowledge_(knowledge),
       spanning_(spanning),
       rank_(spanning ? spanning->rank : communicator.rank()),
-      limits_{communicator, communicator.size(), ring_bytes(communicator.node().settings),
+      limits_{communicator,
+              rank_,
+              spanning ? spanning->nodes.ranks() : communicator.size(),
+              spanning ? spanning->nodes.most_places() : 0,
+              ring_bytes(communicator.node().settings),
               segment_bytes(communicator.node().settings)} {
   const Node& node = communicator.node();
   const double ranks_per_core = ranks_per_core_of(communicator.placement(), communicator.size(), node.oversubscribed);
   shape_ = surroundings_of(node.settings, communicator.size(), communicator.depth(), ranks_per_core,
                            communicator.distances())
                .common;
-  if (spanning) {
-    // What is equal on all nodes.
-    shape_.ranks = spanning->nodes.ranks();
-    shape_.levels = 2;
-    shape_.ranks_per_core = 1;
-  }
+  if (spanning) add_nodes(shape_, spanning->nodes);
   cached_bytes_ = static_cast<double>(node.cache_bytes);
-  limits_.ranks = shape_.ranks;
-  if (spanning || !node.may_stage) shape_.moved_max = 0;
+  if (!node.may_stage) shape_.moved_max = 0;
 }
 
 int Collectives::nodes() const {
@@ -60,12 +57,11 @@ selection::Shape Collectives::shape_of(std::string_view collective, std::size_t 
 }
 
 template <class Arguments>
-const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const CallKey& key,
-                                                          const Arguments& arguments) {
+const Collectives::Choice<Arguments>& Collectives::choice(Choices<Arguments>& choices, const CallKey& key) {
   communicator_.current_collective = choices.collective;
   const Choice<Arguments>* made = choices.of.empty() ? nullptr : choices.of[index_of(key.bytes, key.commutative)].get();
   if (!made) [[unlikely]]
-    made = &make(choices, key, arguments);
+    made = &make(choices, key);
   last_ = made;
   last_bytes_ = key.bytes;
   return *made;
@@ -80,43 +76,23 @@ Collectives::Choices<Arguments>& Collectives::choices_for(const Arguments& argum
 
 namespace {
 
-template <class Arguments>
-std::uint64_t in_flight(const selection::Forms<Arguments>& forms, const Communicator& communicator,
-                        const Arguments& arguments) {
-  return forms.in_flight ? forms.in_flight(communicator, arguments) : data_areas;
-}
-
 /// A blocking operation, from its beginning to its end.
 template <class Arguments>
 void run(Channel& channel, Call& call, const selection::Forms<Arguments>& forms, const Arguments& arguments) {
   Operation operation(channel, call, in_flight(forms, channel.communicator(), arguments));
-  operation.run(forms.flags, forms.body(operation, arguments));
+  try {
+    operation.run(forms.flags, forms.body(operation, arguments));
+  } catch (const network::Failure& failure) {
+    operation.complete();
+    channel.communicator().fail(failure.kind);
+    throw;
+  }
 }
 
 /// Pending calls lend no longer copies: as many may be under way as there are slots.
 constexpr std::size_t pending_lent_max = std::size_t{1} << 20;
 
-/// An algorithm, as pending calls run it.
-template <class Arguments>
-struct Carrier {
-  const selection::Algorithm<Arguments>& algorithm;
-  Moving moving;
-  Lending lending;
-
-  FlagSet flags() const { return algorithm.forms.flags; }
-  Task body(Operation& operation, const Arguments& arguments) const {
-    return algorithm.forms.body(operation, arguments);
-  }
-  std::uint64_t in_flight(const Communicator& communicator, const Arguments& arguments) const {
-    return tutti::in_flight(algorithm.forms, communicator, arguments);
-  }
-};
 }  // namespace
-
-template <class Arguments>
-CallSignature Collectives::signature_of(const char* collective, const Choice<Arguments>& chosen, const CallKey& key) {
-  return {collective, chosen.identity, Kind<Arguments>::announced(key.bytes)};
-}
 
 template <class Arguments>
 Arguments Collectives::completed(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes,
@@ -126,7 +102,7 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
     completed.parameter = chosen.parameter;
     constexpr bool makes_results = Kind<Arguments>::makes_results;
     const std::size_t streamed_min = makes_results ? selection::streamed_results_min : selection::streamed_to_peers_min;
-    if (!sizes.small && !(makes_results && sizes.block < streamed_min)) {
+    if (!sizes.small && !spanning_ && !(makes_results && sizes.block < streamed_min)) {
       completed.store = store_for(sizes, streamed_min);
       if (stores_through_caches(moving) && completed.store == memory::Store::streaming_to_peers)
         completed.store = memory::Store::cached;
@@ -139,9 +115,8 @@ template <class Arguments>
 bool Collectives::call(const Arguments& arguments) {
   const CallKey key = Kind<Arguments>::key(arguments, shape_.ranks);
   Choices<Arguments>& choices = choices_for(arguments);
-  const Choice<Arguments>& chosen = choice(choices, key, arguments);
-  if (!chosen.algorithm)
-    return chosen.between_nodes && call_across(chosen, arguments, signature_of(choices.collective, chosen, key));
+  const Choice<Arguments>& chosen = choice(choices, key);
+  if (!chosen.algorithm) return false;
   if (const auto straight = chosen.algorithm->forms.straight; straight) [[likely]] {
     Call call(choices.collective, chosen.identity, Kind<Arguments>::announced(key.bytes));
     straight(communicator_.blocking(), call, arguments);
@@ -156,6 +131,7 @@ bool Collectives::call(const Arguments& arguments) {
   Call call(choices.collective, chosen.identity, Kind<Arguments>::announced(key.bytes), cut.operations() > 1);
   call.moving = moving;
   call.lending = lending_of(moving, sizes, cut, 2 * limits_.segment);
+  call.spanning = spanning_;
   for (std::size_t index = 0; index < cut.operations(); ++index)
     run(communicator_.blocking(), call, chosen.algorithm->forms, part_of(whole, cut, index));
   truncated_ = call.truncated;
@@ -166,13 +142,21 @@ bool Collectives::call(const Arguments& arguments) {
 template <class Arguments>
 Cut Collectives::cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes) const {
   if (chosen.algorithm->forms.straight) return {};
+  if constexpr (requires { arguments.combiner; })
+    if (spanning_) {
+      const std::size_t runs = chosen.algorithm->traits.gathers_runs ? spanning_->nodes.runs().size() : 0;
+      const std::size_t results = std::max(static_cast<std::size_t>(shape_.places), runs);
+      const std::size_t elements = limits_.shared_piece(results) / arguments.combiner->element_bytes;
+      return {arguments.count, std::max<std::size_t>(1, elements)};
+    }
   return chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments) : sizes.cut;
 }
 
 Lending Collectives::lending_of(Moving moving, const CallSizes& sizes, const Cut& cut, std::size_t most) const {
   const Node& node = communicator_.node();
+  if (spanning_ || !node.cma || !node.may_stage || sizes.small) return Lending::as_it_is;
   const std::size_t held = sizes.held / std::max<std::size_t>(1, cut.operations());
-  if (!node.cma || !node.may_stage || sizes.small || held <= limits_.small || held > most) return Lending::as_it_is;
+  if (held <= limits_.small || held > most) return Lending::as_it_is;
   if (tutti::lends_copies(moving)) return moving == Moving::lent ? Lending::copied : Lending::copied_past_caches;
   return knowledge().model.is_lent_past_caches(shape_.distances) ? Lending::copied_past_caches : Lending::copied;
 }
@@ -181,21 +165,24 @@ template <class Arguments>
 PendingCall* Collectives::prepare_in(const Arguments& arguments, const Through& through, Allocate allocate, void* of) {
   const CallKey key = Kind<Arguments>::key(arguments, shape_.ranks);
   Choices<Arguments>& choices = choices_for(arguments);
-  const Choice<Arguments>& chosen = choice(choices, key, arguments);
-  if (chosen.between_nodes)
-    return prepare_between_nodes_in(*through.across, *chosen.between_nodes, arguments,
-                                    signature_of(choices.collective, chosen, key), allocate, of);
+  const Choice<Arguments>& chosen = choice(choices, key);
   if (!chosen.algorithm) return nullptr;
   const CallSizes sizes = Kind<Arguments>::sizes(arguments, limits_);
   Moving moving = moving_of(choices, chosen, sizes);
   if (tutti::lends_copies(moving) && sizes.held > pending_lent_max) moving = Moving::plain;
   const Arguments whole = completed(chosen, arguments, sizes, moving);
   const Cut cut = cut_of(chosen, whole, sizes);
-  const Lending lending = lending_of(moving, sizes, cut, pending_lent_max);
-  using Made = PendingCallInPieces<Arguments, Carrier<Arguments>>;
-  return new (allocate(of, sizeof(Made)))
-      Made(through.inside, choices.collective, chosen.identity, Kind<Arguments>::announced(key.bytes),
-           Carrier<Arguments>{*chosen.algorithm, moving, lending}, whole, cut);
+  const Plan<Arguments> plan{choices.collective,
+                             chosen.identity,
+                             Kind<Arguments>::announced(key.bytes),
+                             whole,
+                             *chosen.algorithm,
+                             cut,
+                             moving,
+                             lending_of(moving, sizes, cut, pending_lent_max),
+                             through.across};
+  using Made = PendingCallInPieces<Arguments>;
+  return new (allocate(of, sizeof(Made))) Made(through.inside, plan);
 }
 
 #define TUTTI_INSTANTIATE(Of, name)                                                                     \

@@ -20,11 +20,6 @@
 
 namespace tutti {
 
-struct CallSignature;
-struct Spanning;
-template <class Arguments>
-struct SpanningAlgorithm;
-
 namespace selection {
 template <class Arguments>
 struct Candidate;
@@ -33,12 +28,20 @@ struct Candidate;
 /// The algorithms of each collective, by name. Made from the files of its folder.
 template <class Arguments>
 std::span<const selection::Algorithm<Arguments>* const> algorithms_of();
+/// The same between nodes. Made from the files of src/collectives/between_nodes/<collective>/.
+template <class Arguments>
+std::span<const selection::Algorithm<Arguments>* const> algorithms_between_nodes();
+/// Those among which one is chosen for calls of this shape.
+template <class Arguments>
+std::span<const selection::Algorithm<Arguments>* const> algorithms_for(const selection::Shape& shape) {
+  return shape.spans_nodes() ? algorithms_between_nodes<Arguments>() : algorithms_of<Arguments>();
+}
 
 /// All names, to check what the user asks for.
-std::vector<selection::UserChoice::Known> known_algorithms();
+std::vector<selection::Known> known_algorithms();
 /// Those of the algorithms between nodes, and both together.
-std::vector<selection::UserChoice::Known> known_between_nodes();
-std::vector<selection::UserChoice::Known> all_known_algorithms();
+std::vector<selection::Known> known_between_nodes();
+std::vector<selection::Known> all_known_algorithms();
 /// Of what the user says, who has the words of all_known_algorithms(), what is for each of the two.
 void set_user_choice(selection::Knowledge& knowledge, const selection::UserChoice& said);
 
@@ -158,8 +161,7 @@ class Collectives {
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
   struct Choice : AnyChoice {
-    const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own, or one between nodes
-    const SpanningAlgorithm<Arguments>* between_nodes = nullptr;
+    const selection::Algorithm<Arguments>* algorithm = nullptr;  ///< null: the host's own
     int parameter = 0;
     std::uint16_t identity = 0;  ///< of collective and algorithm; equal on all ranks
     /// Of blocks whose sizes differ: how those of a size class are moved, once it was asked.
@@ -175,29 +177,17 @@ class Collectives {
   template <class Arguments>
   Choices<Arguments>& choices_for(const Arguments& arguments);
   template <class Arguments>
-  const Choice<Arguments>& choice(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
+  const Choice<Arguments>& choice(Choices<Arguments>& choices, const CallKey& key);
   static std::size_t index_of(std::size_t bytes, bool commutative) {
     return (commutative ? size_classes : 0) + size_class_of(bytes);
   }
   selection::Shape shape_of(std::size_t bytes, bool regular, bool commutative) const;
   /// Where it does not stand in choices.of yet.
   template <class Arguments>
-  const Choice<Arguments>& make(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
-  template <class Arguments>
-  void make_inside(Choices<Arguments>& choices, std::size_t size_class, std::size_t bytes, bool commutative);
-  /// The same of a communicator that spans nodes.
-  template <class Arguments>
-  void make_between_nodes(Choices<Arguments>& choices, const CallKey& key, const Arguments& arguments);
-  template <class Arguments>
-  static CallSignature signature_of(const char* collective, const Choice<Arguments>& chosen, const CallKey& key);
-  template <class Arguments>
-  bool call_across(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSignature& signature);
+  const Choice<Arguments>& make(Choices<Arguments>& choices, const CallKey& key);
   /// How buffers that peers do not map are lent in operations of a call: as copies, if what a rank's buffers hold in one is
   /// at most `most`.
   Lending lending_of(Moving moving, const CallSizes& sizes, const Cut& cut, std::size_t most) const;
-  template <class Arguments>
-  Choice<Arguments> choice_of(const Choices<Arguments>& choices, std::size_t size_class,
-                              const selection::Chosen<Arguments>& chosen);
   /// Where calls are counted that are chosen like this; null without TUTTI_EXPLAIN.
   CallRecord* record_of(const CallRecord& wanted);
   /// Whether to warn that an algorithm which `by` asks for cannot do this: once a collective on the node, as a job may

@@ -88,26 +88,37 @@ struct CallSizes {
 
 /// What these follow from, of a communicator.
 struct SizeLimits {
-  const Communicator& communicator;
-  int ranks;            ///< of all nodes
+  const Communicator& communicator;  ///< of several nodes, the ranks of this one
+  int rank;                          ///< this and the next: of all nodes
+  int ranks;
+  int places;           ///< of several nodes, ranks of the one that has most of them; otherwise 0
   std::size_t small;    ///< the longest message that is small
   std::size_t segment;  ///< the longest that one operation carries
 
+  bool spans_nodes() const { return places > 0; }
+  /// Never between nodes.
+  bool is_small(std::size_t bytes) const { return bytes <= small && !spans_nodes(); }
   CallSizes whole(std::size_t block, std::size_t held) const {
-    return {.block = block, .held = held, .small = held <= small};
+    return {.block = block, .held = held, .small = is_small(held)};
   }
-  /// Blocks of one size, cut if they may have to be staged.
-  CallSizes of_blocks(std::size_t bytes, std::size_t held) const {
+  /// Blocks of one size, cut if they may have to be staged. at_once: so many may have to be in shared memory together.
+  CallSizes of_blocks(std::size_t bytes, std::size_t held, std::size_t at_once) const {
     CallSizes sizes = whole(bytes, held);
-    sizes.cut = {bytes, block_piece(bytes)};
+    sizes.cut = {bytes, block_piece(bytes, at_once)};
     return sizes;
+  }
+  /// Between nodes, what one operation carries of each of so many messages, so that the memory which a node's ranks share
+  /// holds about two segments.
+  std::size_t shared_piece(std::size_t at_once) const {
+    return std::max(cache_line_bytes, segment / at_once / cache_line_bytes * cache_line_bytes);
   }
 
  private:
-  std::size_t block_piece(std::size_t bytes) const {
+  std::size_t block_piece(std::size_t bytes, std::size_t at_once) const {
+    if (spans_nodes()) return shared_piece(at_once);
     const Node& node = communicator.node();
     if (node.exposures || node.cma || (node.window_shared && node.ranks_are_threads)) return bytes;
-    const std::size_t piece = node.settings.segment / static_cast<std::size_t>(ranks);
+    const std::size_t piece = node.settings.segment / at_once;
     return std::max(grain_bytes, piece & ~(grain_bytes - 1));
   }
 };
@@ -127,6 +138,7 @@ struct Kind;
 struct AnyKind {
   static constexpr SizesDiffer sizes_differ = SizesDiffer::never;
   static constexpr bool makes_results = false;  ///< what it stores are results, which are read soon
+  static constexpr bool parts_one = false;      ///< an operation is told its piece also where it carries all
   /// Whether a call is one of what stands with ALSO in the list (kinds.h).
   template <class Arguments>
   static bool is_second(const Arguments&) {
@@ -146,7 +158,7 @@ struct ReductionKind : AnyKind {
   static CallKey key(const Arguments& arguments, int) { return {arguments.bytes(), arguments.combiner->commutative}; }
   static CallSizes sizes(const Arguments& arguments, const SizeLimits& limits) {
     const std::size_t bytes = arguments.bytes();
-    CallSizes sizes{.block = bytes, .held = 2 * bytes, .small = bytes <= limits.small};
+    CallSizes sizes{.block = bytes, .held = 2 * bytes, .small = limits.is_small(bytes)};
     if (!sizes.small)
       sizes.cut = {arguments.count, std::max<std::size_t>(1, limits.segment / arguments.combiner->element_bytes)};
     return sizes;
@@ -172,10 +184,10 @@ struct RootedBlocksKind : AnyKind {
  protected:
   /// blocks: of all ranks, on the root. Of irregular ones it is the mean.
   static CallSizes sizes_of(const Arguments& arguments, const Blocks& blocks, const SizeLimits& limits) {
-    if (arguments.regular) return limits.of_blocks(arguments.bytes, arguments.bytes);
-    const bool is_root = limits.communicator.rank() == arguments.root;
-    const std::size_t mean =
-        is_root ? blocks.total_bytes(limits.ranks) / static_cast<std::size_t>(limits.ranks) : arguments.bytes;
+    const auto ranks = static_cast<std::size_t>(limits.ranks);
+    if (arguments.regular) return limits.of_blocks(arguments.bytes, arguments.bytes, ranks);
+    const bool is_root = limits.rank == arguments.root;
+    const std::size_t mean = is_root ? blocks.total_bytes(limits.ranks) / ranks : arguments.bytes;
     return limits.whole(mean, mean);
   }
 };

@@ -1,8 +1,9 @@
 # The list of algorithms is made from the folders: src/collectives/<collective>/<algorithm>.cpp defines
 # `const selection::Algorithm<...Arguments> <collective>_<algorithm>`. Adding an algorithm touches that file only.
-set(text "// Generated from the folders of src/collectives.\n#include <array>\n#include \"collectives/between_nodes/algorithms.h\"\n#include \"collectives/collectives.h\"\nnamespace tutti {\n")
+set(text "// Generated from the folders of src/collectives.\n#include <array>\n#include \"collectives/collectives.h\"\nnamespace tutti {\n")
 # The same for algorithms between nodes, in src/collectives/between_nodes/<collective>/<algorithm>.cpp.
-function(tutti_list_algorithms folder prefix type accessor arguments)
+function(tutti_list_algorithms folder prefix accessor arguments)
+  set(type selection::Algorithm)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/collectives/${folder}/*.cpp)
   set(names "")
   list(LENGTH files count)
@@ -24,8 +25,8 @@ foreach(kind ${kinds})
   string(REGEX MATCH "([A-Za-z]+), ([a-z_]+)" kind "${kind}")
   set(arguments ${CMAKE_MATCH_1}Arguments)
   set(collective ${CMAKE_MATCH_2})
-  tutti_list_algorithms(${collective} ${collective} selection::Algorithm algorithms_of ${arguments})
-  tutti_list_algorithms(between_nodes/${collective} between_nodes_${collective} SpanningAlgorithm algorithms_between_nodes ${arguments})
+  tutti_list_algorithms(${collective} ${collective} algorithms_of ${arguments})
+  tutti_list_algorithms(between_nodes/${collective} between_nodes_${collective} algorithms_between_nodes ${arguments})
 endforeach()
 string(APPEND text "}  // namespace tutti\n")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp CONTENT "${text}" @ONLY)

@@ -10,44 +10,56 @@
 #include "collectives/pending_call.h"
 #include "engine/operation.h"
 #include "network/channel.h"
+#include "selection/algorithm.h"
 
 namespace tutti {
 
 /// Calls in turn what is to be one operation: piece `index` of those that `cut` makes.
 template <class Arguments>
 Arguments part_of(const Arguments& arguments, const Cut& cut, std::size_t index) {
-  constexpr bool is_told_its_piece = requires {
-    arguments.piece;
-  };
-  if (cut.operations() == 1 && !is_told_its_piece) return arguments;
+  if (cut.operations() == 1 && !Kind<Arguments>::parts_one) return arguments;
   const std::size_t begin = index * cut.piece;
   return Kind<Arguments>::part(arguments, {begin, std::min(begin + cut.piece, cut.total)});
 }
 
+/// Where this rank does not need its data area, more operations may be in flight.
+template <class Arguments>
+std::uint64_t in_flight(const selection::Forms<Arguments>& forms, const Communicator& communicator,
+                        const Arguments& arguments) {
+  return forms.in_flight ? forms.in_flight(communicator, arguments) : data_areas;
+}
+
+/// How a call is to be carried out.
+template <class Arguments>
+struct Plan {
+  const char* collective;
+  std::uint16_t identity;  ///< of collective and algorithm
+  std::size_t bytes;       ///< that ranks compare
+  Arguments arguments;     ///< as the algorithm gets them
+  const selection::Algorithm<Arguments>& algorithm;
+  Cut cut;
+  Moving moving;
+  Lending lending;
+  const Spanning* spanning;
+};
+
 /// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.
-/// Carrier: flags(), body(operation, part) and in_flight(communicator, part), see Operation; part_of(arguments, cut, index) if it has
-/// parts of its own.
-template <class Arguments, class Carrier>
+template <class Arguments>
 class PendingCallInPieces final : public PendingCall {
  public:
-  PendingCallInPieces(Communicator& communicator, const char* collective, std::uint16_t identity, std::size_t bytes,
-                      const Carrier& carrier, const Arguments& arguments, Cut cut)
-      : channel_(communicator.pending()),
-        collective_(collective),
-        identity_(identity),
-        bytes_(bytes),
-        carrier_(carrier),
-        arguments_(arguments),
-        cut_(cut) {}
+  PendingCallInPieces(Communicator& communicator, const Plan<Arguments>& plan)
+      : channel_(communicator.pending()), plan_(plan) {}
 
   void start() override {
-    call_.emplace(collective_, identity_, bytes_, cut_.operations() > 1);
-    if constexpr (requires { carrier_.moving; }) call_->moving = carrier_.moving, call_->lending = carrier_.lending;
+    call_.emplace(plan_.collective, plan_.identity, plan_.bytes, plan_.cut.operations() > 1);
+    call_->moving = plan_.moving;
+    call_->lending = plan_.lending;
+    call_->spanning = plan_.spanning;
     call_->first = next_ = channel_.sequence() + 1;
     index_ = 0;
     prepare();
     // Now that there is the memory for it: peers wait for this rank in what has a number.
-    channel_.reserve(cut_.operations());
+    channel_.reserve(plan_.cut.operations());
   }
 
   bool progress() override {
@@ -56,7 +68,7 @@ class PendingCallInPieces final : public PendingCall {
         if (!begun_) {
           if (!operation_->try_to_begin()) return false;
           begun_ = true;
-          operation_->start(carrier_.flags(), carrier_.body(*operation_, part_));
+          operation_->start(forms().flags, forms().body(*operation_, part_));
         }
         if (!operation_->progress()) return false;
       } catch (const network::Failure& failure) {
@@ -77,25 +89,18 @@ class PendingCallInPieces final : public PendingCall {
   bool truncated() const override { return call_ && call_->truncated; }
 
  private:
+  const selection::Forms<Arguments>& forms() const { return plan_.algorithm.forms; }
   /// The next operation, if there is one more.
   void prepare() {
     operation_.reset();
     begun_ = false;
-    if (index_ >= cut_.operations()) return;
-    if constexpr (requires { carrier_.part_of(arguments_, cut_, index_); })
-      part_ = carrier_.part_of(arguments_, cut_, index_);
-    else
-      part_ = part_of(arguments_, cut_, index_);
-    operation_.emplace(channel_, *call_, next_ + index_, carrier_.in_flight(channel_.communicator(), part_));
+    if (index_ >= plan_.cut.operations()) return;
+    part_ = part_of(plan_.arguments, plan_.cut, index_);
+    operation_.emplace(channel_, *call_, next_ + index_, in_flight(forms(), channel_.communicator(), part_));
   }
 
   Channel& channel_;
-  const char* collective_;
-  std::uint16_t identity_;
-  std::size_t bytes_;
-  Carrier carrier_;
-  const Arguments arguments_;
-  const Cut cut_;
+  const Plan<Arguments> plan_;
   std::uint64_t next_ = 0;  ///< number of its first operation
   std::size_t index_ = 0;   ///< of the operation that is under way
   std::optional<Call> call_;

@@ -9,7 +9,7 @@ namespace {
 
 template <class Arguments>
 Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selection::Shape shape, bool allowed,
-                         const selection::Model& model) {
+                         const selection::Knowledge& knowledge) {
   Prediction prediction;
   prediction.algorithm = algorithm.name;
   prediction.requirements = algorithm.requirement.words;
@@ -18,10 +18,11 @@ Prediction prediction_of(const selection::Algorithm<Arguments>& algorithm, selec
   if (algorithm.parameter.name) prediction.parameter_name = algorithm.parameter.name;
   prediction.eligible = algorithm.eligible(shape);
   if (!prediction.eligible) return prediction;
-  selection::for_each_moving(algorithm, shape, model, [&](Moving moving, double seconds) {
+  if (shape.spans_nodes()) prediction.cost = algorithm.cost(shape);
+  selection::for_each_moving(algorithm, shape, knowledge, [&](Moving moving, double seconds) {
     if (prediction.seconds && *prediction.seconds <= seconds) return;
     prediction.seconds = seconds;
-    prediction.moving = name_of(moving);
+    if (!shape.spans_nodes()) prediction.moving = name_of(moving);
   });
   return prediction;
 }
@@ -52,21 +53,23 @@ template <class Arguments>
 Predictions predict_among(std::string_view collective, selection::Shape shape, const selection::Knowledge& knowledge) {
   Predictions out;
   add_collective<Arguments>(shape, collective);
-  const auto algorithms = algorithms_of<Arguments>();
+  const auto algorithms = algorithms_for<Arguments>(shape);
+  const selection::UserChoice& user = knowledge.user_of(shape);
   for (const auto* algorithm : algorithms) {
-    const bool allowed = knowledge.user.allows(collective, algorithm->name);
-    for (const int value : values_of(*algorithm, shape, knowledge.user.parameter(collective, algorithm->name))) {
+    const bool allowed = user.allows(collective, algorithm->name);
+    for (const int value : values_of(*algorithm, shape, user.parameter(collective, algorithm->name))) {
       selection::Shape asked = shape;
       asked.parameter = value;
-      out.candidates.push_back(prediction_of(*algorithm, asked, allowed, knowledge.model));
+      out.candidates.push_back(prediction_of(*algorithm, asked, allowed, knowledge));
     }
   }
-  out.candidates.push_back(prediction_of_host(knowledge.user.allows(collective, selection::host_algorithm)));
+  out.candidates.push_back(prediction_of_host(user.allows(collective, selection::host_algorithm)));
   const auto chosen = selection::choose(collective, algorithms, shape, knowledge);
   out.algorithm = chosen.algorithm ? chosen.algorithm->name : selection::host_algorithm;
   out.parameter = chosen.parameter;
   if (chosen.algorithm) out.seconds = chosen.seconds;
   out.reason = chosen.reason;
+  out.entry = knowledge.table ? knowledge.table->find(collective, shape) : nullptr;
   return out;
 }
 

@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "network/cost.h"
-#include "network/nodes.h"
 #include "selection/algorithm.h"
 
 namespace tutti {
@@ -23,6 +21,7 @@ struct Prediction {
   std::optional<double> seconds;  ///< by the model; nothing if it is not eligible, or why_unpredicted is not empty
   std::string moving;           ///< the way of moving bytes (engine/moving.h) in which it takes so long; empty without
   std::string why_unpredicted;  ///< in words
+  std::optional<selection::Cost> cost;  ///< between nodes: what `seconds` are made of
 };
 
 /// All candidates of one collective for one shape, in the order of the catalogue, then the MPI's own, and the
@@ -33,34 +32,12 @@ struct Predictions {
   int parameter = 0;
   std::optional<double> seconds;  ///< by the model; nothing if it is the MPI's own
   selection::Reason reason = selection::Reason::model;
+  const selection::TableEntry* entry = nullptr;  ///< what the table has for such calls, whether it is taken or not
 };
 
 /// Nothing if there is no collective of this name (as in TUTTI_ALGORITHM). What Collectives would choose for the shape,
-/// whose `buffers` follow from the collective.
+/// whose `buffers` follow from the collective; for one that spans nodes, of shape_between_nodes().
 std::optional<Predictions> predict(std::string_view collective, const selection::Shape& shape,
                                    const selection::Knowledge& knowledge);
-
-/// One algorithm for communicators that span nodes; or the MPI's own, whose cost is not known.
-struct SpanningPrediction {
-  std::string algorithm;
-  std::string requirements;
-  bool eligible = false;
-  bool allowed = false;               ///< by the user
-  std::optional<network::Cost> cost;  ///< nothing if it is not eligible, or the MPI's own
-};
-
-/// All of them, then the MPI's own, and the one that is taken.
-struct SpanningPredictions {
-  std::vector<SpanningPrediction> candidates;
-  std::string algorithm;  ///< chosen; "host" if it is the MPI's own
-  selection::Reason reason = selection::Reason::model;
-  const selection::SpanningEntry* entry = nullptr;  ///< what the table has for such calls, whether it is taken or not
-};
-
-/// Nothing if there is no collective of this name. What Collectives would choose for calls in the size class of `bytes`
-/// on a communicator that spans these nodes. commutative: the operator.
-std::optional<SpanningPredictions> predict_between_nodes(std::string_view collective, const network::Nodes& nodes,
-                                                         std::size_t bytes, bool commutative,
-                                                         const selection::Knowledge& knowledge);
 
 }  // namespace tutti

@@ -8,6 +8,8 @@
 
 namespace tutti {
 
+struct Spanning;
+
 /// What a rank tells the others, in one word, of the call that an operation belongs to: so they find out that they are in
 /// different ones (docs/decisions/calls-that-disagree.md).
 struct Signature {
@@ -48,6 +50,7 @@ class Call {
   bool truncated = false;
   Moving moving = Moving::plain;
   Lending lending = Lending::as_it_is;
+  const Spanning* spanning = nullptr;  ///< where the ranks sit on several nodes; outlives the call
   bool lends_copies = false;  ///< it has lent a copy of what peers would have reached without
 };
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/between_nodes/spanning.h"
+#include "engine/spanning.h"
 #include "mpi/mpi_header.h"
 #include "mpi/network_channel.h"
 #include "network/nodes.h"

@@ -1,20 +1,10 @@
-// What an algorithm between nodes costs, in the terms of PiP-MColl, section III: Hockney's alpha + M beta, inside a node
-// and between nodes apart.
+// What messages between nodes cost, in the terms of PiP-MColl, section III: Hockney's alpha + M beta, inside a node and between
+// nodes apart.
 #pragma once
 
 #include <algorithm>
 
 namespace tutti::network {
-
-/// The call, and the nodes.
-struct Shape {
-  int nodes = 1;
-  int places = 1;    ///< ranks of the largest node, which is the number of lanes
-  double bytes = 0;  ///< C_b: of a block, or of the whole message in Bcast, Reduce and Allreduce
-  int runs = 1;      ///< results that a node has to keep apart to combine in the order of ranks (Nodes::runs_of)
-
-  double ranks() const { return static_cast<double>(nodes) * places; }
-};
 
 /// Seconds, seconds a byte, messages a second. As shipped: Omni-Path's rate and bandwidth (PiP-MColl, section IV.A); the
 /// paper has no figures for the others. Those inside the node are what selection::parameters_of makes of the shipped model.
@@ -34,26 +24,14 @@ struct Parameters {
   }
 };
 
+/// Of one call, between nodes alone.
 struct Cost {
-  double rounds = 0;            ///< between nodes, one after the other
-  double messages = 0;          ///< that leave the busiest node
-  double bytes = 0;             ///< the same
-  double inside_starts = 0;     ///< inside the node, one after the other
-  double inside_bytes = 0;      ///< copied by the rank that copies most
-  double reduced_bytes = 0;     ///< read to be combined, by the rank that reads most
-  double overlapped_bytes = 0;  ///< copied inside while messages are under way; not in inside_bytes
+  double rounds = 0;    ///< one after the other
+  double messages = 0;  ///< that leave the busiest node
+  double bytes = 0;     ///< the same
 
-  /// Between nodes alone.
-  double between_seconds(const Parameters& with) const {
-    return rounds * with.between_start + std::max(bytes * with.between_byte, messages / with.message_rate);
-  }
-  /// Inside the node alone, before and after what goes between nodes, or in its pauses.
-  double inside_seconds(const Parameters& with) const {
-    return inside_starts * with.inside_start + inside_bytes * with.inside_byte + reduced_bytes * with.reduce_byte;
-  }
-  double overlapped_seconds(const Parameters& with) const { return overlapped_bytes * with.inside_byte; }
   double seconds(const Parameters& with) const {
-    return std::max(between_seconds(with), overlapped_seconds(with)) + inside_seconds(with);
+    return rounds * with.between_start + std::max(bytes * with.between_byte, messages / with.message_rate);
   }
 };
 

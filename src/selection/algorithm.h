@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "engine/operation.h"
-#include "network/cost.h"
+#include "selection/counted_rounds.h"
 #include "selection/known.h"
 #include "selection/model.h"
 #include "selection/requirement.h"
@@ -29,8 +29,8 @@ struct Parameter {
 /// What an algorithm costs and where it was published, in words: its row in docs/algorithms.md. p: ranks; n: bytes of
 /// the message, or of one block where each rank has its own.
 struct Summary {
-  const char* hops;    ///< flags one after the other
-  const char* moved;   ///< bytes that each rank copies or reads
+  const char* hops;    ///< flags one after the other; between nodes: rounds, for N nodes of P ranks
+  const char* moved;   ///< bytes that each rank copies or reads; between nodes: that leave the node that sends most
   const char* source;  ///< paper and section; what of it is ours
 };
 
@@ -63,27 +63,10 @@ struct Traits {
   Readers lends = Readers::none;
   /// Blocks whose sizes differ take one hop where they are small.
   bool packs_small = false;
+  /// Between nodes: a node has a result of each run of ranks at a time.
+  bool gathers_runs = false;
 
   bool has_one_reader(int ranks) const { return lends == Readers::one || (lends == Readers::many && ranks == 2); }
-};
-
-/// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
-template <class Arguments>
-struct Algorithm {
-  const char* name;
-  Summary summary;
-  Requirement requirement;
-  Cost (*cost)(const Shape&);
-  Forms<Arguments> forms;
-  Parameter parameter{};
-  const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
-  Traits traits{};
-  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
-  Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
-
-  bool eligible(const Shape& shape) const { return requirement.holds(shape); }
-  /// What a call takes by the model.
-  double seconds(const Shape& shape, const Model& model) const { return cost(shape).seconds(shape, model); }
 };
 
 /// TUTTI_ALGORITHM: "bcast:xhc;scatter:throttled,k=4;allreduce:^share,^xhc". Names of one collective are either allowed
@@ -125,6 +108,29 @@ struct Knowledge {
   UserChoice user_between_nodes = {};
   network::Parameters network = {};
   std::string network_source = "shipped values";  ///< where those between nodes are from, in words
+
+  const UserChoice& user_of(const Shape& shape) const { return shape.spans_nodes() ? user_between_nodes : user; }
+};
+
+/// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
+template <class Arguments>
+struct Algorithm {
+  const char* name;
+  Summary summary;
+  Requirement requirement;
+  Cost (*cost)(const Shape&);
+  Forms<Arguments> forms;
+  Parameter parameter{};
+  const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
+  Traits traits{};
+  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
+  Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
+
+  bool eligible(const Shape& shape) const { return requirement.holds(shape); }
+  /// What a call takes by the model.
+  double seconds(const Shape& shape, const Knowledge& knowledge) const {
+    return shape.spans_nodes() ? cost(shape).seconds(knowledge.network) : cost(shape).seconds(shape, knowledge.model);
+  }
 };
 
 /// Why an algorithm was chosen.
@@ -148,11 +154,11 @@ struct Chosen {
 
 /// visit(moving, seconds by the model): in each way in which the algorithm can move bytes, and may.
 template <class Arguments, class Visit>
-void for_each_moving(const Algorithm<Arguments>& algorithm, Shape shape, const Model& model, Visit visit) {
+void for_each_moving(const Algorithm<Arguments>& algorithm, Shape shape, const Knowledge& knowledge, Visit visit) {
   bool any = false;
   const auto consider = [&](Moving moving) {
     shape.moving = moving;
-    visit(moving, algorithm.seconds(shape, model));
+    visit(moving, algorithm.seconds(shape, knowledge));
     any = true;
   };
   const Traits& traits = algorithm.traits;
@@ -169,18 +175,19 @@ template <class Arguments>
 Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                                   Shape shape, const Knowledge& knowledge) {
   Chosen<Arguments> chosen;
+  const UserChoice& user = knowledge.user_of(shape);
   const TableEntry* entry = knowledge.table ? knowledge.table->find(collective, shape) : nullptr;
-  if (!entry || !knowledge.user.allows(collective, entry->algorithm)) return chosen;
+  if (!entry || !user.allows(collective, entry->algorithm)) return chosen;
   if (entry->algorithm == host_algorithm) {
     chosen.reason = Reason::table;
     return chosen;
   }
-  const int given = knowledge.user.parameter(collective, entry->algorithm);
+  const int given = user.parameter(collective, entry->algorithm);
   if (given > 0 && given != entry->parameter) return chosen;
   shape.parameter = entry->parameter;
   for (const auto* candidate : candidates) {
     if (entry->algorithm != candidate->name || !candidate->eligible(shape)) continue;
-    for_each_moving(*candidate, shape, knowledge.model, [&](Moving moving, double seconds) {
+    for_each_moving(*candidate, shape, knowledge, [&](Moving moving, double seconds) {
       if (!chosen.algorithm || seconds < chosen.seconds)
         chosen = {candidate, entry->parameter, seconds, Reason::table, moving};
     });
@@ -195,12 +202,12 @@ Chosen<Arguments> choose_by_table(std::string_view collective, std::span<const A
 template <class Arguments, class Visit>
 void for_each_eligible(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                        const Shape& shape, const Knowledge& knowledge, bool ask_user, Visit visit) {
-  const UserChoice& user = knowledge.user;
+  const UserChoice& user = knowledge.user_of(shape);
   const auto consider = [&](const Algorithm<Arguments>* candidate, int parameter) {
     Shape asked = shape;
     asked.parameter = parameter;
     if (!candidate->eligible(asked)) return;
-    for_each_moving(*candidate, asked, knowledge.model,
+    for_each_moving(*candidate, asked, knowledge,
                     [&](Moving moving, double seconds) { visit(candidate, parameter, moving, seconds); });
   };
   for (const auto* candidate : candidates) {
@@ -221,12 +228,20 @@ double handicap(const Algorithm<Arguments>* algorithm, const Shape& shape) {
   return shape.regular || algorithm->traits.packs_small ? 1 : 3;
 }
 
+/// Long messages in the order of many runs of ranks: all results go everywhere, which is far more than what MPIs send.
+template <class Arguments>
+bool gathers_too_much(const Chosen<Arguments>& chosen, const Shape& shape, const Knowledge& knowledge) {
+  return chosen.algorithm && chosen.algorithm->traits.gathers_runs &&
+         2 * recursive_doubling(shape.nodes, shape.places, shape.class_bytes()).seconds(knowledge.network) <
+             chosen.seconds;
+}
+
 /// What the table says; otherwise the cheapest of the eligible ones among what the user allows; if none of those is
 /// eligible, among all.
 template <class Arguments>
 Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<Arguments>* const> candidates,
                          const Shape& shape, const Knowledge& knowledge) {
-  const UserChoice& user = knowledge.user;
+  const UserChoice& user = knowledge.user_of(shape);
   const Chosen<Arguments> by_table = choose_by_table(collective, candidates, shape, knowledge);
   if (by_table.reason == Reason::table) return by_table;
   const auto cheapest = [&](bool ask_user) {
@@ -242,7 +257,12 @@ Chosen<Arguments> choose(std::string_view collective, std::span<const Algorithm<
   Chosen<Arguments> best = cheapest(true);
   best.refused_entry = by_table.refused_entry;
   if (user.mentions(collective)) best.reason = Reason::user;
-  if (best.algorithm || (user.mentions(collective) && user.allows(collective, host_algorithm))) return best;
+  const bool may_be_hosts = user.allows(collective, host_algorithm);
+  if (may_be_hosts && gathers_too_much(best, shape, knowledge)) {
+    best.algorithm = nullptr;
+    return best;
+  }
+  if (best.algorithm || (user.mentions(collective) && may_be_hosts)) return best;
   // What the user asked for is not eligible here: the best of the others, on every rank alike.
   Chosen<Arguments> other = cheapest(false);
   other.refused_entry = by_table.refused_entry;

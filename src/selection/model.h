@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "engine/moving.h"
+#include "network/cost.h"
 #include "topology/distance.h"
 
 namespace tutti::selection {
@@ -134,6 +135,9 @@ struct Shape {
   double buffers = 2;  ///< what a rank's buffers hold, in multiples of `bytes`
   bool commutative = true;
   bool exclusive = false;  ///< of Scan: Exscan, where rank 0 has no result
+  int nodes = 1;           ///< that the ranks sit on
+  int places = 0;          ///< ranks of the node that has most, which is the number of lanes; 0: all ranks share memory
+  int runs = 1;            ///< results that a node has to keep apart to combine in the order of ranks (Nodes::runs_of)
   Reach reach = Reach::mapped;
   bool kernel_beyond_slot = false;  ///< where reach is `staged`: what does not fit a slot is copied by the kernel
   bool past_caches = false;         ///< where reach is `staged`: what is copied for others goes past the caches
@@ -174,6 +178,9 @@ struct Shape {
     return moves == (how == Moving::lent_beyond ? Moves::memory : Moves::caches);
   }
   bool oversubscribed() const { return ranks_per_core > 1; }
+  bool spans_nodes() const { return places > 0; }
+  /// Nothing is in the size class of one byte.
+  double class_bytes() const { return std::max(1.0, static_cast<double>(bytes)); }
   bool small() const { return regular && bytes <= eager_max; }
   bool few_ranks() const { return static_cast<std::size_t>(ranks) <= flat_max; }
 };
@@ -221,7 +228,18 @@ struct Cost {
   bool common = false;  ///< every rank reads the same: on a shared core what one of them has fetched is near for others
   Beside beside = {};   ///< what the root does meanwhile: the slower of both counts
   Across across = Across::farthest;
+  network::Cost between = {};  ///< of ranks on several nodes: what goes from node to node
 
+  /// Of ranks on several nodes, inside a node: before and after what goes between nodes, or in its pauses; and meanwhile.
+  double inside_seconds(const network::Parameters& with) const {
+    return hops * with.inside_start + copied_bytes * with.inside_byte + reduced_bytes * with.reduce_byte;
+  }
+  double meanwhile_seconds(const network::Parameters& with) const { return beside.copied_bytes * with.inside_byte; }
+  double seconds(const network::Parameters& with) const {
+    return std::max(between.seconds(with), meanwhile_seconds(with)) + inside_seconds(with);
+  }
+
+  /// Of ranks that share memory.
   double seconds(const Shape& shape, const Model& model) const {
     const double shared = std::max(1.0, shape.ranks_per_core);
     const Prices price = prices(shape, model, shared);

@@ -25,4 +25,12 @@ inline constexpr Requirement requires_equal_blocks{"equal blocks", [](const Shap
 inline constexpr Requirement requires_commuting{"an operator that commutes",
                                                 [](const Shape& shape) { return shape.commutative; }};
 
+/// Of algorithms between nodes.
+inline constexpr Requirement requires_nodes{"nothing", [](const Shape& shape) { return shape.spans_nodes(); }};
+inline constexpr Requirement requires_nodes_and_equal_blocks{
+    "blocks of the same size", [](const Shape& shape) { return shape.spans_nodes() && shape.regular; }};
+inline constexpr Requirement requires_order_of_nodes{
+    "a commutative operator, or nodes in the order of ranks",
+    [](const Shape& shape) { return shape.spans_nodes() && (shape.commutative || shape.runs == 1); }};
+
 }  // namespace tutti::selection

@@ -50,40 +50,19 @@ bool read_range(const json* value, std::int64_t least, std::int64_t most, Number
   return true;
 }
 
-/// True if an entry does not say otherwise; nothing if it is no truth value.
-std::optional<bool> read_commutative(const json& object) {
-  const json* commutative = member(object, "commutative");
-  if (!commutative) return true;
-  return commutative->is_boolean() ? std::optional(commutative->get<bool>()) : std::nullopt;
-}
-
 /// What of an entry for communicators that span nodes is not as it must be; empty if all is.
-std::string read_entry(const json& object, SpanningEntry& entry) {
-  if (!object.is_object()) return "it is no object";
-  entry.collective = text_of(object, "collective");
-  if (entry.collective.empty()) return "\"collective\" is no name";
+std::string read_nodes(const json& object, TableEntry& entry) {
   if (!read_range(member(object, "nodes"), 2, INT_MAX, entry.nodes_from, entry.nodes_to))
     return "\"nodes\" is not [from, to] with numbers from 2 on";
   if (!read_range(member(object, "ranks_per_node"), 1, INT_MAX, entry.places_from, entry.places_to))
     return "\"ranks_per_node\" is not [from, to] with numbers from 1 on";
-  if (!read_range(member(object, "bytes"), 0, largest, entry.bytes_from, entry.bytes_to))
-    return "\"bytes\" is not [from, to] with numbers from 0 on";
-  const auto commutative = read_commutative(object);
-  if (!commutative) return "\"commutative\" is not true or false";
-  entry.commutative = *commutative;
-  entry.algorithm = text_of(object, "algorithm");
-  return entry.algorithm.empty() ? "\"algorithm\" is no name" : "";
+  return "";
 }
 
-/// What of an entry is not as it must be; empty if all is.
-std::string read_entry(const json& object, TableEntry& entry) {
-  if (!object.is_object()) return "it is no object";
-  entry.collective = text_of(object, "collective");
-  if (entry.collective.empty()) return "\"collective\" is no name";
+/// The same of one for ranks that share memory.
+std::string read_ranks(const json& object, TableEntry& entry) {
   if (!read_range(member(object, "ranks"), 2, INT_MAX, entry.ranks_from, entry.ranks_to))
     return "\"ranks\" is not [from, to] with numbers from 2 on";
-  if (!read_range(member(object, "bytes"), 0, largest, entry.bytes_from, entry.bytes_to))
-    return "\"bytes\" is not [from, to] with numbers from 0 on";
   const auto levels = whole(member(object, "levels"), 1, INT_MAX);
   if (!levels) return "\"levels\" is no number from 1 on";
   entry.levels = static_cast<int>(*levels);
@@ -94,17 +73,27 @@ std::string read_entry(const json& object, TableEntry& entry) {
   const auto reach = std::find(reach_names.begin(), reach_names.end(), text_of(object, "reach"));
   if (reach == reach_names.end()) return "\"reach\" is not mapped, kernel or staged";
   entry.reach = static_cast<Reach>(reach - reach_names.begin());
-  const auto commutative = read_commutative(object);
-  if (!commutative) return "\"commutative\" is not true or false";
-  entry.commutative = *commutative;
-  entry.algorithm = text_of(object, "algorithm");
-  if (entry.algorithm.empty()) return "\"algorithm\" is no name";
-  if (const json* parameter = member(object, "parameter")) {
-    const auto value = whole(parameter, 0, INT_MAX);
-    if (!value) return "\"parameter\" is no number from 0 on";
-    entry.parameter = static_cast<int>(*value);
-  }
+  const json* parameter = member(object, "parameter");
+  const auto value = parameter ? whole(parameter, 0, INT_MAX) : 0;
+  if (!value) return "\"parameter\" is no number from 0 on";
+  entry.parameter = static_cast<int>(*value);
   return "";
+}
+
+/// The same of either.
+std::string read_entry(const json& object, bool spans_nodes, TableEntry& entry) {
+  if (!object.is_object()) return "it is no object";
+  entry.collective = text_of(object, "collective");
+  if (entry.collective.empty()) return "\"collective\" is no name";
+  if (std::string wrong = spans_nodes ? read_nodes(object, entry) : read_ranks(object, entry); !wrong.empty())
+    return wrong;
+  if (!read_range(member(object, "bytes"), 0, largest, entry.bytes_from, entry.bytes_to))
+    return "\"bytes\" is not [from, to] with numbers from 0 on";
+  const json* commutative = member(object, "commutative");
+  if (commutative && !commutative->is_boolean()) return "\"commutative\" is not true or false";
+  entry.commutative = !commutative || commutative->get<bool>();
+  entry.algorithm = text_of(object, "algorithm");
+  return entry.algorithm.empty() ? "\"algorithm\" is no name" : "";
 }
 
 /// Why an entry cannot be used, in words; empty if it can. Gives the algorithm its own name if it is under another.
@@ -112,14 +101,16 @@ std::string why_unusable(TableEntry& entry, std::span<const Known> known) {
   const auto of =
       std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.collective == entry.collective; });
   if (of == known.end()) return "there is no collective " + in_quotes(entry.collective);
-  if (entry.collective.starts_with("neighbor"))
+  if (!entry.spans_nodes() && entry.collective.starts_with("neighbor"))
     return "the ranks of " + entry.collective + " do not know each other's sizes, so they cannot choose by a table";
   if (entry.algorithm == host_algorithm) return "";
+  if (of->algorithms.empty()) return entry.collective + " has no algorithm between nodes";
   if (const auto alias = std::find(of->aliases.begin(), of->aliases.end(), entry.algorithm); alias != of->aliases.end())
     entry.algorithm = of->algorithms[static_cast<std::size_t>(alias - of->aliases.begin())];
   const auto name = std::find(of->algorithms.begin(), of->algorithms.end(), entry.algorithm);
   if (name == of->algorithms.end())
-    return entry.collective + " has no algorithm " + in_quotes(entry.algorithm) + " (the nearest is " +
+    return entry.collective + " has no algorithm " + in_quotes(entry.algorithm) +
+           (entry.spans_nodes() ? " between nodes" : "") + " (the nearest is " +
            in_quotes(nearest(entry.algorithm, of->algorithms)) + ")";
   const auto i = static_cast<std::size_t>(name - of->algorithms.begin());
   const std::string takes = i < of->parameters.size() ? of->parameters[i] : "";
@@ -129,28 +120,16 @@ std::string why_unusable(TableEntry& entry, std::span<const Known> known) {
   return "";
 }
 
-std::string why_unusable(const SpanningEntry& entry, std::span<const Known> known) {
-  const auto of =
-      std::find_if(known.begin(), known.end(), [&](const Known& k) { return k.collective == entry.collective; });
-  if (of == known.end()) return "there is no collective " + in_quotes(entry.collective);
-  if (entry.algorithm == host_algorithm) return "";
-  if (of->algorithms.empty()) return entry.collective + " has no algorithm between nodes";
-  if (std::find(of->algorithms.begin(), of->algorithms.end(), entry.algorithm) != of->algorithms.end()) return "";
-  return entry.collective + " has no algorithm " + in_quotes(entry.algorithm) + " between nodes (the nearest is " +
-         in_quotes(nearest(entry.algorithm, of->algorithms)) + ")";
-}
-
 /// All entries of a list, in words which ones are left out; what is wrong with the first that is none.
-template <class Entry>
-std::string read_entries(const json& list, const char* name, std::span<const Known> known, std::vector<Entry>& entries,
-                         std::vector<std::string>& left_out) {
+std::string read_entries(const json& list, bool spans_nodes, std::span<const Known> known,
+                         std::vector<TableEntry>& entries, std::vector<std::string>& left_out) {
   std::size_t number = 0;
   for (const json& object : list) {
-    Entry entry;
-    std::string which = std::string(name) + " " + std::to_string(++number);
-    if (const std::string wrong = read_entry(object, entry); !wrong.empty()) return which + ": " + wrong;
+    TableEntry entry;
+    const std::string which = (spans_nodes ? "entry between nodes " : "entry ") + std::to_string(++number) + ": ";
+    if (const std::string wrong = read_entry(object, spans_nodes, entry); !wrong.empty()) return which + wrong;
     if (const std::string why = why_unusable(entry, known); !why.empty())
-      left_out.push_back(which.append(": ").append(why));
+      left_out.push_back(which + why);
     else
       entries.push_back(std::move(entry));
   }
@@ -198,9 +177,15 @@ bool same(const std::string& a, const std::string& b) {
 }  // namespace
 
 bool TableEntry::fits(const Shape& shape) const {
+  if (shape.spans_nodes() != spans_nodes() || shape.commutative != commutative) return false;
+  // Sizes 0 and 1 are one class. Between nodes it is that of 0.
+  const std::size_t bytes = spans_nodes() && shape.bytes <= 1 ? 0 : shape.bytes;
+  if (bytes < bytes_from || bytes > bytes_to) return false;
+  if (spans_nodes())
+    return shape.nodes >= nodes_from && shape.nodes <= nodes_to && shape.places >= places_from &&
+           shape.places <= places_to;
   return shape.ranks >= ranks_from && shape.ranks <= ranks_to && shape.levels == levels && shape.reach == reach &&
-         shape.commutative == commutative && std::abs(shape.ranks_per_core - ranks_per_core) < 0.01 &&
-         shape.bytes >= bytes_from && shape.bytes <= bytes_to;
+         std::abs(shape.ranks_per_core - ranks_per_core) < 0.01;
 }
 
 const TableEntry* Table::find(std::string_view collective, const Shape& shape) const {
@@ -208,14 +193,6 @@ const TableEntry* Table::find(std::string_view collective, const Shape& shape) c
     return entry.collective == collective && entry.fits(shape);
   });
   return found == entries_.end() ? nullptr : &*found;
-}
-
-const SpanningEntry* Table::find_between_nodes(std::string_view collective, int nodes, int places, std::size_t bytes,
-                                               bool commutative) const {
-  const auto found = std::find_if(between_nodes_.begin(), between_nodes_.end(), [&](const SpanningEntry& entry) {
-    return entry.collective == collective && entry.fits(nodes, places, bytes, commutative);
-  });
-  return found == between_nodes_.end() ? nullptr : &*found;
 }
 
 ParsedTable parse_table(std::string_view text, std::span<const Known> known,
@@ -226,12 +203,11 @@ ParsedTable parse_table(std::string_view text, std::span<const Known> known,
   out.error = read_head(document, origin);
   if (!out.error.empty()) return out;
   std::vector<TableEntry> entries;
-  std::vector<SpanningEntry> between_nodes;
-  out.error = read_entries(*member(document, "entries"), "entry", known, entries, out.left_out);
+  out.error = read_entries(*member(document, "entries"), false, known, entries, out.left_out);
   const json* between = member(document, "between_nodes");
   if (out.error.empty() && between)
-    out.error = read_entries(*between, "entry between nodes", known_between_nodes, between_nodes, out.left_out);
-  if (out.error.empty()) out.table.emplace(std::move(origin), std::move(entries), std::move(between_nodes));
+    out.error = read_entries(*between, true, known_between_nodes, entries, out.left_out);
+  if (out.error.empty()) out.table.emplace(std::move(origin), std::move(entries));
   return out;
 }
 

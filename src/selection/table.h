@@ -29,53 +29,37 @@ struct TableOrigin {
 /// What to use for one collective, one kind of communicator and a range of sizes.
 struct TableEntry {
   std::string collective;  ///< as in TUTTI_ALGORITHM
+  bool commutative = true;
+  std::size_t bytes_from = 0, bytes_to = 0;  ///< Shape::bytes, both included
+  std::string algorithm;                     ///< "host" is the MPI's own
+  // Of communicators whose ranks share memory.
   int ranks_from = 2, ranks_to = 2;
   int levels = 1;
   double ranks_per_core = 1;
   Reach reach = Reach::mapped;
-  bool commutative = true;
-  std::size_t bytes_from = 0, bytes_to = 0;  ///< Shape::bytes, both included
-  std::string algorithm;                     ///< "host" is the MPI's own
   int parameter = 0;
-
-  bool fits(const Shape& shape) const;
-};
-
-/// The same for communicators that span nodes.
-struct SpanningEntry {
-  std::string collective;
-  int nodes_from = 2, nodes_to = 2;
+  // Of those that span nodes.
+  int nodes_from = 0, nodes_to = 0;    ///< 0: it is for none of these
   int places_from = 1, places_to = 1;  ///< ranks of the node that has most of them
-  bool commutative = true;
-  std::size_t bytes_from = 0, bytes_to = 0;  ///< as the library chooses by them, both included
-  std::string algorithm;                     ///< "host" is the MPI's own
 
-  bool fits(int nodes, int places, std::size_t bytes, bool commutes) const {
-    return nodes >= nodes_from && nodes <= nodes_to && places >= places_from && places <= places_to &&
-           bytes >= bytes_from && bytes <= bytes_to && commutes == commutative;
-  }
+  bool spans_nodes() const { return nodes_to > 0; }
+  bool fits(const Shape& shape) const;
 };
 
 class Table {
  public:
   Table() = default;
-  Table(TableOrigin origin, std::vector<TableEntry> entries, std::vector<SpanningEntry> between_nodes = {})
-      : origin_(std::move(origin)), entries_(std::move(entries)), between_nodes_(std::move(between_nodes)) {}
+  Table(TableOrigin origin, std::vector<TableEntry> entries)
+      : origin_(std::move(origin)), entries_(std::move(entries)) {}
 
   const TableOrigin& origin() const { return origin_; }
   const std::vector<TableEntry>& entries() const { return entries_; }
   /// The first entry for this collective and shape; null if there is none.
   const TableEntry* find(std::string_view collective, const Shape& shape) const;
 
-  const std::vector<SpanningEntry>& between_nodes() const { return between_nodes_; }
-  /// The same of a communicator with so many nodes, of which the largest has so many ranks.
-  const SpanningEntry* find_between_nodes(std::string_view collective, int nodes, int places, std::size_t bytes,
-                                          bool commutative) const;
-
  private:
   TableOrigin origin_;
   std::vector<TableEntry> entries_;
-  std::vector<SpanningEntry> between_nodes_;
 };
 
 struct ParsedTable {

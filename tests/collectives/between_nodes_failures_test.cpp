@@ -209,7 +209,7 @@ const SpanningRanks& ranks_with_pieces() {
 
 /// So many messages has the rank that has most of them, at least one.
 template <class Arguments>
-int most_messages(const SpanningAlgorithm<Arguments>& algorithm) {
+int most_messages(const selection::Algorithm<Arguments>& algorithm) {
   FailingRanks ranks(ranks_with_pieces());
   Calls calls(ranks.count());
   ranks.run([&](int rank, const Spanning& spanning) {
@@ -228,7 +228,7 @@ void for_each_algorithm(Test&& test) {
     for (const auto* algorithm : algorithms_between_nodes<Arguments>()) {
       SCOPED_TRACE(std::string(collective) + " " + algorithm->name);
       Calls calls(nodes.ranks());
-      if (algorithm->can(nodes, calls.template of<Arguments>(0))) test(*algorithm);
+      if (can_do(*algorithm, nodes, calls.template of<Arguments>(0))) test(*algorithm);
     }
   });
 }
@@ -247,7 +247,7 @@ void expect_others_go_on(const SpanningRanks& ranks) {
 
 /// The network fails for all at the n-th message of one rank.
 TEST(BetweenNodesFailures, BlockingCallsEndWithTheError) {
-  for_each_algorithm([]<class Arguments>(const SpanningAlgorithm<Arguments>& algorithm) {
+  for_each_algorithm([]<class Arguments>(const selection::Algorithm<Arguments>& algorithm) {
     const int messages = most_messages(algorithm);
     for (int after = 0; after < messages; after += short_sweep() ? 5 : 1) {
       FailingRanks ranks(ranks_with_pieces());
@@ -286,7 +286,7 @@ TEST(BetweenNodesFailures, BlockingCallsEndWithTheError) {
 
 /// It fails for one rank alone. Who waits for its messages on other nodes is not told.
 TEST(BetweenNodesFailures, PendingCallsEndOnTheNodeOfTheRankConcerned) {
-  for_each_algorithm([]<class Arguments>(const SpanningAlgorithm<Arguments>& algorithm) {
+  for_each_algorithm([]<class Arguments>(const selection::Algorithm<Arguments>& algorithm) {
     const int messages = most_messages(algorithm);
     for (int after = 0; after < messages; after += short_sweep() ? 5 : 1)
       for (int culprit = 0; culprit < (short_sweep() ? 2 : 5); ++culprit) {
@@ -339,7 +339,7 @@ TEST(BetweenNodesFailures, WhatWasLentIsGivenBack) {
   std::vector<std::size_t> before(static_cast<std::size_t>(ranks.count()));
   for (int time = 0; time < 20; ++time) {
     Calls calls(ranks.count());
-    for_each_algorithm([&]<class Arguments>(const SpanningAlgorithm<Arguments>& algorithm) {
+    for_each_algorithm([&]<class Arguments>(const selection::Algorithm<Arguments>& algorithm) {
       FailingRanks failing(ranks);
       failing.channel(time % ranks.count()).fail(0, time % 2 == 0, true);
       failing.run([&](int rank, const Spanning& spanning) {

@@ -52,7 +52,7 @@ class Formulas {
   template <class Arguments>
   Counted call(const char* name, std::size_t bytes, const std::function<Arguments(int)>& arguments,
                bool to_root = false) {
-    const SpanningAlgorithm<Arguments>* algorithm = nullptr;
+    const selection::Algorithm<Arguments>* algorithm = nullptr;
     for (const auto* each : algorithms_between_nodes<Arguments>())
       if (std::string(each->name) == name) algorithm = each;
     if (!algorithm) throw std::invalid_argument(name);
@@ -76,11 +76,11 @@ class Formulas {
       counted.received[node] += is.received_bytes - was.received_bytes;
     }
     EXPECT_EQ(ranks_.unmatched(), 0u);
-    network::Shape shape;
+    selection::Shape shape;
     shape.nodes = static_cast<int>(n);
     shape.places = static_cast<int>(p);
-    shape.bytes = static_cast<double>(bytes);
-    const network::Cost cost = algorithm->cost(shape);
+    shape.bytes = bytes;
+    const network::Cost cost = algorithm->cost(shape).between;
     EXPECT_EQ(cost.rounds, static_cast<double>(counted.rounds)) << name;
     EXPECT_DOUBLE_EQ(cost.bytes, static_cast<double>(to_root ? counted.received[0] : counted.sent[0])) << name;
     if (!to_root) {

@@ -29,21 +29,28 @@ TEST_P(BetweenNodes, BarrierLetsNobodyGoBeforeAllHaveCome) {
   }
 }
 
+template <class Arguments>
+const selection::Algorithm<Arguments>& algorithm_named(const std::string& name) {
+  for (const auto* each : algorithms_between_nodes<Arguments>())
+    if (name == each->name) return *each;
+  throw std::invalid_argument(name);
+}
+
 TEST(BetweenNodesCalls, OfOneNodeThatDifferAreFoundOut) {
+  const auto& tree = algorithm_named<BcastArguments>("multi-object-tree");
   // One algorithm's name, two collectives; or two sizes.
-  const auto& bcasts = algorithms_between_nodes<BcastArguments>();
-  const auto found = std::find_if(bcasts.begin(), bcasts.end(),
-                                  [](const auto* each) { return std::string_view(each->name) == "multi-object-tree"; });
-  ASSERT_NE(found, bcasts.end());
-  for (const CallSignature& other : {CallSignature{"reduce", 7, 4000}, CallSignature{"bcast", 5, 8000}}) {
+  for (const bool reduces : {true, false}) {
     SpanningRanks ranks({0, 0, 1});
     std::vector<std::byte> data(8000);
+    Combiner combiner;
     int told = 0;
     ranks.on_two(
         0, 1,
         [&](const Spanning& spanning, int which) {
-          const BcastArguments arguments{data.data(), which ? other.bytes : 4000, 2};
-          return prepare_between_nodes(spanning, **found, arguments, which ? other : CallSignature{"bcast", 5, 4000});
+          if (which && reduces)
+            return prepare_between_nodes(spanning, algorithm_named<ReduceArguments>("multi-object-tree"),
+                                         ReduceArguments{data.data(), data.data(), 4000, &combiner, 2});
+          return prepare_between_nodes(spanning, tree, BcastArguments{data.data(), which ? 8000u : 4000u, 2});
         },
         [&](PendingCall& call) {
           try {
@@ -52,7 +59,7 @@ TEST(BetweenNodesCalls, OfOneNodeThatDifferAreFoundOut) {
             ++told;
           }
         });
-    EXPECT_GE(told, 1) << other.collective;
+    EXPECT_GE(told, 1) << (reduces ? "reduce" : "8000 bytes");
   }
 }
 
@@ -349,13 +356,6 @@ TEST_P(BetweenNodes, AlltoallvGivesEachWhatIsForIt) {
               << "rank " << rank;
         });
   }
-}
-
-template <class Arguments>
-const SpanningAlgorithm<Arguments>& algorithm_named(const std::string& name) {
-  for (const auto* each : algorithms_between_nodes<Arguments>())
-    if (name == each->name) return *each;
-  throw std::invalid_argument(name);
 }
 
 /// Where buffers are mapped, nothing is copied to be sent or after it has come, but what belongs to another rank of the node.

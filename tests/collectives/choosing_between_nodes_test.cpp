@@ -48,6 +48,12 @@ void allgather(int rank, Collectives& collectives, bool by_host = false) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], by_host ? -1 : value_of(static_cast<int>(i)));
 }
 
+/// For an operator that commutes.
+std::optional<Predictions> predicted(std::string_view collective, const network::Nodes& nodes, std::size_t bytes,
+                                     const selection::Knowledge& knowledge) {
+  return predict(collective, shape_between_nodes(nodes, collective, bytes, true), knowledge);
+}
+
 TEST(ChoosingBetweenNodes, RanksAreThoseOfAllNodes) {
   run("", [](int rank, Collectives& collectives) {
     EXPECT_EQ(collectives.rank(), rank);
@@ -63,16 +69,16 @@ TEST(ChoosingBetweenNodes, TheCheapestCarriesTheCallOut) {
     const std::string small = collectives.last_algorithm();
     std::string cheapest;
     double least = 0;
-    const auto predicted = predict_between_nodes("allgather", network::Nodes(three_nodes), sizeof(int), true, {});
-    for (const SpanningPrediction& each : predicted->candidates) {
-      if (!each.cost) continue;
-      const double seconds = each.cost->seconds({});
+    const auto told = predicted("allgather", network::Nodes(three_nodes), sizeof(int), {});
+    for (const Prediction& each : told->candidates) {
+      if (!each.seconds) continue;
+      const double seconds = *each.seconds;
       if (!cheapest.empty() && seconds >= least) continue;
       cheapest = each.algorithm;
       least = seconds;
     }
     EXPECT_EQ(small, cheapest);
-    EXPECT_EQ(small, predicted->algorithm);
+    EXPECT_EQ(small, told->algorithm);
     const CallRecord* const record = collectives.take_last_record();
     ASSERT_TRUE(record);
     EXPECT_STREQ(record->algorithm, small.c_str());
@@ -91,15 +97,15 @@ TEST(ChoosingBetweenNodes, WhatTheUserNamesIsTaken) {
 
 /// By a table that says so for this communicator.
 selection::Knowledge told_by_table(const std::string& collective, const std::string& algorithm, int nodes = 3) {
-  selection::SpanningEntry entry;
+  selection::TableEntry entry;
   entry.collective = collective;
   entry.nodes_from = entry.nodes_to = nodes;
   entry.places_to = 3;
   entry.bytes_to = 1 << 20;
   entry.algorithm = algorithm;
   selection::Knowledge knowledge;
-  knowledge.table = std::make_shared<const selection::Table>(
-      selection::TableOrigin{}, std::vector<selection::TableEntry>{}, std::vector<selection::SpanningEntry>{entry});
+  knowledge.table =
+      std::make_shared<const selection::Table>(selection::TableOrigin{}, std::vector<selection::TableEntry>{entry});
   return knowledge;
 }
 
@@ -146,8 +152,8 @@ TEST(ChoosingBetweenNodes, TheMeasuredNetworkDecides) {
   slow_start.network.between_start = 1;
   slow_copies.network.between_start = 1e-9;
   slow_copies.network.inside_byte = 1;
-  EXPECT_EQ(predict_between_nodes("allgather", nodes, 1024, true, slow_start)->algorithm, "multi-object-bruck");
-  EXPECT_EQ(predict_between_nodes("allgather", nodes, 1024, true, slow_copies)->algorithm, "multi-object-ring");
+  EXPECT_EQ(predicted("allgather", nodes, 1024, slow_start)->algorithm, "multi-object-bruck");
+  EXPECT_EQ(predicted("allgather", nodes, 1024, slow_copies)->algorithm, "multi-object-ring");
 }
 
 TEST(ChoosingBetweenNodes, LongScansOfManyRunsAreTheHosts) {
@@ -156,12 +162,10 @@ TEST(ChoosingBetweenNodes, LongScansOfManyRunsAreTheHosts) {
   std::iota(each_for_itself.begin(), each_for_itself.end(), 0);
   const network::Nodes nodes(each_for_itself);
   selection::Knowledge knowledge;
-  EXPECT_EQ(predict_between_nodes("scan", nodes, 8, true, knowledge)->algorithm, "multi-object-ordered");
-  EXPECT_EQ(predict_between_nodes("scan", nodes, std::size_t{8} << 20, true, knowledge)->algorithm,
-            selection::host_algorithm);
+  EXPECT_EQ(predicted("scan", nodes, 8, knowledge)->algorithm, "multi-object-ordered");
+  EXPECT_EQ(predicted("scan", nodes, std::size_t{8} << 20, knowledge)->algorithm, selection::host_algorithm);
   set_user_choice(knowledge, selection::UserChoice::parse("scan:multi-object-ordered", all_known_algorithms(), Log()));
-  EXPECT_EQ(predict_between_nodes("scan", nodes, std::size_t{8} << 20, true, knowledge)->algorithm,
-            "multi-object-ordered");
+  EXPECT_EQ(predicted("scan", nodes, std::size_t{8} << 20, knowledge)->algorithm, "multi-object-ordered");
 }
 
 TEST(ChoosingBetweenNodes, NamesOfAlgorithmsInsideNodesSayNothing) {

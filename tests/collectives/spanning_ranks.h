@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes_calls.h"
 #include "collectives/thread_ranks.h"
 #include "network/counted_channel.h"
 #include "network/memory_channel.h"
@@ -101,7 +101,7 @@ class SpanningRanks {
   /// Calls an algorithm on every rank as a pending call, `arguments(rank)` of each, which is started so many times. False if
   /// they cannot go on.
   template <class Arguments>
-  bool call(const SpanningAlgorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments,
+  bool call(const selection::Algorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments,
             int starts = 1) {
     std::vector<std::unique_ptr<PendingCall>> calls;
     for (int rank = 0; rank < count(); ++rank)

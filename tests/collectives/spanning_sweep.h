@@ -51,7 +51,7 @@ class SpanningSweep : public testing::TestWithParam<SpanningShape> {
   /// Runs an algorithm in both forms, for some sizes, and then again while pieces are small, and with buffers that ranks
   /// reach in each way. prepare(bytes, call): makes buffers; arguments(rank); check(rank): what they hold then.
   template <class Arguments>
-  void sweep(const SpanningAlgorithm<Arguments>& algorithm,
+  void sweep(const selection::Algorithm<Arguments>& algorithm,
              const std::function<void(int ranks, std::size_t bytes, int call)>& prepare,
              const std::function<Arguments(int rank)>& arguments, const std::function<void(int rank)>& check) {
     SCOPED_TRACE(algorithm.name);
@@ -61,7 +61,7 @@ class SpanningSweep : public testing::TestWithParam<SpanningShape> {
     for (const auto& [reach, pieces] : runs_of<Arguments>()) {
       SCOPED_TRACE(name_of(reach));
       SpanningRanks ranks(node_of_rank(GetParam().places, GetParam().order), pieces ? small_pieces : Settings{}, reach);
-      if (!algorithm.can(ranks.nodes(), (prepare(ranks.count(), 8, 0), arguments(0)))) return;
+      if (!can_do(algorithm, ranks.nodes(), (prepare(ranks.count(), 8, 0), arguments(0)))) return;
       const std::vector<std::size_t> sizes =
           pieces ? std::vector<std::size_t>{0, 777, 5000} : std::vector<std::size_t>{0, 1, 24, 777, 5000};
       for (const std::size_t bytes : sizes) {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "collectives/affine.h"
-#include "collectives/between_nodes/algorithms.h"
+#include "collectives/between_nodes_calls.h"
 #include "mpi/network_channel.h"
 #include "topology/machine.h"
 
@@ -86,7 +86,7 @@ class OwnRanks {
 
   /// Calls an algorithm on all of them. arguments(rank).
   template <class Arguments>
-  void call(const SpanningAlgorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments) {
+  void call(const selection::Algorithm<Arguments>& algorithm, const std::function<Arguments(int)>& arguments) {
     std::vector<std::unique_ptr<PendingCall>> calls;
     for (auto& [number, rank] : ranks_) {
       calls.push_back(prepare_between_nodes(*rank.spanning, algorithm, arguments(number)));
@@ -248,7 +248,7 @@ class Checks {
 
   /// set(rank, send buffer, receive buffer, arguments); expected(rank, at): what is to be received.
   template <class Arguments>
-  void exchange(const SpanningAlgorithm<Arguments>& algorithm, std::size_t sent, std::size_t received,
+  void exchange(const selection::Algorithm<Arguments>& algorithm, std::size_t sent, std::size_t received,
                 const std::function<void(int, Bytes&, Bytes&, Arguments&)>& set,
                 const std::function<std::byte(int, std::size_t)>& expected) {
     ++call_;
@@ -259,7 +259,7 @@ class Checks {
       receive[rank].assign(received, untouched);
       set(rank, send[rank], receive[rank], arguments[rank]);
     }
-    if (!algorithm.can(nodes_, arguments.begin()->second)) return;
+    if (!can_do(algorithm, nodes_, arguments.begin()->second)) return;
     ranks_.call<Arguments>(algorithm, [&](int rank) { return arguments[rank]; });
     for (const int rank : ranks_.numbers())
       for (std::size_t at = 0; at < received; ++at)

@@ -12,7 +12,7 @@
 namespace tutti::prediction {
 namespace {
 
-using network::Cost;
+using selection::Cost;
 
 constexpr double bytes = 24;
 
@@ -36,24 +36,24 @@ TEST(Textbook, FormulasOfRanksThatHaveANodeEach) {
     SCOPED_TRACE(p);
     const double others = (p - 1) * bytes;
     const Cost scatter = cost("scatter", "binomial", p, 1);
-    EXPECT_EQ(scatter.rounds, logarithm(p));
-    EXPECT_EQ(scatter.bytes, others);
+    EXPECT_EQ(scatter.between.rounds, logarithm(p));
+    EXPECT_EQ(scatter.between.bytes, others);
     const Cost bruck = cost("allgather", "bruck", p, 1);
-    EXPECT_EQ(bruck.rounds, logarithm(p));
-    EXPECT_EQ(bruck.messages, logarithm(p));
-    EXPECT_EQ(bruck.bytes, others);
+    EXPECT_EQ(bruck.between.rounds, logarithm(p));
+    EXPECT_EQ(bruck.between.messages, logarithm(p));
+    EXPECT_EQ(bruck.between.bytes, others);
     const Cost ring = cost("allgather", "ring", p, 1);
-    EXPECT_EQ(ring.rounds, p - 1);
-    EXPECT_EQ(ring.bytes, others);
+    EXPECT_EQ(ring.between.rounds, p - 1);
+    EXPECT_EQ(ring.between.bytes, others);
     const Cost doubling = cost("allreduce", "recursive-doubling", p, 1);
     const bool power = std::has_single_bit(static_cast<unsigned>(p));
-    EXPECT_EQ(doubling.rounds, power ? logarithm(p) : logarithm(p) + 1);
-    EXPECT_EQ(doubling.bytes, doubling.rounds * bytes);
+    EXPECT_EQ(doubling.between.rounds, power ? logarithm(p) : logarithm(p) + 1);
+    EXPECT_EQ(doubling.between.bytes, doubling.between.rounds * bytes);
     if (!power) continue;
-    EXPECT_EQ(cost("allgather", "recursive-doubling", p, 1).bytes, others);
+    EXPECT_EQ(cost("allgather", "recursive-doubling", p, 1).between.bytes, others);
     const Cost halving = cost("allreduce", "rabenseifner", p, 1);
-    EXPECT_EQ(halving.rounds, 2 * logarithm(p));
-    EXPECT_DOUBLE_EQ(halving.bytes, 2 * bytes * (p - 1) / p);
+    EXPECT_EQ(halving.between.rounds, 2 * logarithm(p));
+    EXPECT_DOUBLE_EQ(halving.between.bytes, 2 * bytes * (p - 1) / p);
     EXPECT_DOUBLE_EQ(halving.reduced_bytes, 2 * bytes * (p - 1) / p);
   }
 }
@@ -62,10 +62,10 @@ TEST(Textbook, InsideOneNodeNothingIsSent) {
   for (const Textbook& each : textbook_algorithms()) {
     SCOPED_TRACE(std::string(each.collective) + " " + each.name);
     const Cost found = each.cost({1, 16, bytes});
-    EXPECT_EQ(found.rounds, 0);
-    EXPECT_EQ(found.messages, 0);
-    EXPECT_EQ(found.bytes, 0);
-    EXPECT_GT(found.inside_starts, 0);
+    EXPECT_EQ(found.between.rounds, 0);
+    EXPECT_EQ(found.between.messages, 0);
+    EXPECT_EQ(found.between.bytes, 0);
+    EXPECT_GT(found.hops, 0);
   }
 }
 
@@ -75,20 +75,20 @@ TEST(Textbook, RanksOfANodeShareItsLink) {
   for (int distance = 1; distance < 2304; distance *= 2)
     sent += std::min(distance, 18) * std::min(distance, 2304 - distance) * bytes;
   const Cost bruck = cost("allgather", "bruck", 128, 18);
-  EXPECT_EQ(bruck.rounds, 12);
-  EXPECT_EQ(bruck.bytes, sent);
-  EXPECT_EQ(bruck.messages, 1 + 2 + 4 + 8 + 16 + 7 * 18);
+  EXPECT_EQ(bruck.between.rounds, 12);
+  EXPECT_EQ(bruck.between.bytes, sent);
+  EXPECT_EQ(bruck.between.messages, 1 + 2 + 4 + 8 + 16 + 7 * 18);
   // Of a ring one message a node crosses.
-  EXPECT_EQ(cost("allgather", "ring", 128, 18).bytes, 2303 * bytes);
+  EXPECT_EQ(cost("allgather", "ring", 128, 18).between.bytes, 2303 * bytes);
   // The root's node sends all that is not its own.
-  EXPECT_EQ(cost("scatter", "binomial", 4, 8).bytes, 24 * bytes);
+  EXPECT_EQ(cost("scatter", "binomial", 4, 8).between.bytes, 24 * bytes);
 }
 
 TEST(Textbook, LeadersSendAsMuchAsOneRankANode) {
   const Cost leaders = cost("allgather", "leaders-bruck", 16, 4);
-  EXPECT_EQ(leaders.rounds, 4);
-  EXPECT_EQ(leaders.bytes, 15 * 4 * bytes);
-  EXPECT_EQ(cost("allreduce", "leaders-recursive-doubling", 16, 4).bytes, 4 * bytes);
+  EXPECT_EQ(leaders.between.rounds, 4);
+  EXPECT_EQ(leaders.between.bytes, 15 * 4 * bytes);
+  EXPECT_EQ(cost("allreduce", "leaders-recursive-doubling", 16, 4).between.bytes, 4 * bytes);
 }
 
 TEST(Textbook, RecursiveDoublingOfAllgatherWantsAPowerOfTwo) {

@@ -26,7 +26,9 @@ struct Kind<AlltoallArguments> : AnyKind {
   }
   static CallSizes sizes(const AlltoallArguments& arguments, const SizeLimits& limits) {
     const auto ranks = static_cast<std::size_t>(limits.ranks);
-    if (arguments.regular) return limits.of_blocks(arguments.send.bytes, 2 * arguments.send.bytes * ranks);
+    const std::size_t senders = limits.spans_nodes() ? static_cast<std::size_t>(limits.places) : 1;
+    if (arguments.regular)
+      return limits.of_blocks(arguments.send.bytes, 2 * arguments.send.bytes * ranks, senders * ranks);
     return limits.whole(arguments.send.total_bytes(limits.ranks) / ranks,
                         2 * arguments.receive.total_bytes(limits.ranks));
   }

@@ -4,20 +4,31 @@
 
 namespace tutti {
 
-Crossing::Crossing(Operation& operation, const Spanning& spanning, int lender)
-    : nodes(spanning.nodes),
-      node(spanning.node()),
-      place(spanning.nodes.place_of(spanning.rank)),
-      places(spanning.nodes.places(spanning.node())),
-      lanes(spanning.nodes.most_places()),
-      owner(lender),
+Crossing::Crossing(Operation& operation)
+    : nodes(operation.call().spanning->nodes),
+      self(operation.call().spanning->rank),
+      node(nodes.node_of(self)),
+      place(nodes.place_of(self)),
+      places(nodes.places(node)),
+      lanes(nodes.most_places()),
       operation_(operation),
-      channel_(spanning.channel) {}
+      channel_(operation.call().spanning->channel) {}
 
 Crossing::~Crossing() {
   for (auto* tickets : {&sends_, &receives_})
     for (network::Ticket& ticket : *tickets)
       if (ticket) channel_.withdraw(ticket);
+}
+
+RootedCrossing::RootedCrossing(Operation& operation, int root, Owner of_others)
+    : Crossing(operation),
+      is_root(self == root),
+      at_root(node == nodes.node_of(root)),
+      tree(network::tree_place(nodes.count(), lanes, nodes.node_of(root), node)) {
+  if (at_root)
+    owner = nodes.place_of(root);
+  else if (of_others == Owner::receiver)
+    owner = tree.parent->lane % places;
 }
 
 void Crossing::lend(std::size_t bytes) {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "collectives/between_nodes/spanning.h"
 #include "engine/operation.h"
+#include "engine/spanning.h"
 #include "network/multi_object.h"
 
 namespace tutti {
@@ -19,19 +19,20 @@ inline constexpr FlagSet crossing_flags = FlagSet::of(phases, steps_received, do
 
 class Crossing {
  public:
-  /// owner: the place on this node whose rank lends the shared memory.
-  Crossing(Operation& operation, const Spanning& spanning, int owner = 0);
+  /// The operation is one of a call on several nodes.
+  explicit Crossing(Operation& operation);
   /// What is still posted, because the operation ends early, is withdrawn.
   ~Crossing();
   Crossing(const Crossing&) = delete;
   Crossing& operator=(const Crossing&) = delete;
 
   const network::Nodes& nodes;
+  const int self;    ///< this rank, of all nodes
   const int node;    ///< this rank's
   const int place;   ///< this rank's, there
   const int places;  ///< ranks of the node
   const int lanes;   ///< network/multi_object.h
-  const int owner;
+  int owner = 0;     ///< the place on this node whose rank lends the shared memory
 
   /// Whether this rank carries what goes along the lane: lanes place, place + places, ...
   bool serves(int lane) const { return lane % places == place; }
@@ -104,6 +105,19 @@ class Crossing {
   std::vector<network::Ticket> sends_, receives_;
   std::uint64_t phase_ = 0;
   std::size_t lent_bytes_ = 0, more_bytes_ = 0;
+};
+
+/// One with a root.
+class RootedCrossing : public Crossing {
+ public:
+  /// Who owns the shared memory: on the root's node the root, on another one its first rank, or the one that hears from the
+  /// parent in the tree.
+  enum class Owner { first, receiver };
+  RootedCrossing(Operation& operation, int root, Owner of_others = Owner::first);
+
+  const bool is_root;             ///< this rank
+  const bool at_root;             ///< this rank's node is the root's
+  const network::TreePlace tree;  ///< this node's place
 };
 
 /// The end of an operation: nobody uses the shared memory any more.

@@ -79,10 +79,4 @@ void fold_runs(Folding& folding, const Runs& runs, int node, const std::byte* co
 inline bool by_runs(const network::Nodes& nodes, const Combiner& combiner) {
   return !combiner.commutative && !nodes.in_order();
 }
-/// For algorithms that combine in the order of nodes.
-template <class Arguments>
-bool order_of_nodes_will_do(const network::Nodes& nodes, const Arguments& arguments) {
-  return !by_runs(nodes, *arguments.combiner);
-}
-
 }  // namespace tutti

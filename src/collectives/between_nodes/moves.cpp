@@ -54,8 +54,8 @@ Task fetch_shares(Operation& operation, Crossing& crossing, RingShares& shares, 
   co_await operation.copied();
 }
 
-Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts, int first_step,
-                        int announced) {
+Task scatter_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, int first_step, int announced) {
+  const network::TreePlace& tree = crossing.tree;
   if (tree.parent) {
     const network::Branch& from = *tree.parent;
     if (crossing.serves(from.lane)) {
@@ -73,8 +73,8 @@ Task scatter_along_tree(Operation&, Crossing& crossing, const network::TreePlace
                     parts.bytes(to.nodes));
 }
 
-Task gather_along_tree(Operation&, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
-                       int first_step) {
+Task gather_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, int first_step) {
+  const network::TreePlace& tree = crossing.tree;
   const int last = network::rounds_of(crossing.nodes.count(), crossing.lanes) - 1;
   for (const network::Branch& from : tree.children)
     if (crossing.serves(from.lane))

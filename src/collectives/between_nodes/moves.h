@@ -68,12 +68,11 @@ Task fetch_shares(Operation& operation, Crossing& crossing, RingShares& shares, 
 /// Parts from `root` to the nodes that they belong to, along the tree (section III.A.1): parts of the nodes below this
 /// one. The root's are there; others are announced, as step `announced`, when they are. Posts what goes to other nodes and does
 /// not wait until it is over.
-Task scatter_along_tree(Operation& operation, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
-                        int first_step, int announced = 1);
+Task scatter_along_tree(Operation& operation, RootedCrossing& crossing, NodeParts parts, int first_step,
+                        int announced = 1);
 /// The other way round: the node's own part is complete when all ranks of it call this; at the end, on all of them
 /// together, all parts below it are there, and have been sent on.
-Task gather_along_tree(Operation& operation, Crossing& crossing, const network::TreePlace& tree, NodeParts parts,
-                       int first_step);
+Task gather_along_tree(Operation& operation, RootedCrossing& crossing, NodeParts parts, int first_step);
 
 /// Makes the memory that the node's ranks share (Crossing::more) ready for a slice: it is lent for the first, which is the longest,
 /// and free again for each of those after it.

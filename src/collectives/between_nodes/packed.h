@@ -20,12 +20,25 @@ Starts starts_of(std::size_t parts, const Size& size) {
   for (std::size_t i = 0; i < parts; ++i) starts.push_back(starts.back() + size(i));
   return starts;
 }
-/// Those of the parts that have something of a piece, so that the others need not be looked at.
-inline topology::Range parts_of_piece(const Starts& starts, topology::Range piece) {
-  const auto first = starts.begin();
-  const auto begin = std::upper_bound(first + 1, starts.end(), piece.begin) - (first + 1);
-  const auto end = std::lower_bound(first + begin, starts.end() - 1, piece.end) - first;
-  return {static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+/// Of the blocks of an Allgather that differ, those of the piece that the operation carries.
+inline AllgatherArguments piece_of(Operation& operation, const Crossing& crossing, AllgatherArguments arguments) {
+  const topology::Range piece = arguments.piece;
+  if (piece.empty()) return arguments;
+  const auto ranks = static_cast<std::size_t>(crossing.nodes.ranks());
+  auto* const sizes = operation.array<std::size_t>(ranks);
+  auto* const offsets = operation.array<std::ptrdiff_t>(ranks);
+  topology::Range block;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    block = {block.end, block.end + arguments.receive.size(rank)};
+    const topology::Range part{std::max(block.begin, piece.begin), std::min(block.end, piece.end)};
+    if (part.begin >= part.end) continue;
+    sizes[rank] = part.length();
+    offsets[rank] = arguments.receive.offset(rank) + static_cast<std::ptrdiff_t>(part.begin - block.begin);
+    if (static_cast<int>(rank) == crossing.self && arguments.send) arguments.send += part.begin - block.begin;
+  }
+  arguments.receive = Blocks::irregular(arguments.receive.base, sizes, offsets);
+  arguments.bytes = sizes[crossing.self];
+  return arguments;
 }
 
 class Packed {

@@ -12,13 +12,9 @@ std::size_t bytes_of(const Packed& packed, topology::Range nodes) {
 
 }  // namespace
 
-RootBlocks::RootBlocks(Operation& operation, Crossing& crossing, const Blocks& own, Side side, std::ptrdiff_t skip)
-    : operation_(operation),
-      crossing_(crossing),
-      own_(own),
-      side_(side),
-      skip_(skip),
-      is_root_(crossing.place == crossing.owner) {
+RootBlocks::RootBlocks(Operation& operation, RootedCrossing& crossing, const Blocks& own, Side side,
+                       std::ptrdiff_t skip)
+    : operation_(operation), crossing_(crossing), own_(own), side_(side), skip_(skip), is_root_(crossing.is_root) {
   const auto ranks = static_cast<std::size_t>(crossing.nodes.ranks());
   if (is_root_)
     exposed_ = post_blocks(operation, {.blocks = own, .count = ranks, .side = side, .skip = skip});
@@ -81,17 +77,16 @@ std::byte* RootBlocks::whole(const Packed& packed, topology::Range nodes, std::s
   return found;
 }
 
-std::size_t RootBlocks::bytes_to_copy(const network::TreePlace& tree, const Packed& packed, std::size_t at) const {
+std::size_t RootBlocks::bytes_to_copy(const Packed& packed, std::size_t at) const {
   std::size_t bytes = 0;
-  for (const network::Branch& branch : tree.children)
+  for (const network::Branch& branch : crossing_.tree.children)
     if (crossing_.serves(branch.lane) && !whole(packed, branch.nodes, at)) bytes += bytes_of(packed, branch.nodes);
   return bytes;
 }
 
-void RootBlocks::make_messages(const network::TreePlace& tree, const Packed& packed, std::size_t at,
-                               std::size_t scratch_at) {
-  std::byte* copied = operation_.scratch(scratch_at + bytes_to_copy(tree, packed, at)) + scratch_at;
-  for (const network::Branch& to : tree.children) {
+void RootBlocks::make_messages(const Packed& packed, std::size_t at, std::size_t scratch_at) {
+  std::byte* copied = operation_.scratch(scratch_at + bytes_to_copy(packed, at)) + scratch_at;
+  for (const network::Branch& to : crossing_.tree.children) {
     const std::size_t bytes = bytes_of(packed, to.nodes);
     if (!crossing_.serves(to.lane) || bytes == 0) continue;
     const std::byte* message = whole(packed, to.nodes, at);
@@ -117,10 +112,10 @@ void RootBlocks::send(int first_step) {
   messages_.clear();
 }
 
-void RootBlocks::receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step) {
+void RootBlocks::receive(const Packed& packed, std::size_t at, int first_step) {
   const int last = network::rounds_of(crossing_.nodes.count(), crossing_.lanes) - 1;
-  std::byte* copied = operation_.scratch(bytes_to_copy(tree, packed, at));
-  for (const network::Branch& from : tree.children) {
+  std::byte* copied = operation_.scratch(bytes_to_copy(packed, at));
+  for (const network::Branch& from : crossing_.tree.children) {
     const std::size_t bytes = bytes_of(packed, from.nodes);
     if (!crossing_.serves(from.lane) || bytes == 0) continue;
     std::byte* message = whole(packed, from.nodes, at);
@@ -166,8 +161,8 @@ void RootBlocks::copy_own_from(const std::byte* from, std::size_t bytes) const {
   if (bytes > own.bytes) say_sent(operation_, crossing_.owner, static_cast<std::size_t>(rank), bytes);
 }
 
-void RootBlocks::say_lengths(const Packed& packed, const network::TreePlace& tree) const {
-  for (const network::Branch& from : tree.children) {
+void RootBlocks::say_lengths(const Packed& packed) const {
+  for (const network::Branch& from : crossing_.tree.children) {
     if (!crossing_.serves(from.lane)) continue;
     for (std::size_t node = from.nodes.begin; node < from.nodes.end; ++node)
       for (const int rank : crossing_.nodes.ranks_of(static_cast<int>(node)))

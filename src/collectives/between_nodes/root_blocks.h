@@ -19,7 +19,7 @@ class RootBlocks {
   /// The root is the crossing's owner. It makes this first, and so posts its blocks; other ranks of the node make it after
   /// co_await crossing.lent(). own: the root's blocks, which outlive this; ignored elsewhere. side: source where peers read
   /// them. skip: a block that nobody touches, or -1.
-  RootBlocks(Operation& operation, Crossing& crossing, const Blocks& own, Side side, std::ptrdiff_t skip = -1);
+  RootBlocks(Operation& operation, RootedCrossing& crossing, const Blocks& own, Side side, std::ptrdiff_t skip = -1);
 
   /// Of the block of a rank; where peers write, the room for it.
   std::size_t size(int rank) const;
@@ -29,22 +29,22 @@ class RootBlocks {
   /// Makes the messages of the branches that this rank serves: of each block the part at `at` that `packed` has of it.
   /// What has to be copied goes through the operation's scratch memory from `scratch_at` on, where nothing may be under
   /// way: co_await operation.copied().
-  void make_messages(const network::TreePlace& tree, const Packed& packed, std::size_t at, std::size_t scratch_at = 0);
+  void make_messages(const Packed& packed, std::size_t at, std::size_t scratch_at = 0);
   /// Posts them.
   void send(int first_step);
-  void receive(const network::TreePlace& tree, const Packed& packed, std::size_t at, int first_step);
+  void receive(const Packed& packed, std::size_t at, int first_step);
   /// After the messages have come: copies what is not where it belongs, as far as there is room. For this and for what
   /// follows: co_await operation.copied().
   void unpack(const Packed& packed, std::size_t at);
   /// Scratch memory that send() needs.
-  std::size_t bytes_to_copy(const network::TreePlace& tree, const Packed& packed, std::size_t at) const;
+  std::size_t bytes_to_copy(const Packed& packed, std::size_t at) const;
 
   /// This rank's block.
   void copy_own_to(std::byte* to, std::size_t bytes) const;
   void copy_own_from(const std::byte* from, std::size_t bytes) const;
 
   /// When all has come that this rank receives: says of which blocks more has come than there is room for.
-  void say_lengths(const Packed& packed, const network::TreePlace& tree) const;
+  void say_lengths(const Packed& packed) const;
   /// On the root, when all ranks of its node are done.
   void collect();
 
@@ -64,7 +64,7 @@ class RootBlocks {
   std::byte* whole(const Packed& packed, topology::Range nodes, std::size_t at) const;
 
   Operation& operation_;
-  Crossing& crossing_;
+  RootedCrossing& crossing_;
   const Blocks& own_;
   const Side side_;
   const std::ptrdiff_t skip_;

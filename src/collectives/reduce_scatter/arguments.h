@@ -23,6 +23,7 @@ struct ReduceScatterArguments {
 template <>
 struct Kind<ReduceScatterArguments> : ReductionKind<ReduceScatterArguments> {
   static constexpr bool makes_results = false;
+  static constexpr bool parts_one = true;
 
   static double buffers(double ranks) { return 1 + 1 / ranks; }
   static CallSizes sizes(const ReduceScatterArguments& arguments, const SizeLimits& limits) {

@@ -14,23 +14,11 @@ namespace {
 using namespace tutti;
 
 /// Of all that can carry a call out here, whatever the user has said.
-std::vector<Prediction> candidates_of(const mpi::SpanningState* spanning, const Collectives& collectives,
-                                      const char* collective, std::size_t bytes, const selection::Shape& shape) {
+std::vector<Prediction> candidates_of(const Collectives& collectives, const char* collective,
+                                      const selection::Shape& shape) {
   selection::Knowledge anything;
   anything.model = collectives.knowledge().model;
   anything.network = collectives.knowledge().network;
-  if (spanning) {
-    std::vector<Prediction> found;
-    const auto between = predict_between_nodes(collective, spanning->nodes(), bytes, true, anything);
-    for (const SpanningPrediction& each : between ? between->candidates : std::vector<SpanningPrediction>()) {
-      if (!each.cost) continue;
-      Prediction prediction;
-      prediction.algorithm = each.algorithm;
-      prediction.seconds = each.cost->seconds(anything.network);
-      found.push_back(std::move(prediction));
-    }
-    return found;
-  }
   auto predictions = predict(collective, shape, anything);
   return predictions ? std::move(predictions->candidates) : std::vector<Prediction>();
 }
@@ -70,14 +58,12 @@ extern "C" __attribute__((visibility("default"))) int tutti_predict(MPI_Comm com
   const Collectives* collectives = mpi::collectives_of(communicator);
   if (!collectives) return -1;
   const selection::Shape shape = collectives->shape_of(collective, message_bytes);
-  const mpi::CommunicatorState* const state = mpi::known_state(communicator);
-  const mpi::SpanningState* const spanning = state ? state->spanning.get() : nullptr;
-  const auto candidates = candidates_of(spanning, *collectives, collective, message_bytes, shape);
+  const auto candidates = candidates_of(*collectives, collective, shape);
   if (candidates.empty()) return -1;
   std::string lines = std::to_string(shape.levels) + " " + number(shape.ranks_per_core) + " " +
                       std::string(selection::name_of(shape.reach)) + " " + std::to_string(shape.bytes) + " " +
-                      std::to_string(spanning ? spanning->nodes().count() : 1) + " " +
-                      std::to_string(spanning ? spanning->nodes().most_places() : shape.ranks) + "\n";
+                      std::to_string(shape.nodes) + " " +
+                      std::to_string(shape.spans_nodes() ? shape.places : shape.ranks) + "\n";
   for (const Prediction& each : candidates) {
     if (!each.seconds) continue;
     lines += each.algorithm;

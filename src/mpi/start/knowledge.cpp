@@ -149,8 +149,7 @@ void take_table(Job& job, const std::vector<std::string>& paths, int count) {
   const std::string path = first_usable(files, judge, node.log);
   if (path.empty()) return;
   say_left_out(path, parsed.left_out, node.log);
-  node.log.note("decision table %s: %zu entries", path.c_str(),
-                parsed.table->entries().size() + parsed.table->between_nodes().size());
+  node.log.note("decision table %s: %zu entries", path.c_str(), parsed.table->entries().size());
   job.table_source = source_of_table(path, parsed.table->origin());
   job.knowledge.table = std::make_shared<const selection::Table>(std::move(*parsed.table));
 }

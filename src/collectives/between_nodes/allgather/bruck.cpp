@@ -10,26 +10,27 @@
 // Requires: nothing. PiP-MColl, section III.A.2; nodes of different sizes are ours: there the lanes are as many as the
 // largest node has ranks.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task bruck_body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task bruck_body(Operation& operation, const AllgatherArguments& call) {
+  Crossing crossing(operation);
+  const AllgatherArguments arguments = piece_of(operation, crossing, call);
   const Packed packed(crossing.nodes, arguments.receive);
   crossing.lend(packed.starts.back());
   co_await crossing.lent();
   std::byte* const area = crossing.area();
-  const auto self = static_cast<std::size_t>(spanning.rank);
+  const auto self = static_cast<std::size_t>(crossing.self);
   const std::byte* const own = arguments.send ? arguments.send : arguments.receive.at(self);
-  if (packed.size(spanning.rank) > 0) copy_bytes(area + packed.in_node(spanning.rank), own, packed.size(spanning.rank));
+  if (packed.size(crossing.self) > 0) copy_bytes(area + packed.in_node(crossing.self), own, packed.size(crossing.self));
   co_await crossing.together();
   co_await gather_by_bruck(operation, crossing, area, packed.starts, 0);
-  const int except = arguments.send ? -1 : spanning.rank;
+  const int except = arguments.send ? -1 : crossing.self;
   for (int node = 0; node < crossing.nodes.count(); ++node)
     packed.unpack(node, area + turned(packed.starts, node, crossing.node), arguments.receive, except);
   co_await leave(operation, crossing);
@@ -37,22 +38,20 @@ Task bruck_body(Operation& operation, const Spanning& spanning, const AllgatherA
 
 }  // namespace
 
-extern const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_bruck;
-const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_bruck{
+extern const selection::Algorithm<AllgatherArguments> between_nodes_allgather_bruck;
+const selection::Algorithm<AllgatherArguments> between_nodes_allgather_bruck{
     "multi-object-bruck",
-    "ceil(log_{P+1} N)",
-    "(N-1) P n",
-    "PiP-MColl III.A.2; any N and P",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "(N-1) P n", "PiP-MColl III.A.2; any N and P"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = network::bruck_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.places * shape.bytes,
-                           .inside_starts = 2 + rounds,
-                           .inside_bytes = (1 + shape.ranks()) * shape.bytes};
+      return selection::Cost{.hops = 2 + rounds,
+                             .copied_bytes = (1 + shape.nodes * shape.places) * bytes,
+                             .between = {.rounds = rounds,
+                                         .messages = network::bruck_messages(shape.nodes, shape.places),
+                                         .bytes = (shape.nodes - 1.0) * shape.places * bytes}};
     },
-    bruck_body};
+    {bruck_body, crossing_flags}};
 
 }  // namespace tutti

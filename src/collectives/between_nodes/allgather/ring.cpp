@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/collectives.h"
 #include "collectives/common/buffers/blocks.h"
 
 namespace tutti {
@@ -164,10 +164,11 @@ class AllBlocks final : public RingShares {
   std::vector<memory::Run> runs_;
 };
 
-Task ring_body(Operation& operation, const Spanning& spanning, const AllgatherArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task ring_body(Operation& operation, const AllgatherArguments& call) {
+  Crossing crossing(operation);
+  const AllgatherArguments arguments = piece_of(operation, crossing, call);
   const Packed packed(crossing.nodes, arguments.receive);
-  AllBlocks blocks(operation, crossing, packed, arguments, spanning.rank);
+  AllBlocks blocks(operation, crossing, packed, arguments, crossing.self);
   crossing.announce(0);
   const bool at_once = blocks.sends_own_block();
   if (!at_once)
@@ -186,23 +187,20 @@ Task ring_body(Operation& operation, const Spanning& spanning, const AllgatherAr
 
 }  // namespace
 
-extern const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_ring;
-const SpanningAlgorithm<AllgatherArguments> between_nodes_allgather_ring{
+extern const selection::Algorithm<AllgatherArguments> between_nodes_allgather_ring;
+const selection::Algorithm<AllgatherArguments> between_nodes_allgather_ring{
     "multi-object-ring",
-    "N-1",
-    "(N-1) P n",
-    "PiP-MColl III.B.1; any N and P",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"N-1", "(N-1) P n", "PiP-MColl III.B.1; any N and P"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double steps = shape.nodes - 1.0;
-      return network::Cost{.rounds = steps,
-                           .messages = steps * shape.places,
-                           .bytes = steps * shape.places * shape.bytes,
-                           .inside_starts = 2,
-                           .inside_bytes = shape.bytes,
-                           .overlapped_bytes = shape.nodes * (shape.places - 1.0) * shape.bytes};
+      return selection::Cost{
+          .hops = 2,
+          .copied_bytes = bytes,
+          .beside = {.copied_bytes = shape.nodes * (shape.places - 1.0) * bytes},
+          .between = {.rounds = steps, .messages = steps * shape.places, .bytes = steps * shape.places * bytes}};
     },
-    ring_body};
+    {ring_body, crossing_flags}};
 
 }  // namespace tutti

@@ -14,15 +14,15 @@
 
 #include <algorithm>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/folding.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task exchange_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
+  Crossing crossing(operation);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const auto rounds = network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node);
   std::size_t others = 0;
@@ -54,24 +54,21 @@ Task exchange_body(Operation& operation, const Spanning& spanning, const Allredu
 
 }  // namespace
 
-extern const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_exchange;
-const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_exchange{
+extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_exchange;
+const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_exchange{
     "multi-object-exchange",
-    "ceil(log_{P+1} N)",
-    "n P ceil(log_{P+1} N) for powers of P+1, else less",
-    "PiP-MColl III.A.3; the same bits everywhere, in the order of nodes",
-    "a commutative operator, or nodes in the order of ranks",
-    order_of_nodes_will_do,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "n P ceil(log_{P+1} N) for powers of P+1, else less",
+     "PiP-MColl III.A.3; the same bits everywhere, in the order of nodes"},
+    selection::requires_order_of_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
       const double messages = network::exchange_messages(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = messages,
-                           .bytes = messages * shape.bytes,
-                           .inside_starts = 3 + 2 * rounds,
-                           .inside_bytes = 2 * shape.bytes,
-                           .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
+      return selection::Cost{.hops = 3 + 2 * rounds,
+                             .copied_bytes = 2 * bytes,
+                             .reduced_bytes = bytes + (messages + rounds) * bytes / shape.places,
+                             .between = {.rounds = rounds, .messages = messages, .bytes = messages * bytes}};
     },
-    exchange_body};
+    {exchange_body, crossing_flags}};
 
 }  // namespace tutti

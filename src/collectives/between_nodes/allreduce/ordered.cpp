@@ -6,16 +6,16 @@
 // Cost: alpha_e ceil(log_{P+1} N) + (R - r) n beta_e for R runs, r of them the node's own; R n / P combined by each rank.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2, which assumes that operators commute.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task ordered_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task ordered_body(Operation& operation, const AllreduceArguments& arguments) {
+  Crossing crossing(operation);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const Runs runs(crossing.nodes, by_runs(crossing.nodes, *arguments.combiner));
   Starts starts{0};
@@ -46,24 +46,24 @@ Task ordered_body(Operation& operation, const Spanning& spanning, const Allreduc
 
 }  // namespace
 
-extern const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_ordered;
-const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_ordered{
+extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered;
+const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered{
     "multi-object-ordered",
-    "ceil(log_{P+1} N)",
-    "(N-1) n for each run of ranks on a node",
-    "after PiP-MColl III.A.2",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node", "after PiP-MColl III.A.2"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = network::bruck_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.runs * shape.bytes,
-                           .inside_starts = 4 + rounds,
-                           .inside_bytes = 2 * shape.bytes,
-                           .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
+      return selection::Cost{.hops = 4 + rounds,
+                             .copied_bytes = 2 * bytes,
+                             .reduced_bytes = bytes + shape.nodes * shape.runs * bytes / shape.places,
+                             .between = {.rounds = rounds,
+                                         .messages = network::bruck_messages(shape.nodes, shape.places),
+                                         .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
-    ordered_body,
-    true};
+    {ordered_body, crossing_flags},
+    {},
+    nullptr,
+    {.gathers_runs = true}};
 
 }  // namespace tutti

@@ -15,10 +15,10 @@
 #include <cmath>
 #include <utility>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/chunks.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -46,8 +46,8 @@ Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
   }
 }
 
-Task reduce_scatter_ring_body(Operation& operation, const Spanning& spanning, const AllreduceArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task reduce_scatter_ring_body(Operation& operation, const AllreduceArguments& arguments) {
+  Crossing crossing(operation);
   const int nodes = crossing.nodes.count();
   Folding folding(crossing, *arguments.combiner, arguments.count);
   std::vector<std::size_t> first_elements;
@@ -73,25 +73,23 @@ Task reduce_scatter_ring_body(Operation& operation, const Spanning& spanning, co
 
 }  // namespace
 
-extern const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring;
-const SpanningAlgorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring{
+extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring;
+const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring{
     "multi-object-reduce-scatter-ring",
-    "ceil((N-1)/P) + N-1",
-    "2 n (N-1)/N; of each run in the first half",
-    "PiP-MColl III.B.2; any N, P and order",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil((N-1)/P) + N-1", "2 n (N-1)/N; of each run in the first half", "PiP-MColl III.B.2; any N, P and order"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double others = shape.nodes - 1.0;
-      const double scattered = shape.bytes * others / shape.nodes * shape.runs;
-      return network::Cost{.rounds = std::ceil(others / shape.places) + others,
-                           .messages = others + others * shape.places,
-                           .bytes = scattered + shape.bytes * others / shape.nodes,
-                           .inside_starts = 5,
-                           .inside_bytes = shape.bytes,
-                           .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places,
-                           .overlapped_bytes = shape.bytes};
+      const double scattered = bytes * others / shape.nodes * shape.runs;
+      return selection::Cost{.hops = 5,
+                             .copied_bytes = bytes,
+                             .reduced_bytes = bytes + shape.runs * bytes / shape.places,
+                             .beside = {.copied_bytes = bytes},
+                             .between = {.rounds = std::ceil(others / shape.places) + others,
+                                         .messages = others + others * shape.places,
+                                         .bytes = scattered + bytes * others / shape.nodes}};
     },
-    reduce_scatter_ring_body};
+    {reduce_scatter_ring_body, crossing_flags}};
 
 }  // namespace tutti

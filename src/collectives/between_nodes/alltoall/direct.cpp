@@ -9,8 +9,8 @@
 
 #include <cmath>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -31,8 +31,8 @@ struct Between {
   }
 };
 
-Task direct_body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
+  Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const Between between{nodes, arguments.send.bytes};
   Starts starts{0};
@@ -69,25 +69,21 @@ Task direct_body(Operation& operation, const Spanning& spanning, const AlltoallA
 
 }  // namespace
 
-extern const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_direct;
-const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_direct{
+extern const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_direct;
+const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_direct{
     "multi-object-direct",
-    "ceil((N-1)/P)",
-    "(N-1) P^2 n",
-    "after PiP-MColl",
-    "blocks of the same size",
-    [](const network::Nodes&, const AlltoallArguments& arguments) {
-      return arguments.regular && arguments.send.is_regular() && arguments.receive.is_regular();
-    },
-    [](const network::Shape& shape) {
+    {"ceil((N-1)/P)", "(N-1) P^2 n", "after PiP-MColl"},
+    selection::requires_nodes_and_equal_blocks,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double others = shape.nodes - 1.0;
-      return network::Cost{.rounds = std::ceil(others / shape.places),
-                           .messages = others,
-                           .bytes = others * shape.places * shape.places * shape.bytes,
-                           .inside_starts = 3,
-                           .inside_bytes = (shape.ranks() + others * shape.places) * shape.bytes,
-                           .overlapped_bytes = shape.places * shape.bytes};
+      return selection::Cost{.hops = 3,
+                             .copied_bytes = (shape.nodes * shape.places + others * shape.places) * bytes,
+                             .beside = {.copied_bytes = shape.places * bytes},
+                             .between = {.rounds = std::ceil(others / shape.places),
+                                         .messages = others,
+                                         .bytes = others * shape.places * shape.places * bytes}};
     },
-    direct_body};
+    {direct_body, crossing_flags}};
 
 }  // namespace tutti

@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "base/copy.h"
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/packed.h"
 #include "collectives/between_nodes/slices.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -42,13 +42,13 @@ class Inside {
   Starts starts_;
 };
 
-Task pairs_body(Operation& operation, const Spanning& spanning, const AlltoallArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
+  Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const auto places = static_cast<std::size_t>(crossing.places);
   crossing.lend(places * places * sizeof(std::uint64_t));
   // So that not all send to the same rank at once.
-  int to = spanning.rank, from = spanning.rank;
+  int to = crossing.self, from = crossing.self;
   for (int distance = 1; distance < nodes.ranks(); ++distance) {
     to = to + 1 == nodes.ranks() ? 0 : to + 1;
     from = from == 0 ? nodes.ranks() - 1 : from - 1;
@@ -88,22 +88,20 @@ Task pairs_body(Operation& operation, const Spanning& spanning, const AlltoallAr
 
 }  // namespace
 
-extern const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs;
-const SpanningAlgorithm<AlltoallArguments> between_nodes_alltoall_pairs{
+extern const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_pairs;
+const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_pairs{
     "pairs",
-    "1",
-    "(N-1) P^2 n",
-    "each rank for itself",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"1", "(N-1) P^2 n", "each rank for itself"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double others = (shape.nodes - 1.0) * shape.places;
-      return network::Cost{.rounds = shape.nodes > 1 ? 1.0 : 0.0,
-                           .messages = others * shape.places,
-                           .bytes = others * shape.places * shape.bytes,
-                           .inside_starts = 5,
-                           .overlapped_bytes = 2 * shape.places * shape.bytes};
+      return selection::Cost{.hops = 5,
+                             .beside = {.copied_bytes = 2 * shape.places * bytes},
+                             .between = {.rounds = shape.nodes > 1 ? 1.0 : 0.0,
+                                         .messages = others * shape.places,
+                                         .bytes = others * shape.places * bytes}};
     },
-    pairs_body};
+    {pairs_body, crossing_flags}};
 
 }  // namespace tutti

@@ -5,15 +5,15 @@
 // Cost: alpha_e ceil(log_{P+1} N), and 1 + ceil(log_{P+1} N) flag hops.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/crossing.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task dissemination_body(Operation& operation, const Spanning& spanning, const BarrierArguments&) {
-  Crossing crossing(operation, spanning);
+Task dissemination_body(Operation& operation, const BarrierArguments&) {
+  Crossing crossing(operation);
   co_await crossing.together();
   const int nodes = crossing.nodes.count();
   const int rounds = network::rounds_of(nodes, crossing.lanes);
@@ -31,20 +31,17 @@ Task dissemination_body(Operation& operation, const Spanning& spanning, const Ba
 
 }  // namespace
 
-extern const SpanningAlgorithm<BarrierArguments> between_nodes_barrier_dissemination;
-const SpanningAlgorithm<BarrierArguments> between_nodes_barrier_dissemination{
+extern const selection::Algorithm<BarrierArguments> between_nodes_barrier_dissemination;
+const selection::Algorithm<BarrierArguments> between_nodes_barrier_dissemination{
     "multi-object-dissemination",
-    "ceil(log_{P+1} N)",
-    "0",
-    "after PiP-MColl III.A.2",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "0", "after PiP-MColl III.A.2"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = network::bruck_messages(shape.nodes, shape.places),
-                           .inside_starts = 1 + rounds};
+      return selection::Cost{
+          .hops = 1 + rounds,
+          .between = {.rounds = rounds, .messages = network::bruck_messages(shape.nodes, shape.places)}};
     },
-    dissemination_body};
+    {dissemination_body, crossing_flags}};
 
 }  // namespace tutti

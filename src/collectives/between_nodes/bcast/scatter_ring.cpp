@@ -10,8 +10,8 @@
 
 #include <vector>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
@@ -98,20 +98,20 @@ class Message final : public RingShares {
   Exposure exposed_;
 };
 
-Task scatter(Operation& operation, Crossing& crossing, const network::TreePlace& tree, Message& message) {
+Task scatter(Operation& operation, RootedCrossing& crossing, Message& message) {
   const auto bytes = [&](topology::Range nodes) { return message.starts[nodes.end] - message.starts[nodes.begin]; };
   const bool has_it = crossing.place == crossing.owner;
-  if (has_it && tree.parent) {
-    crossing.receive(tree.parent->node, tree.parent->lane, tree.parent->round,
-                     message.own(message.starts[tree.nodes.begin]), bytes(tree.nodes));
+  if (has_it && crossing.tree.parent) {
+    crossing.receive(crossing.tree.parent->node, crossing.tree.parent->lane, crossing.tree.parent->round,
+                     message.own(message.starts[crossing.tree.nodes.begin]), bytes(crossing.tree.nodes));
     co_await crossing.received();
-    message.hold(tree.nodes);
+    message.hold(crossing.tree.nodes);
     crossing.announce(1);
   } else if (!has_it) {
     co_await crossing.lent();
-    if (tree.parent) co_await crossing.announced(crossing.owner, 1);
+    if (crossing.tree.parent) co_await crossing.announced(crossing.owner, 1);
   }
-  for (const network::Branch& to : tree.children) {
+  for (const network::Branch& to : crossing.tree.children) {
     if (!crossing.serves(to.lane)) continue;
     const std::size_t begin = message.starts[to.nodes.begin];
     if (!has_it) co_await message.filled(crossing.owner, begin, bytes(to.nodes));
@@ -129,17 +129,12 @@ Task scatter(Operation& operation, Crossing& crossing, const network::TreePlace&
   co_await operation.copied();
 }
 
-Task scatter_ring_body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const int nodes = spanning.nodes.count();
-  const network::TreePlace tree = network::tree_place(nodes, spanning.nodes.most_places(), root_node, spanning.node());
-  Crossing crossing(operation, spanning,
-                    tree.parent ? tree.parent->lane % spanning.nodes.places(spanning.node())
-                                : spanning.nodes.place_of(arguments.root));
-  Message message(operation, crossing, arguments, spanning.rank == arguments.root);
-  co_await scatter(operation, crossing, tree, message);
+Task scatter_ring_body(Operation& operation, const BcastArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root, RootedCrossing::Owner::receiver);
+  Message message(operation, crossing, arguments, crossing.is_root);
+  co_await scatter(operation, crossing, message);
   co_await operation.both(
-      ring(operation, crossing, message, message.starts, network::rounds_of(nodes, crossing.lanes), 1),
+      ring(operation, crossing, message, message.starts, network::rounds_of(crossing.nodes.count(), crossing.lanes), 1),
       fetch_shares(operation, crossing, message, 1, 1));
   co_await leave_together(operation, crossing);
   message.collect();
@@ -147,24 +142,23 @@ Task scatter_ring_body(Operation& operation, const Spanning& spanning, const Bca
 
 }  // namespace
 
-extern const SpanningAlgorithm<BcastArguments> between_nodes_bcast_scatter_ring;
-const SpanningAlgorithm<BcastArguments> between_nodes_bcast_scatter_ring{
+extern const selection::Algorithm<BcastArguments> between_nodes_bcast_scatter_ring;
+const selection::Algorithm<BcastArguments> between_nodes_bcast_scatter_ring{
     "multi-object-scatter-ring",
-    "ceil(log_{P+1} N) + N-1",
-    "2 n (N-1)/N, the root's",
-    "van de Geijn's on PiP-MColl III.A.1 and III.B.1",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N) + N-1", "2 n (N-1)/N, the root's", "van de Geijn's on PiP-MColl III.A.1 and III.B.1"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
       const double steps = shape.nodes - 1.0;
-      return network::Cost{.rounds = rounds + steps,
-                           .messages = network::tree_messages(shape.nodes, shape.places) + steps * shape.places,
-                           .bytes = 2 * shape.bytes * steps / shape.nodes,
-                           .inside_starts = 3,
-                           .inside_bytes = shape.bytes / shape.nodes,
-                           .overlapped_bytes = shape.bytes * steps / shape.nodes * (1 - 1.0 / shape.places)};
+      return selection::Cost{
+          .hops = 3,
+          .copied_bytes = bytes / shape.nodes,
+          .beside = {.copied_bytes = bytes * steps / shape.nodes * (1 - 1.0 / shape.places)},
+          .between = {.rounds = rounds + steps,
+                      .messages = network::tree_messages(shape.nodes, shape.places) + steps * shape.places,
+                      .bytes = 2 * bytes * steps / shape.nodes}};
     },
-    scatter_ring_body};
+    {scatter_ring_body, crossing_flags}};
 
 }  // namespace tutti

@@ -8,88 +8,79 @@
 
 #include <algorithm>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 #include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
 namespace {
 
-void send(Crossing& crossing, const network::TreePlace& tree, const std::byte* message, std::size_t bytes) {
-  for (const network::Branch& to : tree.children)
+void send(RootedCrossing& crossing, const std::byte* message, std::size_t bytes) {
+  for (const network::Branch& to : crossing.tree.children)
     if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, to.round, message, bytes);
 }
 
 /// On the rank that has the message.
-Task hand_out(Operation& operation, Crossing& crossing, const network::TreePlace& tree,
-              const BcastArguments& arguments) {
+Task hand_out(Operation& operation, RootedCrossing& crossing, const BcastArguments& arguments) {
   Exposure exposure = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  if (tree.parent) {
+  if (crossing.tree.parent) {
     post(operation, exposure, {});
-    crossing.receive(tree.parent->node, tree.parent->lane, tree.parent->round, exposure.local, arguments.bytes);
+    crossing.receive(crossing.tree.parent->node, crossing.tree.parent->lane, crossing.tree.parent->round,
+                     exposure.local, arguments.bytes);
     co_await crossing.received();
     crossing.announce(1);
   } else {
     post_filling(operation, exposure, {}, arguments.buffer, arguments.bytes);
   }
-  send(crossing, tree, tree.parent ? exposure.local : arguments.buffer, arguments.bytes);
-  if (tree.parent && exposure.copied && arguments.bytes > 0)
+  send(crossing, crossing.tree.parent ? exposure.local : arguments.buffer, arguments.bytes);
+  if (crossing.tree.parent && exposure.copied && arguments.bytes > 0)
     copy_bytes(arguments.buffer, exposure.local, arguments.bytes);
 }
 
 /// On the other ranks of its node.
-Task take(Operation& operation, Crossing& crossing, const network::TreePlace& tree, const BcastArguments& arguments) {
+Task take(Operation& operation, RootedCrossing& crossing, const BcastArguments& arguments) {
   co_await crossing.lent();
-  if (tree.parent) co_await crossing.announced(crossing.owner, 1);
+  if (crossing.tree.parent) co_await crossing.announced(crossing.owner, 1);
   const memory::Region theirs = posted_source(operation, crossing.owner);
   const memory::PeerTransfers owner = operation.peer(crossing.owner);
-  const bool sends = std::any_of(tree.children.begin(), tree.children.end(),
+  const bool sends = std::any_of(crossing.tree.children.begin(), crossing.tree.children.end(),
                                  [&](const network::Branch& to) { return crossing.serves(to.lane); });
   const std::byte* mapped = nullptr;
   if (sends && memory::always_mapped(theirs.kind())) {
     co_await operation.filled(crossing.owner, theirs, arguments.bytes);
     mapped = owner.peer.pointer(theirs, 0, arguments.bytes);
   }
-  if (mapped) send(crossing, tree, mapped, arguments.bytes);
+  if (mapped) send(crossing, mapped, arguments.bytes);
   if (arguments.bytes > 0) owner.copy_from(theirs, 0, arguments.buffer, arguments.bytes, arguments.store);
   co_await operation.copied();
-  if (!mapped) send(crossing, tree, arguments.buffer, arguments.bytes);
+  if (!mapped) send(crossing, arguments.buffer, arguments.bytes);
 }
 
-Task tree_body(Operation& operation, const Spanning& spanning, const BcastArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const network::TreePlace tree =
-      network::tree_place(spanning.nodes.count(), spanning.nodes.most_places(), root_node, spanning.node());
-  const int place = tree.parent ? tree.parent->lane % spanning.nodes.places(spanning.node())
-                                : spanning.nodes.place_of(arguments.root);
-  Crossing crossing(operation, spanning, place);
-  if (crossing.place == place)
-    co_await hand_out(operation, crossing, tree, arguments);
+Task tree_body(Operation& operation, const BcastArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root, RootedCrossing::Owner::receiver);
+  if (crossing.place == crossing.owner)
+    co_await hand_out(operation, crossing, arguments);
   else
-    co_await take(operation, crossing, tree, arguments);
+    co_await take(operation, crossing, arguments);
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree;
-const SpanningAlgorithm<BcastArguments> between_nodes_bcast_tree{
+extern const selection::Algorithm<BcastArguments> between_nodes_bcast_tree;
+const selection::Algorithm<BcastArguments> between_nodes_bcast_tree{
     "multi-object-tree",
-    "ceil(log_{P+1} N)",
-    "n a branch, at most P ceil(log_{P+1} N)",
-    "after PiP-MColl III.A.1 and III.C",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "n a branch, at most P ceil(log_{P+1} N)", "after PiP-MColl III.A.1 and III.C"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
       const double messages = network::tree_messages(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = messages,
-                           .bytes = messages * shape.bytes,
-                           .inside_starts = 2 + rounds,
-                           .inside_bytes = shape.places > 1 ? shape.bytes : 0};
+      return selection::Cost{.hops = 2 + rounds,
+                             .copied_bytes = shape.places > 1 ? bytes : 0,
+                             .between = {.rounds = rounds, .messages = messages, .bytes = messages * bytes}};
     },
-    tree_body};
+    {tree_body, crossing_flags}};
 
 }  // namespace tutti

@@ -6,16 +6,16 @@
 // Requires: nothing. MPI 4.1, section 8.6; no multi-object algorithm: what neighbors have for each other has nothing in
 // common that could be put together.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/crossing.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
 /// Two ranks may be neighbors several times over. The receiver's block is the step, which tells their messages apart.
-Task pairs_body(Operation& operation, const Spanning& spanning, const NeighborArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task pairs_body(Operation& operation, const NeighborArguments& arguments) {
+  Crossing crossing(operation);
   for (int i = 0; i < arguments.source_count; ++i) {
     const auto block = static_cast<std::size_t>(i);
     if (arguments.sources[i] >= 0)
@@ -32,18 +32,16 @@ Task pairs_body(Operation& operation, const Spanning& spanning, const NeighborAr
 
 }  // namespace
 
-extern const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs;
-const SpanningAlgorithm<NeighborArguments> between_nodes_neighbor_pairs{
+extern const selection::Algorithm<NeighborArguments> between_nodes_neighbor_pairs;
+const selection::Algorithm<NeighborArguments> between_nodes_neighbor_pairs{
     "pairs",
-    "1",
-    "n a neighbor on another node",
-    "MPI 4.1, 8.6",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"1", "n a neighbor on another node", "MPI 4.1, 8.6"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       // How many neighbors there are is not known: one for each rank of a node.
-      return network::Cost{.rounds = 1, .messages = 1.0 * shape.places, .bytes = shape.places * shape.bytes};
+      return selection::Cost{.between = {.rounds = 1, .messages = 1.0 * shape.places, .bytes = shape.places * bytes}};
     },
-    pairs_body};
+    {pairs_body, crossing_flags}};
 
 }  // namespace tutti

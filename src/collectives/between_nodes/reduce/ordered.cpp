@@ -7,26 +7,23 @@
 // rank there.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.1, the other way round.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task ordered_body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
+Task ordered_body(Operation& operation, const ReduceArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const Runs runs(crossing.nodes, by_runs(crossing.nodes, *arguments.combiner));
   Starts starts{0};
   for (int node = 0; node < crossing.nodes.count(); ++node)
     starts.push_back(starts.back() + static_cast<std::size_t>(runs.count(node)) * folding.bytes());
-  const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
-  NodeParts parts{nullptr, &starts, tree.nodes.begin};
-  const std::size_t gathered_bytes = whole_lines(parts.bytes(tree.nodes));
+  NodeParts parts{nullptr, &starts, crossing.tree.nodes.begin};
+  const std::size_t gathered_bytes = whole_lines(parts.bytes(crossing.tree.nodes));
   const auto places = static_cast<std::size_t>(crossing.places);
   crossing.lend(gathered_bytes + (places + 1) * folding.stride());
   co_await crossing.lent();
@@ -38,38 +35,38 @@ Task ordered_body(Operation& operation, const Spanning& spanning, const ReduceAr
   co_await crossing.together();
   fold_runs(folding, runs, crossing.node, contributions, parts.at(crossing.node));
   co_await crossing.together();
-  co_await gather_along_tree(operation, crossing, tree, parts, 0);
-  if (at_root) {
+  co_await gather_along_tree(operation, crossing, parts, 0);
+  if (crossing.at_root) {
     std::vector<const std::byte*> sources;
     for (const Runs::Run& run : runs.all)
       sources.push_back(parts.at(run.node) + static_cast<std::size_t>(run.index) * folding.bytes());
     folding.combine(folding.share(), result, sources);
     co_await crossing.together();
-    if (spanning.rank == arguments.root) copy_bytes(arguments.receive, result, folding.bytes());
+    if (crossing.is_root) copy_bytes(arguments.receive, result, folding.bytes());
   }
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_ordered;
-const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_ordered{
+extern const selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered;
+const selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered{
     "multi-object-ordered",
-    "ceil(log_{P+1} N)",
-    "(N-1) n for each run of ranks on a node come to the root's node",
-    "after PiP-MColl III.A.1",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node come to the root's node", "after PiP-MColl III.A.1"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = network::tree_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.runs * shape.bytes,
-                           .inside_starts = 5,
-                           .inside_bytes = 2 * shape.bytes,
-                           .reduced_bytes = shape.bytes + shape.nodes * shape.runs * shape.bytes / shape.places};
+      return selection::Cost{.hops = 5,
+                             .copied_bytes = 2 * bytes,
+                             .reduced_bytes = bytes + shape.nodes * shape.runs * bytes / shape.places,
+                             .between = {.rounds = rounds,
+                                         .messages = network::tree_messages(shape.nodes, shape.places),
+                                         .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
-    ordered_body,
-    true};
+    {ordered_body, crossing_flags},
+    {},
+    nullptr,
+    {.gathers_runs = true}};
 
 }  // namespace tutti

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/folding.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -32,14 +32,12 @@ std::vector<Round> rounds_of_tree(const network::TreePlace& tree, int rounds, in
   return all;
 }
 
-Task tree_body(Operation& operation, const Spanning& spanning, const ReduceArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
+Task tree_body(Operation& operation, const ReduceArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const int nodes = crossing.nodes.count();
-  const network::TreePlace tree = network::tree_place(nodes, crossing.lanes, root_node, crossing.node);
-  const std::vector<Round> rounds = rounds_of_tree(tree, network::rounds_of(nodes, crossing.lanes), crossing.node);
+  const std::vector<Round> rounds =
+      rounds_of_tree(crossing.tree, network::rounds_of(nodes, crossing.lanes), crossing.node);
   std::size_t others = 0;
   for (const Round& round : rounds) others = std::max(others, round.children.size());
   FoldingArea area;
@@ -64,33 +62,30 @@ Task tree_body(Operation& operation, const Spanning& spanning, const ReduceArgum
       co_await crossing.together();
     }
   }
-  if (tree.parent && crossing.serves(tree.parent->lane))
-    crossing.send(tree.parent->node, tree.parent->lane, static_cast<int>(rounds.size()) - 1 - tree.parent->round,
-                  area.combined, folding.bytes());
-  if (spanning.rank == arguments.root) copy_bytes(arguments.receive, area.combined, folding.bytes());
+  if (crossing.tree.parent && crossing.serves(crossing.tree.parent->lane))
+    crossing.send(crossing.tree.parent->node, crossing.tree.parent->lane,
+                  static_cast<int>(rounds.size()) - 1 - crossing.tree.parent->round, area.combined, folding.bytes());
+  if (crossing.is_root) copy_bytes(arguments.receive, area.combined, folding.bytes());
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree;
-const SpanningAlgorithm<ReduceArguments> between_nodes_reduce_tree{
+extern const selection::Algorithm<ReduceArguments> between_nodes_reduce_tree;
+const selection::Algorithm<ReduceArguments> between_nodes_reduce_tree{
     "multi-object-tree",
-    "ceil(log_{P+1} N)",
-    "n; to the root's node n a branch, at most P ceil(log_{P+1} N)",
-    "after PiP-MColl III.A.3 and III.C",
-    "a commutative operator, or nodes in the order of ranks",
-    order_of_nodes_will_do,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "n; to the root's node n a branch, at most P ceil(log_{P+1} N)",
+     "after PiP-MColl III.A.3 and III.C"},
+    selection::requires_order_of_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
       const double messages = network::tree_messages(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = messages,
-                           .bytes = messages * shape.bytes,
-                           .inside_starts = 3 + 2 * rounds,
-                           .inside_bytes = shape.bytes,
-                           .reduced_bytes = shape.bytes + (messages + rounds) * shape.bytes / shape.places};
+      return selection::Cost{.hops = 3 + 2 * rounds,
+                             .copied_bytes = bytes,
+                             .reduced_bytes = bytes + (messages + rounds) * bytes / shape.places,
+                             .between = {.rounds = rounds, .messages = messages, .bytes = messages * bytes}};
     },
-    tree_body};
+    {tree_body, crossing_flags}};
 
 }  // namespace tutti

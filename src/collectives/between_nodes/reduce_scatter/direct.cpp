@@ -12,9 +12,9 @@
 #include <cmath>
 #include <vector>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/chunks.h"
 #include "collectives/between_nodes/packed.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -28,8 +28,8 @@ struct Part {
   std::size_t in_node;       ///< elements of ranks of its node before it
 };
 
-Task direct_body(Operation& operation, const Spanning& spanning, const ReduceScatterArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) {
+  Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const topology::Range piece = arguments.piece;
   std::vector<Part> parts;
@@ -60,7 +60,7 @@ Task direct_body(Operation& operation, const Spanning& spanning, const ReduceSca
   std::byte* const result = area + chunks.area_bytes();
   co_await reduce_scatter(operation, crossing, chunks, area, result);
   for (const Part& part : parts) {
-    if (part.rank != spanning.rank) continue;
+    if (part.rank != crossing.self) continue;
     const std::size_t at = part.elements.begin - part.first;
     copy_bytes(arguments.receive + at * element_bytes, result + part.in_node * element_bytes,
                part.elements.length() * element_bytes);
@@ -70,23 +70,21 @@ Task direct_body(Operation& operation, const Spanning& spanning, const ReduceSca
 
 }  // namespace
 
-extern const SpanningAlgorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct;
-const SpanningAlgorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct{
+extern const selection::Algorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct;
+const selection::Algorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct{
     "multi-object-direct",
-    "ceil((N-1)/P)",
-    "n (N-1)/N, for each run of ranks on a node",
-    "after PiP-MColl III.B.2",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil((N-1)/P)", "n (N-1)/N, for each run of ranks on a node", "after PiP-MColl III.B.2"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double others = shape.nodes - 1.0;
-      return network::Cost{.rounds = std::ceil(others / shape.places),
-                           .messages = others,
-                           .bytes = shape.bytes * others / shape.nodes * shape.runs,
-                           .inside_starts = 5,
-                           .inside_bytes = shape.bytes,
-                           .reduced_bytes = shape.bytes + shape.runs * shape.bytes / shape.places};
+      return selection::Cost{.hops = 5,
+                             .copied_bytes = bytes,
+                             .reduced_bytes = bytes + shape.runs * bytes / shape.places,
+                             .between = {.rounds = std::ceil(others / shape.places),
+                                         .messages = others,
+                                         .bytes = bytes * others / shape.nodes * shape.runs}};
     },
-    direct_body};
+    {direct_body, crossing_flags}};
 
 }  // namespace tutti

@@ -7,16 +7,16 @@
 // the last rank.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
-Task ordered_body(Operation& operation, const Spanning& spanning, const ScanArguments& arguments) {
-  Crossing crossing(operation, spanning);
+Task ordered_body(Operation& operation, const ScanArguments& arguments) {
+  Crossing crossing(operation);
   Folding folding(crossing, *arguments.combiner, arguments.count);
   const Runs runs(crossing.nodes, true);
   Starts starts{0};
@@ -52,25 +52,25 @@ Task ordered_body(Operation& operation, const Spanning& spanning, const ScanArgu
 
 }  // namespace
 
-extern const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered;
-const SpanningAlgorithm<ScanArguments> between_nodes_scan_ordered{
+extern const selection::Algorithm<ScanArguments> between_nodes_scan_ordered;
+const selection::Algorithm<ScanArguments> between_nodes_scan_ordered{
     "multi-object-ordered",
-    "ceil(log_{P+1} N)",
-    "(N-1) n for each run of ranks on a node",
-    "after PiP-MColl III.A.2",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node", "after PiP-MColl III.A.2"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
       const double runs = static_cast<double>(shape.nodes) * shape.runs;
-      return network::Cost{.rounds = rounds,
-                           .messages = network::bruck_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.runs * shape.bytes,
-                           .inside_starts = 3 + rounds,
-                           .inside_bytes = shape.bytes,
-                           .reduced_bytes = (1 + runs + shape.places) * shape.bytes};
+      return selection::Cost{.hops = 3 + rounds,
+                             .copied_bytes = bytes,
+                             .reduced_bytes = (1 + runs + shape.places) * bytes,
+                             .between = {.rounds = rounds,
+                                         .messages = network::bruck_messages(shape.nodes, shape.places),
+                                         .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
-    ordered_body,
-    true};
+    {ordered_body, crossing_flags},
+    {},
+    nullptr,
+    {.gathers_runs = true}};
 
 }  // namespace tutti

@@ -11,20 +11,20 @@
 
 #include <algorithm>
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
 #include "collectives/between_nodes/root_blocks.h"
 #include "collectives/between_nodes/slices.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
 /// On the root's node.
-Task lists_from_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-                     const Packed& listed, const ScatterArguments& arguments) {
-  if (spanning.rank != arguments.root) co_await crossing.lent();
+Task lists_from_root(Operation& operation, RootedCrossing& crossing, const Packed& listed,
+                     const ScatterArguments& arguments) {
+  if (!crossing.is_root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
   co_await blocks.filled();
   std::vector<std::uint64_t> sizes;
@@ -34,80 +34,76 @@ Task lists_from_root(Operation& operation, const Spanning& spanning, Crossing& c
   const std::size_t list_bytes = listed.starts.back();
   {
     // The first slice is the longest.
-    const Packed first(crossing.nodes, tree.nodes, slices.sizes(0));
-    NodeParts lists{operation.scratch(list_bytes + blocks.bytes_to_copy(tree, first, 0)), &listed.starts, 0};
+    const Packed first(crossing.nodes, crossing.tree.nodes, slices.sizes(0));
+    NodeParts lists{operation.scratch(list_bytes + blocks.bytes_to_copy(first, 0)), &listed.starts, 0};
     std::memcpy(lists.area, sizes.data(), list_bytes);
-    co_await scatter_along_tree(operation, crossing, tree, lists, 0);
+    co_await scatter_along_tree(operation, crossing, lists, 0);
   }
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   for (int slice = 0; slice < slices.count(); ++slice) {
     if (slice > 0) co_await crossing.over();
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
-    blocks.make_messages(tree, packed, slices.begin(slice), list_bytes);
+    const Packed packed(crossing.nodes, crossing.tree.nodes, slices.sizes(slice));
+    blocks.make_messages(packed, slices.begin(slice), list_bytes);
     co_await operation.copied();
     blocks.send(rounds * (1 + slice));
   }
   if (arguments.receive)
-    blocks.copy_own_to(arguments.receive, operation.fitting(blocks.size(spanning.rank), arguments.bytes));
+    blocks.copy_own_to(arguments.receive, operation.fitting(blocks.size(crossing.self), arguments.bytes));
   co_await operation.copied();
 }
 
 /// On other nodes.
-Task lists_from_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing,
-                           const network::TreePlace& tree, const Packed& listed, const ScatterArguments& arguments) {
-  NodeParts lists{nullptr, &listed.starts, tree.nodes.begin};
-  crossing.lend(lists.bytes(tree.nodes));
+Task lists_from_other_node(Operation& operation, RootedCrossing& crossing, const Packed& listed,
+                           const ScatterArguments& arguments) {
+  NodeParts lists{nullptr, &listed.starts, crossing.tree.nodes.begin};
+  crossing.lend(lists.bytes(crossing.tree.nodes));
   co_await crossing.lent();
   lists.area = crossing.area();
-  co_await scatter_along_tree(operation, crossing, tree, lists, 0, 1);
+  co_await scatter_along_tree(operation, crossing, lists, 0, 1);
   const auto* const sizes = reinterpret_cast<const std::uint64_t*>(lists.area);
-  const Slices slices(operation, sizes, lists.bytes(tree.nodes) / sizeof *sizes,
+  const Slices slices(operation, sizes, lists.bytes(crossing.tree.nodes) / sizeof *sizes,
                       static_cast<std::size_t>(crossing.nodes.ranks()));
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   for (int slice = 0; slice < slices.count(); ++slice) {
-    const Packed packed(crossing.nodes, tree.nodes, slices.sizes(slice));
-    NodeParts parts{nullptr, &packed.starts, tree.nodes.begin};
-    co_await room_for_slice(operation, crossing, slice, parts.bytes(tree.nodes));
+    const Packed packed(crossing.nodes, crossing.tree.nodes, slices.sizes(slice));
+    NodeParts parts{nullptr, &packed.starts, crossing.tree.nodes.begin};
+    co_await room_for_slice(operation, crossing, slice, parts.bytes(crossing.tree.nodes));
     parts.area = crossing.more();
-    co_await scatter_along_tree(operation, crossing, tree, parts, rounds * (1 + slice), 2 + slice);
-    const std::size_t bytes = operation.fitting(packed.size(spanning.rank), slices.bytes(slice, arguments.bytes));
+    co_await scatter_along_tree(operation, crossing, parts, rounds * (1 + slice), 2 + slice);
+    const std::size_t bytes = operation.fitting(packed.size(crossing.self), slices.bytes(slice, arguments.bytes));
     if (bytes > 0)
-      copy_bytes(arguments.receive + slices.begin(slice), parts.at(crossing.node) + packed.in_node(spanning.rank),
+      copy_bytes(arguments.receive + slices.begin(slice), parts.at(crossing.node) + packed.in_node(crossing.self),
                  bytes);
   }
 }
 
-Task irregular_body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
-  const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
+Task irregular_body(Operation& operation, const ScatterArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root);
   const Packed listed(crossing.nodes, sizeof(std::uint64_t));
-  if (at_root)
-    co_await lists_from_root(operation, spanning, crossing, tree, listed, arguments);
+  if (crossing.at_root)
+    co_await lists_from_root(operation, crossing, listed, arguments);
   else
-    co_await lists_from_other_node(operation, spanning, crossing, tree, listed, arguments);
+    co_await lists_from_other_node(operation, crossing, listed, arguments);
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_irregular;
-const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_irregular{
+extern const selection::Algorithm<ScatterArguments> between_nodes_scatter_irregular;
+const selection::Algorithm<ScatterArguments> between_nodes_scatter_irregular{
     "multi-object-sizes-tree",
-    "2 ceil(log_{P+1} N)",
-    "(N-1) P (n + 8), the root's",
-    "after PiP-MColl III.A.1",
-    "nothing",
-    always,
-    [](const network::Shape& shape) {
+    {"2 ceil(log_{P+1} N)", "(N-1) P (n + 8), the root's", "after PiP-MColl III.A.1"},
+    selection::requires_nodes,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = 2 * rounds,
-                           .messages = 2 * network::tree_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.places * (shape.bytes + sizeof(std::uint64_t)),
-                           .inside_starts = 4 + 2 * rounds,
-                           .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
+      return selection::Cost{
+          .hops = 4 + 2 * rounds,
+          .beside = {.copied_bytes = bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))},
+          .between = {.rounds = 2 * rounds,
+                      .messages = 2 * network::tree_messages(shape.nodes, shape.places),
+                      .bytes = (shape.nodes - 1.0) * shape.places * (bytes + sizeof(std::uint64_t))}};
     },
-    irregular_body};
+    {irregular_body, crossing_flags}};
 
 }  // namespace tutti

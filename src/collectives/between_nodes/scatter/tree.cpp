@@ -8,22 +8,22 @@
 // alpha_r + n beta_r inside, since the ranks copy at once; with N n beta_r more on the root's node where they have to pack.
 // Requires: blocks of the same size. PiP-MColl, section III.A.1; the root may be any rank, N any number.
 
-#include "collectives/between_nodes/algorithms.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
 #include "collectives/between_nodes/root_blocks.h"
+#include "collectives/collectives.h"
 
 namespace tutti {
 
 namespace {
 
 /// On the root's node.
-Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-               const Packed& packed, const ScatterArguments& arguments) {
-  if (spanning.rank != arguments.root) co_await crossing.lent();
+Task from_root(Operation& operation, RootedCrossing& crossing, const Packed& packed,
+               const ScatterArguments& arguments) {
+  if (!crossing.is_root) co_await crossing.lent();
   RootBlocks blocks(operation, crossing, arguments.send, Side::source, arguments.receive ? -1 : arguments.root);
   co_await blocks.filled();
-  blocks.make_messages(tree, packed, 0);
+  blocks.make_messages(packed, 0);
   co_await operation.copied();
   blocks.send(0);
   if (arguments.receive) blocks.copy_own_to(arguments.receive, arguments.bytes);
@@ -31,51 +31,46 @@ Task from_root(Operation& operation, const Spanning& spanning, Crossing& crossin
 }
 
 /// On other nodes. A node's only rank receives its block where it belongs.
-Task from_other_node(Operation& operation, const Spanning& spanning, Crossing& crossing, const network::TreePlace& tree,
-                     const Packed& packed, const ScatterArguments& arguments) {
-  NodeParts parts{arguments.receive, &packed.starts, tree.nodes.begin};
-  const bool alone = parts.bytes(tree.nodes) == arguments.bytes;
+Task from_other_node(Operation& operation, RootedCrossing& crossing, const Packed& packed,
+                     const ScatterArguments& arguments) {
+  NodeParts parts{arguments.receive, &packed.starts, crossing.tree.nodes.begin};
+  const bool alone = parts.bytes(crossing.tree.nodes) == arguments.bytes;
   if (!alone) {
-    crossing.lend(parts.bytes(tree.nodes));
+    crossing.lend(parts.bytes(crossing.tree.nodes));
     co_await crossing.lent();
     parts.area = crossing.area();
   }
-  co_await scatter_along_tree(operation, crossing, tree, parts, 0);
+  co_await scatter_along_tree(operation, crossing, parts, 0);
   if (!alone && arguments.bytes > 0)
-    copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(spanning.rank), arguments.bytes);
+    copy_bytes(arguments.receive, parts.at(crossing.node) + packed.in_node(crossing.self), arguments.bytes);
 }
 
-Task tree_body(Operation& operation, const Spanning& spanning, const ScatterArguments& arguments) {
-  const int root_node = spanning.nodes.node_of(arguments.root);
-  const bool at_root = spanning.node() == root_node;
-  Crossing crossing(operation, spanning, at_root ? spanning.nodes.place_of(arguments.root) : 0);
+Task tree_body(Operation& operation, const ScatterArguments& arguments) {
+  RootedCrossing crossing(operation, arguments.root);
   const Packed packed(crossing.nodes, arguments.bytes);
-  const network::TreePlace tree = network::tree_place(crossing.nodes.count(), crossing.lanes, root_node, crossing.node);
-  if (at_root)
-    co_await from_root(operation, spanning, crossing, tree, packed, arguments);
+  if (crossing.at_root)
+    co_await from_root(operation, crossing, packed, arguments);
   else
-    co_await from_other_node(operation, spanning, crossing, tree, packed, arguments);
+    co_await from_other_node(operation, crossing, packed, arguments);
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_tree;
-const SpanningAlgorithm<ScatterArguments> between_nodes_scatter_tree{
+extern const selection::Algorithm<ScatterArguments> between_nodes_scatter_tree;
+const selection::Algorithm<ScatterArguments> between_nodes_scatter_tree{
     "multi-object-tree",
-    "ceil(log_{P+1} N)",
-    "(N-1) P n, the root's",
-    "PiP-MColl III.A.1; any root, N and P",
-    "blocks of the same size",
-    [](const network::Nodes&, const ScatterArguments& arguments) { return arguments.regular; },
-    [](const network::Shape& shape) {
+    {"ceil(log_{P+1} N)", "(N-1) P n, the root's", "PiP-MColl III.A.1; any root, N and P"},
+    selection::requires_nodes_and_equal_blocks,
+    [](const selection::Shape& shape) {
+      const double bytes = shape.class_bytes();
       const double rounds = network::rounds_of(shape.nodes, shape.places);
-      return network::Cost{.rounds = rounds,
-                           .messages = network::tree_messages(shape.nodes, shape.places),
-                           .bytes = (shape.nodes - 1.0) * shape.places * shape.bytes,
-                           .inside_starts = 2 + rounds,
-                           .overlapped_bytes = shape.bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))};
+      return selection::Cost{.hops = 2 + rounds,
+                             .beside = {.copied_bytes = bytes * (1 + (shape.runs > 1 ? shape.nodes : 0))},
+                             .between = {.rounds = rounds,
+                                         .messages = network::tree_messages(shape.nodes, shape.places),
+                                         .bytes = (shape.nodes - 1.0) * shape.places * bytes}};
     },
-    tree_body};
+    {tree_body, crossing_flags}};
 
 }  // namespace tutti

@@ -1,9 +1,9 @@
-#include "network/counted_rounds.h"
+#include "selection/counted_rounds.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace tutti::network {
+namespace tutti::selection {
 
 void CountedRounds::send(int from, int to, double bytes) {
   const std::size_t sender = static_cast<std::size_t>(from) / places_,
@@ -25,13 +25,13 @@ void CountedRounds::end_round(double times) {
   }
   const double copied = *std::max_element(ranks_.begin(), ranks_.end());
   if (messages > 0) {
-    cost.rounds += times;
-    cost.messages += times * messages;
-    cost.bytes += times * bytes;
-    cost.overlapped_bytes += times * copied;
+    cost.between.rounds += times;
+    cost.between.messages += times * messages;
+    cost.between.bytes += times * bytes;
+    cost.beside.copied_bytes += times * copied;
   } else {
-    cost.inside_starts += times;
-    cost.inside_bytes += times * copied;
+    cost.hops += times;
+    cost.copied_bytes += times * copied;
   }
   nodes_.assign(nodes_.size(), {});
   ranks_.assign(ranks_.size(), 0.0);
@@ -64,4 +64,4 @@ Cost recursive_doubling(int nodes, int places, double bytes) {
   return rounds.cost;
 }
 
-}  // namespace tutti::network
+}  // namespace tutti::selection

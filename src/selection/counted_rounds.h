@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "network/cost.h"
+#include "selection/model.h"
 
-namespace tutti::network {
+namespace tutti::selection {
 
 /// Counts what leaves the busiest node, round by round.
 class CountedRounds {
@@ -58,4 +58,4 @@ class PowerOfTwo {
 /// elements.
 Cost recursive_doubling(int nodes, int places, double bytes);
 
-}  // namespace tutti::network
+}  // namespace tutti::selection
