@@ -1,6 +1,7 @@
 // Memory of a rank's own that an operation needs, used again by the next one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -27,7 +28,7 @@ class Workspace {
   void* allocate(std::size_t bytes) {
     bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
     if (used_ + bytes > frame_bytes) [[unlikely]]
-      return more_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+      return allocate_more(bytes);
     void* const memory = frames_ + used_;
     used_ += bytes;
     return memory;
@@ -35,8 +36,8 @@ class Workspace {
   /// The operation is over.
   void clear() {
     used_ = 0;
-    if (!more_.empty()) [[unlikely]]
-      more_.clear();
+    if (more_used_ > 0) [[unlikely]]
+      clear_more();
     if (!transfers_.over()) [[unlikely]]
       transfers_.give_up();
   }
@@ -66,10 +67,28 @@ class Workspace {
     std::size_t offset = 0, bytes = 0;
   };
   static constexpr std::size_t frame_bytes = 4096;
+  /// What an operation like the one before needs beyond the frames is one piece of memory that is there.
+  void* allocate_more(std::size_t bytes) {
+    const std::size_t at = more_used_;
+    more_used_ += bytes;
+    if (more_used_ <= kept_bytes_) return kept_.get() + at;
+    return more_.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+  }
+  void clear_more() {
+    more_.clear();
+    if (const std::size_t wanted = std::min(more_used_, kept_max); wanted > kept_bytes_) {
+      kept_ = std::make_unique<std::byte[]>(wanted);
+      kept_bytes_ = wanted;
+    }
+    more_used_ = 0;
+  }
+  static constexpr std::size_t kept_max = std::size_t{256} << 10;
 
   Node& node_;
   memory::Transfers transfers_;
   std::size_t used_ = 0;
+  std::size_t more_used_ = 0, kept_bytes_ = 0;
+  std::unique_ptr<std::byte[]> kept_;
   std::vector<std::unique_ptr<std::byte[]>> more_;
   std::array<Staging, 2> staging_{};
   std::vector<std::byte> scratch_;

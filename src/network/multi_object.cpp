@@ -55,8 +55,8 @@ int Division::part_of(int node) const {
   return index;
 }
 
-TreePlace tree_place(int nodes, int lanes, int root, int self) {
-  TreePlace place;
+TreePlace tree_place(int nodes, int lanes, int root, int self, std::pmr::memory_resource* memory) {
+  TreePlace place{.parent = {}, .children = std::pmr::vector<Branch>(memory)};
   topology::Range range{0, static_cast<std::size_t>(nodes)};
   for (int round = 0;; ++round) {
     const int holds = holder(range, root);
@@ -79,9 +79,12 @@ TreePlace tree_place(int nodes, int lanes, int root, int self) {
   }
 }
 
-std::vector<ExchangeRound> exchange_rounds(int nodes, int lanes, int self) {
+std::pmr::vector<ExchangeRound> exchange_rounds(int nodes, int lanes, int self, std::pmr::memory_resource* memory) {
+  using Ends = std::pmr::vector<ExchangeRound::End>;
   const auto rounds = static_cast<std::size_t>(rounds_of(nodes, lanes));
-  std::vector<ExchangeRound> all(rounds);
+  std::pmr::vector<ExchangeRound> all(memory);
+  all.reserve(rounds);
+  for (std::size_t round = 0; round < rounds; ++round) all.push_back({.sends = Ends(memory), .receives = Ends(memory)});
   topology::Range range{0, static_cast<std::size_t>(nodes)};
   for (std::size_t depth = 0; depth < rounds; ++depth) {
     ExchangeRound& round = all[rounds - 1 - depth];

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -45,11 +46,12 @@ struct Branch {
   topology::Range nodes = {};  ///< below the branch
 };
 struct TreePlace {
-  std::optional<Branch> parent;  ///< none: it is the root
-  std::vector<Branch> children;  ///< by rounds, in the order of nodes
-  topology::Range nodes = {};    ///< below this node, itself included
+  std::optional<Branch> parent;       ///< none: it is the root
+  std::pmr::vector<Branch> children;  ///< by rounds, in the order of nodes
+  topology::Range nodes = {};         ///< below this node, itself included
 };
-TreePlace tree_place(int nodes, int lanes, int root, int self);
+TreePlace tree_place(int nodes, int lanes, int root, int self,
+                     std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 /// An exchange after which each node has what all had, combined in the order of nodes in the same way everywhere: in each
 /// round the nodes of each part of a range get what the other parts of that range have combined by then.
@@ -61,9 +63,10 @@ struct ExchangeRound {
   };
   int parts = 1;
   int own_part = 0;
-  std::vector<End> sends, receives;  ///< one receive from each of the other parts
+  std::pmr::vector<End> sends, receives;  ///< one receive from each of the other parts
 };
-std::vector<ExchangeRound> exchange_rounds(int nodes, int lanes, int self);
+std::pmr::vector<ExchangeRound> exchange_rounds(int nodes, int lanes, int self,
+                                                std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 /// One lane in a round of Bruck's algorithm with base lanes + 1: the node gets what `from` and its next `count - 1` nodes
 /// had, which become those at distance `at` from the node itself; `to` gets as much of what this node has, from itself on.

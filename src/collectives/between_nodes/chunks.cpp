@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/between_nodes/moves.h"
+
 namespace tutti {
 
-Chunks::Chunks(const Crossing& crossing, Folding& folding, const Combiner& combiner,
-               std::vector<std::size_t> first_elements)
-    : runs(crossing.nodes, by_runs(crossing.nodes, combiner)),
+Chunks::Chunks(const Crossing& crossing, Folding& folding, const Combiner& combiner, Starts first_elements)
+    : runs(crossing, by_runs(crossing, combiner)),
+      starts(
+          starts_of_nodes(crossing, [&](int node) { return bytes_at(first_elements, node) * combiner.element_bytes; })),
       folding_(folding),
       first_elements_(std::move(first_elements)),
-      self_(crossing.node) {
-  for (const std::size_t first : first_elements_) starts.push_back(first * combiner.element_bytes);
+      self_(crossing.node),
+      received_(crossing.memory()) {
   combined_at_ = contribution(crossing.places);
   std::size_t at = combined_at_ + whole_lines(static_cast<std::size_t>(runs.count(self_)) * folding.bytes());
   for (int node = 0; node < crossing.nodes.count(); ++node) {
@@ -25,16 +28,14 @@ namespace {
 
 /// This rank's share of what its node combines.
 void combine_inside(const Crossing& crossing, const Chunks& chunks, std::byte* area) {
-  std::vector<const std::byte*> sources;
-  std::vector<Runs::Run> own;
-  for (const Runs::Run& run : chunks.runs.all)
-    if (run.node == crossing.node) own.push_back(run);
+  Sources sources(crossing.memory());
   const topology::Range share = chunks.folding().share();
   for (int chunk = 0; chunk < crossing.nodes.count(); ++chunk) {
     const topology::Range elements = chunks.elements(chunk);
     const topology::Range mine{std::max(share.begin, elements.begin), std::min(share.end, elements.end)};
     if (mine.empty()) continue;
-    for (const Runs::Run& run : own) {
+    for (const Runs::Run& run : chunks.runs.all) {
+      if (run.node != crossing.node) continue;
       sources.clear();
       for (int place = run.first_place; place < run.first_place + run.places; ++place)
         sources.push_back(area + chunks.contribution(place) + chunks.starts[static_cast<std::size_t>(chunk)]);
@@ -44,30 +45,21 @@ void combine_inside(const Crossing& crossing, const Chunks& chunks, std::byte* a
   }
 }
 
-/// Posts the messages: a node's partners are dealt out over its lanes by their distance.
-void exchange(Crossing& crossing, const Chunks& chunks, std::byte* area) {
-  const int nodes = crossing.nodes.count();
-  for (int distance = 1; distance < nodes; ++distance) {
-    const int lane = (distance - 1) % crossing.lanes, step = (distance - 1) / crossing.lanes;
-    if (!crossing.serves(lane)) continue;
-    const int to = (crossing.node + distance) % nodes, from = (crossing.node - distance + nodes) % nodes;
-    const auto bytes = [&](int node, int chunk) {
-      return static_cast<std::size_t>(chunks.runs.count(node)) * bytes_at(chunks.starts, chunk);
-    };
-    crossing.receive(from, lane, step, area + chunks.received(from), bytes(from, crossing.node));
-    crossing.send(to, lane, step, area + chunks.combined(to), bytes(crossing.node, to));
-  }
-}
-
 }  // namespace
 
 Task reduce_scatter(Operation&, Crossing& crossing, const Chunks& chunks, std::byte* area, std::byte* result) {
   combine_inside(crossing, chunks, area);
   co_await crossing.together();
-  exchange(crossing, chunks, area);
+  const auto bytes = [&](int node, int chunk) {
+    return static_cast<std::size_t>(chunks.runs.count(node)) * bytes_at(chunks.starts, chunk);
+  };
+  for_each_partner(crossing, [&](int to, int from, int lane, int step) {
+    crossing.receive(from, lane, step, area + chunks.received(from), bytes(from, crossing.node));
+    crossing.send(to, lane, step, area + chunks.combined(to), bytes(crossing.node, to));
+  });
   co_await crossing.over();
   co_await crossing.together();
-  std::vector<const std::byte*> sources;
+  Sources sources(crossing.memory());
   for (const Runs::Run& run : chunks.runs.all)
     sources.push_back(area + (run.node == crossing.node ? chunks.combined(crossing.node, run.index)
                                                         : chunks.received(run.node, run.index)));

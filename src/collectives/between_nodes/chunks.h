@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
 #include "collectives/between_nodes/folding.h"
 
@@ -13,10 +12,10 @@ namespace tutti {
 class Chunks {
  public:
   /// first_elements: of each node's chunk, and the number of all elements.
-  Chunks(const Crossing& crossing, Folding& folding, const Combiner& combiner, std::vector<std::size_t> first_elements);
+  Chunks(const Crossing& crossing, Folding& folding, const Combiner& combiner, Starts first_elements);
 
   const Runs runs;
-  Starts starts;  ///< of the chunks, bytes, in all elements
+  const Starts starts;  ///< of the chunks, bytes, in all elements
 
   /// Bytes of shared memory for all that follows; the node's chunk in the end goes behind.
   std::size_t area_bytes() const { return area_bytes_; }
@@ -39,10 +38,10 @@ class Chunks {
 
  private:
   Folding& folding_;
-  const std::vector<std::size_t> first_elements_;
+  const Starts first_elements_;
   const int self_;
   std::size_t combined_at_, area_bytes_;
-  std::vector<std::size_t> received_;
+  Starts received_;
 };
 
 /// Steps that it takes between nodes.

@@ -12,7 +12,8 @@ Crossing::Crossing(Operation& operation)
       places(nodes.places(node)),
       lanes(nodes.most_places()),
       operation_(operation),
-      channel_(operation.call().spanning->channel) {}
+      channel_(operation.call().spanning->channel),
+      memory_(operation) {}
 
 Crossing::~Crossing() {
   for (auto* tickets : {&sends_, &receives_})
@@ -24,7 +25,7 @@ RootedCrossing::RootedCrossing(Operation& operation, int root, Owner of_others)
     : Crossing(operation),
       is_root(self == root),
       at_root(node == nodes.node_of(root)),
-      tree(network::tree_place(nodes.count(), lanes, nodes.node_of(root), node)) {
+      tree(network::tree_place(nodes.count(), lanes, nodes.node_of(root), node, memory())) {
   if (at_root)
     owner = nodes.place_of(root);
   else if (of_others == Owner::receiver)
@@ -84,7 +85,7 @@ void Crossing::expect_signal(int from_node, int lane, int step) {
   post_receive(of_server(from_node, lane, step), nullptr, 0);
 }
 
-bool Crossing::all_over(std::vector<network::Ticket>& tickets) {
+bool Crossing::all_over(std::pmr::vector<network::Ticket>& tickets) {
   while (!tickets.empty()) {
     if (!channel_.test(tickets.back())) return false;
     tickets.pop_back();
@@ -99,14 +100,6 @@ void Crossing::arrive() {
 bool Crossing::all_at(int& at) const {
   for (; at != place; at = at + 1 == places ? 0 : at + 1) {
     if (!operation_.slot(at).flags[phases].has(operation_.stamp(phase_))) return false;
-    operation_.check(at);
-  }
-  return true;
-}
-
-bool Crossing::all_announced(int& at, int steps) const {
-  for (; at < places; ++at) {
-    if (!operation_.slot(at).flags[steps_received].has(operation_.stamp(count(steps)))) return false;
     operation_.check(at);
   }
   return true;

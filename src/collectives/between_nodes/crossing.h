@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory_resource>
 #include <vector>
 
 #include "engine/operation.h"
@@ -17,6 +18,19 @@ inline constexpr FlagName phases{Line::ready, 0};
 inline constexpr FlagName steps_received{Line::ready, 1};
 inline constexpr FlagSet crossing_flags = FlagSet::of(phases, steps_received, done_flag);
 
+/// Private memory of the operation, for containers: given back when the operation ends, and there for the next one.
+class OperationMemory final : public std::pmr::memory_resource {
+ public:
+  explicit OperationMemory(const Operation& operation) : operation_(operation) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t) override { return operation_.allocate(bytes); }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+
+  const Operation& operation_;
+};
+
 class Crossing {
  public:
   /// The operation is one of a call on several nodes.
@@ -25,6 +39,9 @@ class Crossing {
   ~Crossing();
   Crossing(const Crossing&) = delete;
   Crossing& operator=(const Crossing&) = delete;
+
+  /// Outlives what is made in it: mutable, as that of the operation is.
+  std::pmr::memory_resource* memory() const { return &memory_; }
 
   const network::Nodes& nodes;
   const int self;    ///< this rank, of all nodes
@@ -75,10 +92,6 @@ class Crossing {
   /// How many steps this rank has received, for ranks of its node that await it.
   void announce(int steps) { operation_.publish(steps_received, count(steps)); }
   auto announced(int by_place, int steps) { return operation_.has(by_place, steps_received, count(steps)); }
-  /// co_await crossing.all_announced(steps): every rank of the node, this one included, has announced so many.
-  auto all_announced(int steps) {
-    return operation_.until(place, [this, steps, at = 0]() mutable { return all_announced(at, steps); });
-  }
 
  private:
   static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
@@ -93,16 +106,15 @@ class Crossing {
   void post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
     receives_.push_back(channel_.post_receive(from, data, bytes));
   }
-  bool all_over(std::vector<network::Ticket>& tickets);
+  bool all_over(std::pmr::vector<network::Ticket>& tickets);
   void arrive();
   /// Whether all between this rank and `at` have arrived; moves `at` on.
   bool all_at(int& at) const;
-  /// Whether all from `at` on have announced so many steps; moves it on.
-  bool all_announced(int& at, int steps) const;
 
   Operation& operation_;
   network::Channel& channel_;
-  std::vector<network::Ticket> sends_, receives_;
+  mutable OperationMemory memory_;
+  std::pmr::vector<network::Ticket> sends_{&memory_}, receives_{&memory_};
   std::uint64_t phase_ = 0;
   std::size_t lent_bytes_ = 0, more_bytes_ = 0;
 };
@@ -118,6 +130,11 @@ class RootedCrossing : public Crossing {
   const bool is_root;             ///< this rank
   const bool at_root;             ///< this rank's node is the root's
   const network::TreePlace tree;  ///< this node's place
+
+  /// The step of what goes along a branch towards the root.
+  int step_up(const network::Branch& branch) const {
+    return network::rounds_of(nodes.count(), lanes) - 1 - branch.round;
+  }
 };
 
 /// The end of an operation: nobody uses the shared memory any more.
@@ -126,7 +143,22 @@ Task leave(Operation& operation, Crossing& crossing);
 Task leave_together(Operation& operation, Crossing& crossing);
 
 /// Sizes of what belongs to each node, one after the other: node n has [starts[n], starts[n + 1]).
-using Starts = std::vector<std::size_t>;
+using Starts = std::pmr::vector<std::size_t>;
+/// size(i): of each of so many parts that lie one behind the other.
+template <class Size>
+Starts starts_of(const Crossing& crossing, std::size_t parts, const Size& size) {
+  Starts starts(crossing.memory());
+  starts.reserve(parts + 1);
+  starts.push_back(0);
+  for (std::size_t i = 0; i < parts; ++i) starts.push_back(starts.back() + size(i));
+  return starts;
+}
+/// The same of parts that belong to the nodes: size(node).
+template <class Size>
+Starts starts_of_nodes(const Crossing& crossing, const Size& size) {
+  return starts_of(crossing, static_cast<std::size_t>(crossing.nodes.count()),
+                   [&](std::size_t node) { return size(static_cast<int>(node)); });
+}
 inline std::size_t bytes_at(const Starts& starts, int node) {
   const auto n = static_cast<std::size_t>(node);
   return starts[n + 1] - starts[n];

@@ -12,13 +12,15 @@ Task fold_node(Operation& /*operation*/, Crossing& crossing, Folding& folding, c
   area.received = area.combined + folding.stride();
   copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), send, folding.bytes());
   co_await crossing.together();
-  std::vector<const std::byte*> sources;
+  Sources sources(crossing.memory());
   for (std::size_t place = 0; place < places; ++place) sources.push_back(contributions + place * folding.stride());
   folding.combine(folding.share(), area.combined, sources);
   co_await crossing.together();
 }
 
-Runs::Runs(const network::Nodes& nodes, bool ordered) : of_node(static_cast<std::size_t>(nodes.count())) {
+Runs::Runs(const Crossing& crossing, bool ordered)
+    : all(crossing.memory()), of_node(static_cast<std::size_t>(crossing.nodes.count()), crossing.memory()) {
+  const network::Nodes& nodes = crossing.nodes;
   if (!ordered) {
     for (int node = 0; node < nodes.count(); ++node) all.push_back({node, 0, 0, nodes.places(node)});
     of_node.assign(of_node.size(), 1);
@@ -28,15 +30,32 @@ Runs::Runs(const network::Nodes& nodes, bool ordered) : of_node(static_cast<std:
     all.push_back({run.node, of_node[static_cast<std::size_t>(run.node)]++, nodes.place_of(run.first), run.count});
 }
 
-void fold_runs(Folding& folding, const Runs& runs, int node, const std::byte* contributions, std::byte* results) {
-  std::vector<const std::byte*> sources;
-  for (const Runs::Run& run : runs.all) {
-    if (run.node != node) continue;
+RunResults::RunResults(const Crossing& crossing, const Combiner& combiner, std::size_t count, bool ordered)
+    : folding(crossing, combiner, count), runs(crossing, ordered), starts(starts_of_nodes(crossing, [&](int node) {
+        return static_cast<std::size_t>(runs.count(node)) * folding.bytes();
+      })) {}
+
+Task fold_runs(Operation& /*operation*/, Crossing& crossing, RunResults& results, const std::byte* send,
+               std::size_t bytes, std::size_t own_at) {
+  Folding& folding = results.folding;
+  const auto places = static_cast<std::size_t>(crossing.places);
+  crossing.lend(whole_lines(bytes) + (places + 1) * folding.stride());
+  co_await crossing.lent();
+  results.area = crossing.area();
+  results.contributions = results.area + whole_lines(bytes);
+  results.result = results.contributions + places * folding.stride();
+  copy_bytes(results.contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), send,
+             folding.bytes());
+  co_await crossing.together();
+  Sources sources(crossing.memory());
+  for (const Runs::Run& run : results.runs.all) {
+    if (run.node != crossing.node) continue;
     sources.clear();
     for (int place = run.first_place; place < run.first_place + run.places; ++place)
-      sources.push_back(contributions + static_cast<std::size_t>(place) * folding.stride());
-    folding.combine(folding.share(), results + static_cast<std::size_t>(run.index) * folding.bytes(), sources);
+      sources.push_back(results.contributions + static_cast<std::size_t>(place) * folding.stride());
+    folding.combine(folding.share(), results.area + own_at + results.bytes_before(run), sources);
   }
+  co_await crossing.together();
 }
 
 }  // namespace tutti

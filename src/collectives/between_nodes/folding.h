@@ -2,6 +2,7 @@
 // which elements.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/copy.h"
@@ -14,7 +15,7 @@ namespace tutti {
 class Folding {
  public:
   Folding(const Crossing& crossing, const Combiner& combiner, std::size_t count)
-      : crossing_(crossing), combiner_(combiner), count_(count) {}
+      : crossing_(crossing), combiner_(combiner), count_(count), sources_(crossing.memory()) {}
 
   std::size_t bytes() const { return count_ * combiner_.element_bytes; }
   /// Distance of messages in shared memory.
@@ -26,7 +27,7 @@ class Folding {
                               topology::elements_in_line(combiner_.element_bytes));
   }
   /// result = sources[0] op sources[1] op ...: `elements` of them; all begin with element 0.
-  void combine(topology::Range elements, std::byte* result, const std::vector<const std::byte*>& sources) {
+  void combine(topology::Range elements, std::byte* result, std::span<const std::byte* const> sources) {
     if (elements.empty()) return;
     const std::size_t at = elements.begin * combiner_.element_bytes;
     sources_.clear();
@@ -41,7 +42,7 @@ class Folding {
   const Crossing& crossing_;
   const Combiner& combiner_;
   const std::size_t count_;
-  std::vector<const void*> sources_;
+  std::pmr::vector<const void*> sources_;
 };
 
 /// Shared memory of a reduction that goes in rounds.
@@ -55,10 +56,12 @@ struct FoldingArea {
 Task fold_node(Operation& operation, Crossing& crossing, Folding& folding, const std::byte* send,
                std::size_t messages_max, FoldingArea& area);
 
+using Sources = std::pmr::vector<const std::byte*>;
+
 /// Which of a node's contributions are combined to one result each: all of them, or, where the order of ranks matters,
 /// those of ranks that follow each other.
 struct Runs {
-  Runs(const network::Nodes& nodes, bool ordered);
+  Runs(const Crossing& crossing, bool ordered);
 
   /// Of a node.
   int count(int node) const { return of_node[static_cast<std::size_t>(node)]; }
@@ -68,15 +71,30 @@ struct Runs {
     int index;  ///< among those of its node
     int first_place, places;
   };
-  std::vector<Run> all;  ///< in the order of ranks, or of nodes
-  std::vector<int> of_node;
+  std::pmr::vector<Run> all;  ///< in the order of ranks, or of nodes
+  std::pmr::vector<int> of_node;
 };
 
-/// This rank's share of what the runs of its node come to: contributions lie a stride apart, results one after the other.
-void fold_runs(Folding& folding, const Runs& runs, int node, const std::byte* contributions, std::byte* results);
-
 /// Whether results are to be combined by runs: the order of ranks matters, and is not that of nodes.
-inline bool by_runs(const network::Nodes& nodes, const Combiner& combiner) {
-  return !combiner.commutative && !nodes.in_order();
+inline bool by_runs(const Crossing& crossing, const Combiner& combiner) {
+  return !combiner.commutative && !crossing.nodes.in_order();
 }
+
+/// What the runs of each node come to, beside each other in memory that the node shares.
+struct RunResults {
+  RunResults(const Crossing& crossing, const Combiner& combiner, std::size_t count, bool ordered);
+
+  Folding folding;
+  const Runs runs;
+  const Starts starts;  ///< of the nodes
+  std::byte* area = nullptr;
+  std::byte* contributions = nullptr;  ///< of the node's ranks, a stride apart
+  std::byte* result = nullptr;         ///< of as many bytes
+
+  std::size_t bytes_before(const Runs::Run& run) const { return static_cast<std::size_t>(run.index) * folding.bytes(); }
+};
+/// Lends the memory, with `bytes` for results of nodes, and combines what the ranks of this node have; its results are at
+/// `own_at` of these.
+Task fold_runs(Operation& operation, Crossing& crossing, RunResults& results, const std::byte* send, std::size_t bytes,
+               std::size_t own_at);
 }  // namespace tutti

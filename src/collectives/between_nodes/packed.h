@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 #include "base/copy.h"
 #include "collectives/arguments.h"
@@ -12,14 +10,6 @@
 
 namespace tutti {
 
-/// Where each of so many parts begins that lie one behind the other, and where the last one ends.
-template <class Size>
-Starts starts_of(std::size_t parts, const Size& size) {
-  Starts starts{0};
-  starts.reserve(parts + 1);
-  for (std::size_t i = 0; i < parts; ++i) starts.push_back(starts.back() + size(i));
-  return starts;
-}
 /// Of the blocks of an Allgather that differ, those of the piece that the operation carries.
 inline AllgatherArguments piece_of(Operation& operation, const Crossing& crossing, AllgatherArguments arguments) {
   const topology::Range piece = arguments.piece;
@@ -44,44 +34,40 @@ inline AllgatherArguments piece_of(Operation& operation, const Crossing& crossin
 class Packed {
  public:
   /// One block of `bytes` for each rank.
-  Packed(const network::Nodes& nodes, std::size_t bytes) : nodes_(nodes), bytes_(bytes) {
-    starts.push_back(0);
-    for (int node = 0; node < nodes.count(); ++node)
-      starts.push_back(starts.back() + static_cast<std::size_t>(nodes.places(node)) * bytes);
-  }
-  /// Those of a buffer.
-  Packed(const network::Nodes& nodes, const Blocks& blocks) : nodes_(nodes), blocks_(&blocks) {
-    starts.push_back(0);
-    for (int node = 0; node < nodes.count(); ++node) {
-      std::size_t bytes = 0;
-      for (const int rank : nodes.ranks_of(node)) bytes += size(rank);
-      starts.push_back(starts.back() + bytes);
-    }
-  }
-  /// The same with the size of each rank given, in the order of nodes, of the nodes [begin, end); others have nothing.
-  Packed(const network::Nodes& nodes, topology::Range of, std::vector<std::uint64_t> sizes)
-      : nodes_(nodes), sizes_(std::move(sizes)), of_(of) {
-    starts.assign(of.begin + 1, 0);
-    std::size_t next = 0;
-    for (std::size_t node = of.begin; node < of.end; ++node) {
-      first_.push_back(next);
-      std::size_t bytes = 0;
-      for (int place = 0; place < nodes.places(static_cast<int>(node)); ++place) bytes += sizes_[next++];
-      starts.push_back(starts.back() + bytes);
-    }
-    starts.resize(static_cast<std::size_t>(nodes.count()) + 1, starts.back());
-  }
+  Packed(const Crossing& crossing, std::size_t bytes) : Packed(crossing, Source{nullptr, bytes}) {}
+  /// Those of a buffer, which outlive this.
+  Packed(const Crossing& crossing, const Blocks& blocks) : Packed(crossing, Source{&blocks}) {}
+  /// With the size of each rank's given, in the order of nodes, of the nodes `of`; others have nothing.
+  Packed(const Crossing& crossing, topology::Range of, const std::uint64_t* sizes)
+      : Packed(crossing, Source{nullptr, 0, sizes, of}) {}
 
   Starts starts;
 
+  /// Of each block the part [begin, begin + bytes) alone, as far as it has that.
+  void take(std::size_t begin, std::size_t bytes) {
+    begin_ = begin;
+    most_ = bytes;
+    starts.assign(1, 0);
+    std::size_t listed = 0;
+    for (int node = 0; node < nodes_.count(); ++node) {
+      first_[static_cast<std::size_t>(node)] = listed;
+      if (source_.has(node)) listed += static_cast<std::size_t>(nodes_.places(node));
+      std::size_t sum = 0;
+      if (source_.is_equal())
+        sum = static_cast<std::size_t>(nodes_.places(node)) * size(0);
+      else
+        for (const int rank : nodes_.ranks_of(node)) sum += size(rank);
+      starts.push_back(starts.back() + sum);
+    }
+  }
   std::size_t size(int rank) const {
-    if (blocks_) return blocks_->size(static_cast<std::size_t>(rank));
-    return of_.empty() ? bytes_ : listed(rank);
+    const std::size_t all = whole_size(rank);
+    return std::min(most_, all - std::min(all, begin_));
   }
   /// Where a rank's block lies in what belongs to its node.
   std::size_t in_node(int rank) const {
     const auto place = static_cast<std::size_t>(nodes_.place_of(rank));
-    if (!blocks_ && of_.empty()) return place * bytes_;
+    if (source_.is_equal()) return place * size(rank);
     std::size_t before = 0;
     for (const int other : nodes_.ranks_of(nodes_.node_of(rank)).first(place)) before += size(other);
     return before;
@@ -93,26 +79,37 @@ class Packed {
       packed += size(rank);
     }
   }
-  void pack(int node, const Blocks& from, std::byte* packed) const {
-    for (const int rank : nodes_.ranks_of(node)) {
-      if (size(rank) > 0) copy_bytes(packed, from.at(static_cast<std::size_t>(rank)), size(rank));
-      packed += size(rank);
-    }
-  }
 
  private:
-  std::size_t listed(int rank) const {
-    const auto node = static_cast<std::size_t>(nodes_.node_of(rank));
-    if (node < of_.begin || node >= of_.end) return 0;
-    return sizes_[first_[node - of_.begin] + static_cast<std::size_t>(nodes_.place_of(rank))];
+  struct Source {
+    const Blocks* blocks = nullptr;
+    std::size_t bytes = 0;
+    const std::uint64_t* list = nullptr;
+    topology::Range of = {};
+
+    bool is_equal() const { return blocks ? blocks->is_regular() : !list; }
+    bool has(int node) const {
+      return static_cast<std::size_t>(node) >= of.begin && static_cast<std::size_t>(node) < of.end;
+    }
+  };
+  Packed(const Crossing& crossing, const Source& source)
+      : starts(crossing.memory()), nodes_(crossing.nodes), source_(source), first_(crossing.memory()) {
+    starts.reserve(static_cast<std::size_t>(nodes_.count()) + 1);
+    first_.resize(static_cast<std::size_t>(nodes_.count()));
+    take(0, most_);
+  }
+  std::size_t whole_size(int rank) const {
+    if (source_.blocks) return source_.blocks->size(static_cast<std::size_t>(rank));
+    if (!source_.list) return source_.bytes;
+    const int node = nodes_.node_of(rank);
+    const std::size_t first = first_[static_cast<std::size_t>(node)];
+    return source_.has(node) ? source_.list[first + static_cast<std::size_t>(nodes_.place_of(rank))] : 0;
   }
 
   const network::Nodes& nodes_;
-  const Blocks* blocks_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::vector<std::uint64_t> sizes_;  ///< of the ranks of the nodes `of_`
-  std::vector<std::size_t> first_;    ///< of each of these nodes, in sizes_
-  topology::Range of_ = {};
+  const Source source_;
+  Starts first_;  ///< of each node's sizes, in the list
+  std::size_t begin_ = 0, most_ = static_cast<std::size_t>(-1);
 };
 
 }  // namespace tutti

@@ -92,14 +92,14 @@ void RootBlocks::make_messages(const Packed& packed, std::size_t at, std::size_t
     const std::byte* message = whole(packed, to.nodes, at);
     if (!message) {
       message = copied;
-      std::vector<memory::Run> runs;
+      runs_.clear();
       for_parts(packed, to.nodes, at, [&](std::ptrdiff_t begin, std::size_t from, std::size_t of) {
         if (is_root_)
           copy_bytes(copied + from, exposed_.local.base + begin, of);
         else
-          runs.push_back({static_cast<std::size_t>(begin), copied + from, of});
+          runs_.push_back({static_cast<std::size_t>(begin), copied + from, of});
       });
-      operation_.peer(crossing_.owner).copy_runs_from(region_, runs.data(), runs.size());
+      operation_.peer(crossing_.owner).copy_runs_from(region_, runs_.data(), runs_.size());
       copied += bytes;
     }
     messages_.push_back({&to, message, bytes});
@@ -113,7 +113,6 @@ void RootBlocks::send(int first_step) {
 }
 
 void RootBlocks::receive(const Packed& packed, std::size_t at, int first_step) {
-  const int last = network::rounds_of(crossing_.nodes.count(), crossing_.lanes) - 1;
   std::byte* copied = operation_.scratch(bytes_to_copy(packed, at));
   for (const network::Branch& from : crossing_.tree.children) {
     const std::size_t bytes = bytes_of(packed, from.nodes);
@@ -124,7 +123,7 @@ void RootBlocks::receive(const Packed& packed, std::size_t at, int first_step) {
       coming_.push_back({from.nodes, message});
       copied += bytes;
     }
-    crossing_.receive(from.node, from.lane, first_step + last - from.round, message, bytes);
+    crossing_.receive(from.node, from.lane, first_step + crossing_.step_up(from), message, bytes);
   }
 }
 

@@ -77,12 +77,13 @@ class RootBlocks {
     const std::byte* begin;
     std::size_t bytes;
   };
-  std::vector<Message> messages_;  ///< to be sent
+  std::pmr::vector<memory::Run> runs_{crossing_.memory()};
+  std::pmr::vector<Message> messages_{crossing_.memory()};  ///< to be sent
   struct Coming {
     topology::Range nodes;
     const std::byte* from;
   };
-  std::vector<Coming> coming_;  ///< to be unpacked
+  std::pmr::vector<Coming> coming_{crossing_.memory()};  ///< to be unpacked
 };
 
 }  // namespace tutti

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "collectives/between_nodes/crossing.h"
 
@@ -12,30 +11,26 @@ namespace tutti {
 
 class Slices {
  public:
+  /// One, of all.
+  Slices() = default;
   /// sizes: of `count` blocks. at_once: blocks of which a slice is in memory at a time; equal on all ranks.
   Slices(const Operation& operation, const std::uint64_t* sizes, std::size_t count, std::size_t at_once)
-      : sizes_(sizes, sizes + count),
-        bytes_(
+      : bytes_(
             whole_lines(std::max<std::size_t>(1, segment_bytes(operation.communicator().node().settings) / at_once))),
-        largest_(count == 0 ? 0 : *std::max_element(sizes_.begin(), sizes_.end())) {}
+        largest_(count == 0 ? 0 : *std::max_element(sizes, sizes + count)) {}
 
   /// At least one.
-  int count() const { return static_cast<int>(std::max<std::size_t>(1, (largest_ + bytes_ - 1) / bytes_)); }
+  int count() const { return largest_ <= bytes_ ? 1 : static_cast<int>((largest_ + bytes_ - 1) / bytes_); }
   std::size_t begin(int slice) const { return static_cast<std::size_t>(slice) * bytes_; }
-  /// What a slice has of a block of `bytes`.
+  /// The most that a slice has of a block.
+  std::size_t bytes() const { return bytes_; }
+  /// What it has of a block of `bytes`.
   std::size_t bytes(int slice, std::size_t bytes) const {
     return std::min(bytes_, bytes - std::min(bytes, begin(slice)));
   }
-  std::vector<std::uint64_t> sizes(int slice) const {
-    std::vector<std::uint64_t> found;
-    found.reserve(sizes_.size());
-    for (const std::uint64_t size : sizes_) found.push_back(bytes(slice, size));
-    return found;
-  }
 
  private:
-  std::vector<std::uint64_t> sizes_;
-  std::size_t bytes_, largest_;
+  std::size_t bytes_ = static_cast<std::size_t>(-1), largest_ = 0;
 };
 
 }  // namespace tutti

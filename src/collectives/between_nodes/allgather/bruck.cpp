@@ -21,7 +21,7 @@ namespace {
 Task bruck_body(Operation& operation, const AllgatherArguments& call) {
   Crossing crossing(operation);
   const AllgatherArguments arguments = piece_of(operation, crossing, call);
-  const Packed packed(crossing.nodes, arguments.receive);
+  const Packed packed(crossing, arguments.receive);
   crossing.lend(packed.starts.back());
   co_await crossing.lent();
   std::byte* const area = crossing.area();
@@ -29,7 +29,7 @@ Task bruck_body(Operation& operation, const AllgatherArguments& call) {
   const std::byte* const own = arguments.send ? arguments.send : arguments.receive.at(self);
   if (packed.size(crossing.self) > 0) copy_bytes(area + packed.in_node(crossing.self), own, packed.size(crossing.self));
   co_await crossing.together();
-  co_await gather_by_bruck(operation, crossing, area, packed.starts, 0);
+  co_await gather_by_bruck(operation, crossing, area, packed.starts);
   const int except = arguments.send ? -1 : crossing.self;
   for (int node = 0; node < crossing.nodes.count(); ++node)
     packed.unpack(node, area + turned(packed.starts, node, crossing.node), arguments.receive, except);

@@ -11,7 +11,6 @@
 // Requires: nothing. PiP-MColl, section III.B.1, Figure 4.
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "collectives/between_nodes/moves.h"
@@ -78,6 +77,7 @@ class AllBlocks final : public RingShares {
     });
   }
   void fetch(int place, int part) override {
+    if (place == crossing_.place) return;
     if (part == crossing_.node) {
       const int rank = crossing_.nodes.rank_at(part, place);
       if (packed_.size(rank) > 0) add_run(place, rank, 0, packed_.size(rank));
@@ -120,9 +120,8 @@ class AllBlocks final : public RingShares {
   }
   /// Those that are one piece of the buffer lie there.
   void find_messages() {
-    messages_.resize(static_cast<std::size_t>((crossing_.lanes + crossing_.places - 1) / crossing_.places) *
-                     static_cast<std::size_t>(crossing_.nodes.count()));
-    std::vector<std::pair<Lies*, std::size_t>> others;
+    const int lanes = (crossing_.lanes + crossing_.places - 1) / crossing_.places;
+    messages_ = operation_.array<Lies>(static_cast<std::size_t>(lanes * crossing_.nodes.count()));
     std::size_t all = 0;
     for (int lane = crossing_.place; lane < crossing_.lanes; lane += crossing_.places)
       for (int part = 0; part < crossing_.nodes.count(); ++part) {
@@ -135,12 +134,16 @@ class AllBlocks final : public RingShares {
           end = piece + bytes;
         });
         if (!lies.is_private) continue;
-        others.emplace_back(&lies, all);
         all += share(part, lane).length();
       }
-    if (others.empty()) return;
-    std::byte* const memory = operation_.scratch(all);
-    for (const auto& [lies, at] : others) lies->at = memory + at;
+    if (all == 0) return;
+    std::byte* memory = operation_.scratch(all);
+    for (int lane = crossing_.place; lane < crossing_.lanes; lane += crossing_.places)
+      for (int part = 0; part < crossing_.nodes.count(); ++part)
+        if (Lies& lies = messages_[index(part, lane)]; lies.is_private) {
+          lies.at = memory;
+          memory += share(part, lane).length();
+        }
   }
   void add_run(int place, int rank, std::size_t at, std::size_t bytes) {
     const RemoteBlock block = posted_block(operation_, place, static_cast<std::size_t>(rank), Side::destination);
@@ -159,15 +162,15 @@ class AllBlocks final : public RingShares {
   const AllgatherArguments& arguments_;
   const int self_;
   const ExposedBlocks exposed_;
-  std::vector<Lies> messages_;
+  Lies* messages_ = nullptr;
   memory::Region region_;  ///< of what is fetched: one for all blocks of a rank
-  std::vector<memory::Run> runs_;
+  std::pmr::vector<memory::Run> runs_{crossing_.memory()};
 };
 
 Task ring_body(Operation& operation, const AllgatherArguments& call) {
   Crossing crossing(operation);
   const AllgatherArguments arguments = piece_of(operation, crossing, call);
-  const Packed packed(crossing.nodes, arguments.receive);
+  const Packed packed(crossing, arguments.receive);
   AllBlocks blocks(operation, crossing, packed, arguments, crossing.self);
   crossing.announce(0);
   const bool at_once = blocks.sends_own_block();
@@ -179,8 +182,7 @@ Task ring_body(Operation& operation, const AllgatherArguments& call) {
     }
   co_await operation.copied();
   blocks.pack_own_part();
-  co_await operation.both(ring(operation, crossing, blocks, packed.starts, 0),
-                          fetch_shares(operation, crossing, blocks, at_once ? 0 : 1));
+  co_await around_ring(operation, crossing, blocks, packed.starts, {.fetched = at_once ? 0 : 1});
   co_await leave_together(operation, crossing);
   blocks.collect();
 }

@@ -24,12 +24,13 @@ namespace {
 Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   Crossing crossing(operation);
   Folding folding(crossing, *arguments.combiner, arguments.count);
-  const auto rounds = network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node);
+  const auto rounds =
+      network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node, crossing.memory());
   std::size_t others = 0;
   for (const network::ExchangeRound& round : rounds) others = std::max(others, round.receives.size());
   FoldingArea area;
   co_await fold_node(operation, crossing, folding, arguments.send, others, area);
-  std::vector<const std::byte*> sources;
+  Sources sources(crossing.memory());
   for (std::size_t step = 0; step < rounds.size(); ++step) {
     const network::ExchangeRound& round = rounds[step];
     sources.assign(static_cast<std::size_t>(round.parts), area.combined);

@@ -16,31 +16,16 @@ namespace {
 
 Task ordered_body(Operation& operation, const AllreduceArguments& arguments) {
   Crossing crossing(operation);
-  Folding folding(crossing, *arguments.combiner, arguments.count);
-  const Runs runs(crossing.nodes, by_runs(crossing.nodes, *arguments.combiner));
-  Starts starts{0};
-  for (int node = 0; node < crossing.nodes.count(); ++node)
-    starts.push_back(starts.back() + static_cast<std::size_t>(runs.count(node)) * folding.bytes());
-  const auto places = static_cast<std::size_t>(crossing.places);
-  const std::size_t gathered_bytes = whole_lines(starts.back());
-  crossing.lend(gathered_bytes + (places + 1) * folding.stride());
-  co_await crossing.lent();
-  std::byte* const gathered = crossing.area();
-  std::byte* const contributions = gathered + gathered_bytes;
-  std::byte* const result = contributions + places * folding.stride();
-  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), arguments.send,
-             folding.bytes());
+  RunResults results(crossing, *arguments.combiner, arguments.count, by_runs(crossing, *arguments.combiner));
+  Folding& folding = results.folding;
+  co_await fold_runs(operation, crossing, results, arguments.send, results.starts.back(), 0);
+  co_await gather_by_bruck(operation, crossing, results.area, results.starts);
+  Sources sources(crossing.memory());
+  for (const Runs::Run& run : results.runs.all)
+    sources.push_back(results.area + turned(results.starts, run.node, crossing.node) + results.bytes_before(run));
+  folding.combine(folding.share(), results.result, sources);
   co_await crossing.together();
-  fold_runs(folding, runs, crossing.node, contributions, gathered);
-  co_await crossing.together();
-  co_await gather_by_bruck(operation, crossing, gathered, starts, 0);
-  std::vector<const std::byte*> sources;
-  for (const Runs::Run& run : runs.all)
-    sources.push_back(gathered + turned(starts, run.node, crossing.node) +
-                      static_cast<std::size_t>(run.index) * folding.bytes());
-  folding.combine(folding.share(), result, sources);
-  co_await crossing.together();
-  copy_bytes(arguments.receive, result, folding.bytes());
+  copy_bytes(arguments.receive, results.result, folding.bytes());
   co_await leave(operation, crossing);
 }
 

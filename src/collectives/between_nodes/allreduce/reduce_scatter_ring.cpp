@@ -13,7 +13,6 @@
 // PiP-MColl, section III.B.2, any N, P and count.
 
 #include <cmath>
-#include <utility>
 
 #include "collectives/between_nodes/chunks.h"
 #include "collectives/between_nodes/folding.h"
@@ -24,40 +23,35 @@ namespace tutti {
 
 namespace {
 
-/// All chunks in memory that the node shares.
-class SharedChunks final : public RingMessages {
+/// All chunks in memory that the node shares, from which each rank copies them.
+class SharedChunks final : public RingShares {
  public:
-  SharedChunks(const Crossing& crossing, NodeParts parts) : crossing_(crossing), parts_(parts) {}
+  SharedChunks(const Crossing& crossing, NodeParts parts, std::byte* to)
+      : crossing_(crossing), parts_(parts), to_(to) {}
   const std::byte* to_send(int part, int lane) override { return to_receive(part, lane); }
-  std::byte* to_receive(int part, int lane) override {
-    return parts_.at(part) + lane_share(parts_.bytes(part), lane, crossing_.lanes).begin;
+  std::byte* to_receive(int part, int lane) override { return parts_.at(part) + share(part, lane).begin; }
+  void fetch(int place, int part) override {
+    for (int lane = place; lane < crossing_.lanes; lane += crossing_.places)
+      if (const topology::Range bytes = share(part, lane); !bytes.empty())
+        copy_bytes(to_ + place_at(*parts_.starts, part) + bytes.begin, parts_.at(part) + bytes.begin, bytes.length());
   }
 
  private:
+  topology::Range share(int part, int lane) const { return lane_share(parts_.bytes(part), lane, crossing_.lanes); }
+
   const Crossing& crossing_;
   const NodeParts parts_;
+  std::byte* const to_;
 };
-
-Task collect(Operation&, Crossing& crossing, NodeParts parts, std::byte* to) {
-  for (int step = 0; step < crossing.nodes.count(); ++step) {
-    const int part = part_of_step(crossing, step);
-    if (step > 0) co_await crossing.all_announced(step);
-    if (parts.bytes(part) > 0) copy_bytes(to + place_at(*parts.starts, part), parts.at(part), parts.bytes(part));
-  }
-}
 
 Task reduce_scatter_ring_body(Operation& operation, const AllreduceArguments& arguments) {
   Crossing crossing(operation);
-  const int nodes = crossing.nodes.count();
   Folding folding(crossing, *arguments.combiner, arguments.count);
-  std::vector<std::size_t> first_elements;
-  for (int node = 0; node < nodes; ++node)
-    first_elements.push_back(topology::share_of({0, arguments.count}, static_cast<std::size_t>(node),
-                                                static_cast<std::size_t>(nodes),
-                                                topology::elements_in_line(arguments.combiner->element_bytes))
-                                 .begin);
-  first_elements.push_back(arguments.count);
-  const Chunks chunks(crossing, folding, *arguments.combiner, std::move(first_elements));
+  const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
+  const std::size_t grain = topology::elements_in_line(arguments.combiner->element_bytes);
+  const Chunks chunks(crossing, folding, *arguments.combiner, starts_of(crossing, nodes, [&](std::size_t node) {
+                        return topology::share_of({0, arguments.count}, node, nodes, grain).length();
+                      }));
   crossing.lend(chunks.area_bytes() + folding.bytes());
   co_await crossing.lent();
   std::byte* const area = crossing.area();
@@ -65,9 +59,9 @@ Task reduce_scatter_ring_body(Operation& operation, const AllreduceArguments& ar
   co_await crossing.together();
   const NodeParts parts{area + chunks.area_bytes(), &chunks.starts};
   co_await reduce_scatter(operation, crossing, chunks, area, parts.at(crossing.node));
-  SharedChunks messages(crossing, parts);
-  co_await operation.both(ring(operation, crossing, messages, chunks.starts, chunk_steps(crossing)),
-                          collect(operation, crossing, parts, arguments.receive));
+  SharedChunks shares(crossing, parts, arguments.receive);
+  crossing.announce(0);
+  co_await around_ring(operation, crossing, shares, chunks.starts, {.first = chunk_steps(crossing)});
   co_await leave(operation, crossing);
 }
 

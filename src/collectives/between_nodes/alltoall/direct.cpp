@@ -35,8 +35,7 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const Between between{nodes, arguments.send.bytes};
-  Starts starts{0};
-  for (int node = 0; node < nodes.count(); ++node) starts.push_back(starts.back() + between.bytes(crossing.node, node));
+  const Starts starts = starts_of_nodes(crossing, [&](int node) { return between.bytes(crossing.node, node); });
   const std::size_t half = whole_lines(starts.back());
   crossing.lend(2 * half);
   co_await crossing.lent();
@@ -51,14 +50,10 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
       copy_bytes(to_go.at(node) + between.at(crossing.place, node, place),
                  arguments.send.at(static_cast<std::size_t>(nodes.rank_at(node, place))), between.block);
   co_await crossing.together();
-  for (int distance = 1; distance < nodes.count(); ++distance) {
-    const int lane = (distance - 1) % crossing.lanes, step = (distance - 1) / crossing.lanes;
-    if (!crossing.serves(lane)) continue;
-    const int to = (crossing.node + distance) % nodes.count();
-    const int from = (crossing.node - distance + nodes.count()) % nodes.count();
+  for_each_partner(crossing, [&](int to, int from, int lane, int step) {
     crossing.receive(from, lane, step, to_come.at(from), to_come.bytes(from));
     crossing.send(to, lane, step, to_go.at(to), to_go.bytes(to));
-  }
+  });
   copy_out(crossing.node, to_go.at(crossing.node));
   co_await crossing.over();
   co_await crossing.together();

@@ -22,11 +22,11 @@ namespace {
 /// do, which are the longest.
 class Inside {
  public:
-  Inside(const Slices& slices, const std::uint64_t* sizes, std::size_t places)
+  Inside(const Crossing& crossing, const Slices& slices, const std::uint64_t* sizes, std::size_t places)
       : slices_(slices),
         sizes_(sizes),
         places_(places),
-        starts_(starts_of(places * places, [&](std::size_t i) { return slices.bytes(0, sizes[i]); })) {}
+        starts_(starts_of(crossing, places * places, [&](std::size_t i) { return slices.bytes(0, sizes[i]); })) {}
   std::size_t bytes() const { return starts_.back(); }
   /// Of a slice.
   std::size_t size(int slice, int from, int to) const { return slices_.bytes(slice, sizes_[index(from, to)]); }
@@ -66,7 +66,7 @@ Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
         arguments.send.size(rank_at(to));
   co_await crossing.together();
   const Slices slices(operation, sizes, places * places, places * places);
-  const Inside inside(slices, sizes, places);
+  const Inside inside(crossing, slices, sizes, places);
   crossing.lend_more(inside.bytes());
   co_await crossing.lent_more();
   std::byte* const blocks = crossing.more();

@@ -5,7 +5,7 @@
 // Cost: alpha_e ceil(log_{P+1} N), and 1 + ceil(log_{P+1} N) flag hops.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
-#include "collectives/between_nodes/crossing.h"
+#include "collectives/between_nodes/moves.h"
 #include "collectives/collectives.h"
 
 namespace tutti {
@@ -15,18 +15,10 @@ namespace {
 Task dissemination_body(Operation& operation, const BarrierArguments&) {
   Crossing crossing(operation);
   co_await crossing.together();
-  const int nodes = crossing.nodes.count();
-  const int rounds = network::rounds_of(nodes, crossing.lanes);
-  for (int round = 0; round < rounds; ++round) {
-    for (int lane = crossing.place; lane < crossing.lanes; lane += crossing.places) {
-      const network::BruckLane part = network::bruck_lane(nodes, crossing.lanes, crossing.node, round, lane);
-      if (part.count == 0) continue;
-      crossing.expect_signal(part.from, lane, round);
-      crossing.signal(part.to, lane, round);
-    }
-    co_await crossing.over();
-    co_await crossing.together();
-  }
+  co_await bruck_rounds(operation, crossing, [&](const network::BruckLane& part, int lane, int round) {
+    crossing.expect_signal(part.from, lane, round);
+    crossing.signal(part.to, lane, round);
+  });
 }
 
 }  // namespace

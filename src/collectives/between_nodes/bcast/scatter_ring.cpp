@@ -22,12 +22,18 @@ namespace {
 class Message final : public RingShares {
  public:
   Message(Operation& operation, const Crossing& crossing, const BcastArguments& arguments, bool is_root)
-      : operation_(operation), crossing_(crossing), arguments_(arguments), is_root_(is_root) {
-    const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
-    for (std::size_t node = 0; node < nodes; ++node)
-      starts.push_back(topology::share_of({0, arguments.bytes}, node, nodes, cache_line_bytes).begin);
-    starts.push_back(arguments.bytes);
-    held_.assign(nodes, is_root);
+      : starts(starts_of_nodes(crossing,
+                               [&](int node) {
+                                 const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
+                                 return topology::share_of({0, arguments.bytes}, static_cast<std::size_t>(node), nodes,
+                                                           cache_line_bytes)
+                                     .length();
+                               })),
+        operation_(operation),
+        crossing_(crossing),
+        arguments_(arguments),
+        is_root_(is_root),
+        held_(static_cast<std::size_t>(crossing.nodes.count()), is_root, crossing.memory()) {
     exposed_ = expose(operation, arguments.buffer, arguments.bytes, Side::source);
     if (is_root)
       post_filling(operation, exposed_, {}, arguments.buffer, arguments.bytes);
@@ -35,7 +41,7 @@ class Message final : public RingShares {
       post(operation, exposed_, {});
   }
 
-  Starts starts;
+  const Starts starts;
 
   /// In this rank's buffer. The root's, which is the program's to read, is not written.
   std::byte* own(std::size_t at) const { return (is_root_ ? arguments_.buffer : exposed_.local) + at; }
@@ -76,7 +82,7 @@ class Message final : public RingShares {
     return operation_.scratch(lanes_here * most) + static_cast<std::size_t>(lane / crossing_.places) * most;
   }
   void fetch(int place, int part) override {
-    if (held_[static_cast<std::size_t>(part)]) return;
+    if (place == crossing_.place || held_[static_cast<std::size_t>(part)]) return;
     for (int lane = place; lane < crossing_.lanes; lane += crossing_.places) {
       const topology::Range bytes = share(part, lane);
       copy(place, bytes.begin, bytes.length());
@@ -94,7 +100,7 @@ class Message final : public RingShares {
   const Crossing& crossing_;
   const BcastArguments& arguments_;
   const bool is_root_;
-  std::vector<bool> held_;  ///< by part
+  std::pmr::vector<bool> held_;  ///< by part
   Exposure exposed_;
 };
 
@@ -133,9 +139,8 @@ Task scatter_ring_body(Operation& operation, const BcastArguments& arguments) {
   RootedCrossing crossing(operation, arguments.root, RootedCrossing::Owner::receiver);
   Message message(operation, crossing, arguments, crossing.is_root);
   co_await scatter(operation, crossing, message);
-  co_await operation.both(
-      ring(operation, crossing, message, message.starts, network::rounds_of(crossing.nodes.count(), crossing.lanes), 1),
-      fetch_shares(operation, crossing, message, 1, 1));
+  const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
+  co_await around_ring(operation, crossing, message, message.starts, {.first = rounds, .announced = 1, .fetched = 1});
   co_await leave_together(operation, crossing);
   message.collect();
 }

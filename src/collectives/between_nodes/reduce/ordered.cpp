@@ -17,32 +17,19 @@ namespace {
 
 Task ordered_body(Operation& operation, const ReduceArguments& arguments) {
   RootedCrossing crossing(operation, arguments.root);
-  Folding folding(crossing, *arguments.combiner, arguments.count);
-  const Runs runs(crossing.nodes, by_runs(crossing.nodes, *arguments.combiner));
-  Starts starts{0};
-  for (int node = 0; node < crossing.nodes.count(); ++node)
-    starts.push_back(starts.back() + static_cast<std::size_t>(runs.count(node)) * folding.bytes());
-  NodeParts parts{nullptr, &starts, crossing.tree.nodes.begin};
-  const std::size_t gathered_bytes = whole_lines(parts.bytes(crossing.tree.nodes));
-  const auto places = static_cast<std::size_t>(crossing.places);
-  crossing.lend(gathered_bytes + (places + 1) * folding.stride());
-  co_await crossing.lent();
-  parts.area = crossing.area();
-  std::byte* const contributions = parts.area + gathered_bytes;
-  std::byte* const result = contributions + places * folding.stride();
-  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), arguments.send,
-             folding.bytes());
-  co_await crossing.together();
-  fold_runs(folding, runs, crossing.node, contributions, parts.at(crossing.node));
-  co_await crossing.together();
+  RunResults results(crossing, *arguments.combiner, arguments.count, by_runs(crossing, *arguments.combiner));
+  Folding& folding = results.folding;
+  NodeParts parts{nullptr, &results.starts, crossing.tree.nodes.begin};
+  co_await fold_runs(operation, crossing, results, arguments.send, parts.bytes(crossing.tree.nodes),
+                     place_at(results.starts, crossing.node, parts.first));
+  parts.area = results.area;
   co_await gather_along_tree(operation, crossing, parts, 0);
   if (crossing.at_root) {
-    std::vector<const std::byte*> sources;
-    for (const Runs::Run& run : runs.all)
-      sources.push_back(parts.at(run.node) + static_cast<std::size_t>(run.index) * folding.bytes());
-    folding.combine(folding.share(), result, sources);
+    Sources sources(crossing.memory());
+    for (const Runs::Run& run : results.runs.all) sources.push_back(parts.at(run.node) + results.bytes_before(run));
+    folding.combine(folding.share(), results.result, sources);
     co_await crossing.together();
-    if (crossing.is_root) copy_bytes(arguments.receive, result, folding.bytes());
+    if (crossing.is_root) copy_bytes(arguments.receive, results.result, folding.bytes());
   }
   co_await leave(operation, crossing);
 }

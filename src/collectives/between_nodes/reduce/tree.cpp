@@ -8,6 +8,7 @@
 // Requires: a commutative operator, or nodes in the order of ranks. In the spirit of PiP-MColl, sections III.A.3 and III.C.
 
 #include <algorithm>
+#include <span>
 
 #include "collectives/between_nodes/folding.h"
 #include "collectives/collectives.h"
@@ -16,55 +17,46 @@ namespace tutti {
 
 namespace {
 
-/// The children of a round, in the order of nodes, and how many of them come before the node's own range.
-struct Round {
-  std::vector<network::Branch> children;
-  std::size_t before = 0;
-};
-
-std::vector<Round> rounds_of_tree(const network::TreePlace& tree, int rounds, int self) {
-  std::vector<Round> all(static_cast<std::size_t>(rounds));
-  for (const network::Branch& child : tree.children) {
-    Round& round = all[static_cast<std::size_t>(rounds - 1 - child.round)];
-    round.children.push_back(child);
-    round.before += child.nodes.begin < static_cast<std::size_t>(self);
-  }
-  return all;
+/// The children of a round, in the order of nodes.
+std::span<const network::Branch> children_in(const network::TreePlace& tree, int round) {
+  const auto is_before = [](const network::Branch& child, int of) { return child.round < of; };
+  const auto begin = std::lower_bound(tree.children.begin(), tree.children.end(), round, is_before);
+  return {begin, std::lower_bound(begin, tree.children.end(), round + 1, is_before)};
 }
 
 Task tree_body(Operation& operation, const ReduceArguments& arguments) {
   RootedCrossing crossing(operation, arguments.root);
+  const network::TreePlace& tree = crossing.tree;
   Folding folding(crossing, *arguments.combiner, arguments.count);
-  const int nodes = crossing.nodes.count();
-  const std::vector<Round> rounds =
-      rounds_of_tree(crossing.tree, network::rounds_of(nodes, crossing.lanes), crossing.node);
+  const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   std::size_t others = 0;
-  for (const Round& round : rounds) others = std::max(others, round.children.size());
+  for (int round = 0; round < rounds; ++round) others = std::max(others, children_in(tree, round).size());
   FoldingArea area;
   co_await fold_node(operation, crossing, folding, arguments.send, others, area);
-  std::vector<const std::byte*> sources;
-  for (std::size_t step = 0; step < rounds.size(); ++step) {
-    const Round& round = rounds[step];
-    if (!round.children.empty()) {
-      sources.clear();
-      for (std::size_t i = 0; i < round.children.size(); ++i) {
-        const network::Branch& from = round.children[i];
-        if (i == round.before) sources.push_back(area.combined);
-        std::byte* const here = area.received + i * folding.stride();
-        sources.push_back(here);
-        if (crossing.serves(from.lane))
-          crossing.receive(from.node, from.lane, static_cast<int>(step), here, folding.bytes());
+  Sources sources(crossing.memory());
+  for (int step = 0; step < rounds; ++step) {
+    const auto children = children_in(tree, rounds - 1 - step);
+    if (children.empty()) continue;
+    sources.clear();
+    std::byte* here = area.received;
+    bool has_own = false;
+    for (const network::Branch& from : children) {
+      if (!has_own && from.nodes.begin > static_cast<std::size_t>(crossing.node)) {
+        sources.push_back(area.combined);
+        has_own = true;
       }
-      if (round.before == round.children.size()) sources.push_back(area.combined);
-      co_await crossing.received();
-      co_await crossing.together();
-      folding.combine(folding.share(), area.combined, sources);
-      co_await crossing.together();
+      sources.push_back(here);
+      if (crossing.serves(from.lane)) crossing.receive(from.node, from.lane, step, here, folding.bytes());
+      here += folding.stride();
     }
+    if (!has_own) sources.push_back(area.combined);
+    co_await crossing.received();
+    co_await crossing.together();
+    folding.combine(folding.share(), area.combined, sources);
+    co_await crossing.together();
   }
-  if (crossing.tree.parent && crossing.serves(crossing.tree.parent->lane))
-    crossing.send(crossing.tree.parent->node, crossing.tree.parent->lane,
-                  static_cast<int>(rounds.size()) - 1 - crossing.tree.parent->round, area.combined, folding.bytes());
+  if (tree.parent && crossing.serves(tree.parent->lane))
+    crossing.send(tree.parent->node, tree.parent->lane, crossing.step_up(*tree.parent), area.combined, folding.bytes());
   if (crossing.is_root) copy_bytes(arguments.receive, area.combined, folding.bytes());
   co_await leave(operation, crossing);
 }

@@ -32,8 +32,8 @@ Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) 
   Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const topology::Range piece = arguments.piece;
-  std::vector<Part> parts;
-  std::vector<std::size_t> of_node(static_cast<std::size_t>(nodes.count()));
+  std::pmr::vector<Part> parts(crossing.memory());
+  std::pmr::vector<std::size_t> of_node(static_cast<std::size_t>(nodes.count()), crossing.memory());
   std::size_t first = 0;
   for (std::size_t rank = 0; first < piece.end; first += arguments.counts[rank++]) {
     const topology::Range elements{std::max(piece.begin, first), std::min(piece.end, first + arguments.counts[rank])};
@@ -43,10 +43,10 @@ Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) 
     parts.push_back({static_cast<int>(rank), elements, first, before});
     before += elements.length();
   }
-  const Starts chunk_starts = starts_of(of_node.size(), [&](std::size_t node) { return of_node[node]; });
+  const Starts chunk_starts = starts_of(crossing, of_node.size(), [&](std::size_t node) { return of_node[node]; });
   const std::size_t element_bytes = arguments.combiner->element_bytes;
   Folding folding(crossing, *arguments.combiner, piece.length());
-  const Chunks chunks(crossing, folding, *arguments.combiner, chunk_starts);
+  const Chunks chunks(crossing, folding, *arguments.combiner, Starts(chunk_starts, crossing.memory()));
   crossing.lend(chunks.area_bytes() + bytes_at(chunks.starts, crossing.node));
   co_await crossing.lent();
   std::byte* const area = crossing.area();

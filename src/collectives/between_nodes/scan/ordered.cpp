@@ -17,33 +17,19 @@ namespace {
 
 Task ordered_body(Operation& operation, const ScanArguments& arguments) {
   Crossing crossing(operation);
-  Folding folding(crossing, *arguments.combiner, arguments.count);
-  const Runs runs(crossing.nodes, true);
-  Starts starts{0};
-  for (int node = 0; node < crossing.nodes.count(); ++node)
-    starts.push_back(starts.back() + static_cast<std::size_t>(runs.count(node)) * folding.bytes());
-  const std::size_t gathered_bytes = whole_lines(starts.back());
-  crossing.lend(gathered_bytes + static_cast<std::size_t>(crossing.places) * folding.stride());
-  co_await crossing.lent();
-  std::byte* const gathered = crossing.area();
-  std::byte* const contributions = gathered + gathered_bytes;
-  const auto contribution = [&](int place) {
-    return contributions + static_cast<std::size_t>(place) * folding.stride();
-  };
-  copy_bytes(contribution(crossing.place), arguments.send, folding.bytes());
-  co_await crossing.together();
-  fold_runs(folding, runs, crossing.node, contributions, gathered);
-  co_await crossing.together();
-  co_await gather_by_bruck(operation, crossing, gathered, starts, 0);
-  std::vector<const std::byte*> sources;
+  RunResults results(crossing, *arguments.combiner, arguments.count, true);
+  Folding& folding = results.folding;
+  co_await fold_runs(operation, crossing, results, arguments.send, results.starts.back(), 0);
+  co_await gather_by_bruck(operation, crossing, results.area, results.starts);
+  Sources sources(crossing.memory());
   const int end = crossing.place + (arguments.exclusive ? 0 : 1);
-  for (const Runs::Run& run : runs.all) {
+  for (const Runs::Run& run : results.runs.all) {
     if (run.node == crossing.node && run.first_place + run.places > crossing.place) {
-      for (int place = run.first_place; place < end; ++place) sources.push_back(contribution(place));
+      for (int place = run.first_place; place < end; ++place)
+        sources.push_back(results.contributions + static_cast<std::size_t>(place) * folding.stride());
       break;
     }
-    sources.push_back(gathered + turned(starts, run.node, crossing.node) +
-                      static_cast<std::size_t>(run.index) * folding.bytes());
+    sources.push_back(results.area + turned(results.starts, run.node, crossing.node) + results.bytes_before(run));
   }
   // Exscan leaves the first rank's buffer alone.
   if (!sources.empty()) folding.combine({0, arguments.count}, arguments.receive, sources);
