@@ -74,9 +74,9 @@ class EqualBlocks {
 };
 
 /// Allgatherv.
-class PackedExchange {
+class EagerPacked {
  public:
-  PackedExchange(const OperationView& operation, const AllgatherArguments& arguments)
+  EagerPacked(const OperationView& operation, const AllgatherArguments& arguments)
       : operation_(operation), arguments_(arguments), rank_(operation.communicator().rank()) {}
   static std::size_t payload(const Communicator& communicator, const AllgatherArguments& arguments) {
     return std::min(arguments.bytes, arguments.receive.size(static_cast<std::size_t>(communicator.rank())));
@@ -146,6 +146,6 @@ const selection::Algorithm<AllgatherArguments> allgather_eager{
           .common = true,
           .across = selection::Across::all};
     },
-    eager::forms_of_two<EqualBlocks, PackedExchange, is_regular, AllgatherArguments>()};
+    eager::forms_of_two<EqualBlocks, EagerPacked, is_regular, AllgatherArguments>()};
 
 }  // namespace tutti

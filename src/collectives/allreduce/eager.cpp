@@ -14,9 +14,9 @@ namespace tutti {
 
 namespace {
 
-class AllreduceExchange {
+class EagerAllreduce {
  public:
-  AllreduceExchange(const OperationView& operation, const AllreduceArguments& arguments)
+  EagerAllreduce(const OperationView& operation, const AllreduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         contributions_(operation, operation.communicator().size(), arguments.send, arguments.bytes()) {}
@@ -53,6 +53,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<AllreduceExchange, AllreduceArguments>()};
+    eager::forms<EagerAllreduce, AllreduceArguments>()};
 
 }  // namespace tutti

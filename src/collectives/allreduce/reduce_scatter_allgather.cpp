@@ -58,7 +58,7 @@ Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArgument
     co_await operation.copied();
   }
   operation.publish(halves_there, all);
-  co_await finish_halving(operation, halving);
+  co_await leave_halving(operation, halving);
   collect_result(buffers);
 }
 

@@ -29,9 +29,9 @@ std::byte* pack(std::byte* destination, const Blocks& blocks, int first, int las
 }
 
 /// Blocks in the order of the ranks, this one's left out.
-class AlltoallExchange {
+class EagerAlltoall {
  public:
-  AlltoallExchange(const OperationView& operation, const AlltoallArguments& arguments)
+  EagerAlltoall(const OperationView& operation, const AlltoallArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         self_(operation.communicator().rank()),
@@ -96,6 +96,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_eager{
                              .slot_bytes = others * bytes,
                              .across = selection::Across::all};
     },
-    eager::forms<AlltoallExchange, AlltoallArguments>()};
+    eager::forms<EagerAlltoall, AlltoallArguments>()};
 
 }  // namespace tutti

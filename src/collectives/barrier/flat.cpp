@@ -12,9 +12,9 @@ namespace tutti {
 
 namespace {
 
-class BarrierExchange {
+class EagerBarrier {
  public:
-  BarrierExchange(const OperationView& operation, const BarrierArguments&)
+  EagerBarrier(const OperationView& operation, const BarrierArguments&)
       : operation_(operation), rank_(operation.communicator().next_rank()) {}
   static std::size_t payload(const Communicator&, const BarrierArguments&) { return 0; }
 
@@ -43,6 +43,6 @@ const selection::Algorithm<BarrierArguments> barrier_flat{
       // The lines of the others arrive one after the other in the worst case, overlapped in the usual one.
       return selection::Cost{.hops = 1.2 + selection::all_look * selection::further_ranks(shape), .rounds = 1};
     },
-    eager::forms<BarrierExchange, BarrierArguments>()};
+    eager::forms<EagerBarrier, BarrierArguments>()};
 
 }  // namespace tutti

@@ -15,9 +15,9 @@ namespace tutti {
 
 namespace {
 
-class BcastExchange {
+class EagerBcast {
  public:
-  BcastExchange(const OperationView& operation, const BcastArguments& arguments)
+  EagerBcast(const OperationView& operation, const BcastArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         destination_(arguments.buffer),
@@ -58,6 +58,6 @@ const selection::Algorithm<BcastArguments> bcast_eager{
                              // The root goes on while they copy out of the slot.
                              .beside = {.slot_bytes = bytes}};
     },
-    eager::forms<BcastExchange, BcastArguments>()};
+    eager::forms<EagerBcast, BcastArguments>()};
 
 }  // namespace tutti

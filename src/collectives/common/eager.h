@@ -1,10 +1,10 @@
 // Small payloads: copied into the sender's slot and out of it again (copy-in/copy-out, XHC section III.D). The smallest
 // travel in the flag's own line. The ring of slots frees the sender at once, so nobody acknowledges.
 //
-// An algorithm of this kind is a description, a class Exchange that says what is sent, whose posts are awaited, and what
+// An algorithm of this kind is a description, a class Description that says what is sent, whose posts are awaited, and what
 // is then taken:
 //
-//   Exchange(const OperationView&, const Arguments&)    it keeps a copy
+//   Description(const OperationView&, const Arguments&)    it keeps a copy
 //   static std::size_t payload(const Communicator&, const Arguments&)   bytes that this rank sends at most
 //   void send()                  sends, without waiting for anybody
 //   bool next(Wanted&)           what is awaited next; false if there is nothing more
@@ -57,7 +57,7 @@ inline void send(const OperationView& operation, const void* source, std::size_t
   operation.expect_data(bytes);
 }
 
-/// What an exchange waits for: that the flag of the post of `rank` has come so far.
+/// What a description waits for: that the flag of the post of `rank` has come so far.
 struct Wanted {
   int rank = 0;
   std::uint64_t progress = 0;
@@ -132,36 +132,36 @@ inline void wait(const OperationView& operation, const Wanted& wanted) {
     wait_long(operation, wanted.rank, has_come);
 }
 
-/// All of it is one function: an exchange that is handed on would have to be written to memory.
-template <class Exchange, class Arguments>
+/// All of it is one function: a description that is handed on would have to be written to memory.
+template <class Description, class Arguments>
 [[gnu::flatten]] void straight(Channel& channel, Call& call, const Arguments& arguments) {
   const OperationView operation =
-      Operation::begun(channel, call, in_flight(Exchange::payload(channel.communicator(), arguments)));
-  Exchange exchange(operation, arguments);
-  exchange.send();
-  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted)) wait(operation, wanted);
-  exchange.end();
+      Operation::begun(channel, call, in_flight(Description::payload(channel.communicator(), arguments)));
+  Description described(operation, arguments);
+  described.send();
+  for (Wanted wanted{}; described.next(wanted); described.take(wanted)) wait(operation, wanted);
+  described.end();
   operation.complete();
 }
 
-template <class Exchange, class Arguments>
+template <class Description, class Arguments>
 Task body(Operation& operation, const Arguments& arguments) {
-  Exchange exchange(operation, arguments);
-  exchange.send();
-  for (Wanted wanted{}; exchange.next(wanted); exchange.take(wanted))
+  Description described(operation, arguments);
+  described.send();
+  for (Wanted wanted{}; described.next(wanted); described.take(wanted))
     co_await operation.until(wanted.rank, poll(operation, wanted));
-  exchange.end();
+  described.end();
 }
 
 /// The forms of an algorithm.
-template <class Exchange, class Arguments>
+template <class Description, class Arguments>
 constexpr selection::Forms<Arguments> forms() {
-  return {body<Exchange, Arguments>,
+  return {body<Description, Arguments>,
           {},
           [](const Communicator& communicator, const Arguments& arguments) {
-            return in_flight(Exchange::payload(communicator, arguments));
+            return in_flight(Description::payload(communicator, arguments));
           },
-          straight<Exchange, Arguments>};
+          straight<Description, Arguments>};
 }
 
 /// The same of two descriptions: is_first(arguments) says which one a call takes.

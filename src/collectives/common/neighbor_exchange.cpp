@@ -57,9 +57,9 @@ PackedBlocks::Form form_of(const Communicator& communicator, const NeighborArgum
 }
 
 /// What a rank does in it, but for the waits.
-class Exchange {
+class NeighborBlocks {
  public:
-  Exchange(Operation& operation, const NeighborArguments& arguments, Taken taken)
+  NeighborBlocks(Operation& operation, const NeighborArguments& arguments, Taken taken)
       : operation_(operation),
         communicator_(operation.communicator()),
         arguments_(arguments),
@@ -136,7 +136,7 @@ class Exchange {
       operation_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
   }
   /// Everything was taken.
-  void finish_taking() {
+  void say_taken() {
     // Sources that wait do so for this flag; those that sent a copy, or have stored, do not.
     if (answers_) operation_.publish_done();
   }
@@ -207,12 +207,12 @@ class Exchange {
 };
 
 /// This rank's part for those destinations that want to be stored to.
-Task store_for_others(Operation& operation, Exchange& exchange, const NeighborArguments& arguments) {
+Task store_for_others(Operation& operation, NeighborBlocks& blocks, const NeighborArguments& arguments) {
   for (int i = 0; i < arguments.destination_count; ++i) {
-    if (!exchange.sends_to(i)) continue;
+    if (!blocks.sends_to(i)) continue;
     const int to = arguments.destinations[i];
     co_await operation.has(operation.slot(to).offer.flag, Offer::to_read, to);
-    if (!exchange.store(i)) continue;
+    if (!blocks.store(i)) continue;
     co_await operation.copied();
     if (const std::uint64_t until = stored_until(static_cast<std::size_t>(i)); until < stored_all)
       operation.publish(stored, until);
@@ -223,26 +223,26 @@ Task store_for_others(Operation& operation, Exchange& exchange, const NeighborAr
 }  // namespace
 
 Task exchange_with_neighbors(Operation& operation, const NeighborArguments& arguments, Taken taken) {
-  Exchange exchange(operation, arguments, taken);
-  if (exchange.stores()) co_await store_for_others(operation, exchange, arguments);
+  NeighborBlocks blocks(operation, arguments, taken);
+  if (blocks.stores()) co_await store_for_others(operation, blocks, arguments);
   auto* const order = operation.array<std::uint32_t>(static_cast<std::size_t>(arguments.source_count));
-  const std::size_t sources = exchange.order_sources(order);
+  const std::size_t sources = blocks.order_sources(order);
   for (std::size_t at = 0; at < sources; ++at) {
     const std::uint32_t i = order[at];
     const int source = arguments.sources[i];
     co_await operation.posted(source);
-    if (exchange.is_stored_by(i)) {
+    if (blocks.is_stored_by(i)) {
       co_await operation.has(source, stored, stored_until(static_cast<std::size_t>(arguments.source_blocks[i])));
       take_stored(arguments.receive.at(i), arguments.receive.size(i), arguments.store);
     } else {
-      exchange.take(i);
+      blocks.take(i);
     }
   }
   co_await operation.copied();
-  exchange.finish_taking();
-  for (int i = 0; exchange.is_read() && i < arguments.destination_count; ++i)
-    if (exchange.is_read_by(i)) co_await operation.done(arguments.destinations[i]);
-  exchange.end();
+  blocks.say_taken();
+  for (int i = 0; blocks.is_read() && i < arguments.destination_count; ++i)
+    if (blocks.is_read_by(i)) co_await operation.done(arguments.destinations[i]);
+  blocks.end();
 }
 
 std::uint64_t neighbors_in_flight(const Communicator& communicator, const NeighborArguments& arguments) {

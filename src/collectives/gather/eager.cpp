@@ -16,9 +16,9 @@ namespace tutti {
 
 namespace {
 
-class GatherExchange {
+class EagerGather {
  public:
-  GatherExchange(const OperationView& operation, const GatherArguments& arguments)
+  EagerGather(const OperationView& operation, const GatherArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -77,6 +77,6 @@ const selection::Algorithm<GatherArguments> gather_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<GatherExchange, GatherArguments>()};
+    eager::forms<EagerGather, GatherArguments>()};
 
 }  // namespace tutti

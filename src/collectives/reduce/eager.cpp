@@ -13,9 +13,9 @@ namespace tutti {
 
 namespace {
 
-class ReduceExchange {
+class EagerReduce {
  public:
-  ReduceExchange(const OperationView& operation, const ReduceArguments& arguments)
+  EagerReduce(const OperationView& operation, const ReduceArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         is_root_(operation.communicator().rank() == arguments.root),
@@ -62,6 +62,6 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<ReduceExchange, ReduceArguments>()};
+    eager::forms<EagerReduce, ReduceArguments>()};
 
 }  // namespace tutti

@@ -45,7 +45,7 @@ Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arg
                      buffers.destination.local + mine.begin * element, mine.length() * element, arguments.store);
       co_await operation.copied();
     }
-    co_await finish_halving(operation, halving);
+    co_await leave_halving(operation, halving);
   } else {
     operation.publish_done();
     // It has read what this rank had when it has combined it.

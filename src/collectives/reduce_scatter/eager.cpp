@@ -14,9 +14,9 @@ namespace tutti {
 
 namespace {
 
-class ReduceScatterExchange {
+class EagerReduceScatter {
  public:
-  ReduceScatterExchange(const OperationView& operation, const ReduceScatterArguments& arguments)
+  EagerReduceScatter(const OperationView& operation, const ReduceScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         mine_(topology::owned_range(arguments.counts, operation.communicator().rank())),
@@ -67,6 +67,6 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_eager{
                              .reduced_bytes = bytes,
                              .across = selection::Across::all};
     },
-    eager::forms<ReduceScatterExchange, ReduceScatterArguments>()};
+    eager::forms<EagerReduceScatter, ReduceScatterArguments>()};
 
 }  // namespace tutti

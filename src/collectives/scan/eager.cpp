@@ -15,9 +15,9 @@ namespace tutti {
 
 namespace {
 
-class ScanExchange {
+class EagerScan {
  public:
-  ScanExchange(const OperationView& operation, const ScanArguments& arguments)
+  EagerScan(const OperationView& operation, const ScanArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         count_(operation.communicator().rank() + (arguments.exclusive ? 0 : 1)),
@@ -62,6 +62,6 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<ScanExchange, ScanArguments>()};
+    eager::forms<EagerScan, ScanArguments>()};
 
 }  // namespace tutti

@@ -50,7 +50,7 @@ class Sender {
       post_.flag.set(operation_.stamp(grains_complete(at_, total_)));
     }
   }
-  void finish() {
+  void complete() {
     if (eager::fits_inline(total_)) post_.flag.set(operation_.stamp(1));
     operation_.communicator().published();
     if (!eager::fits_inline(total_)) operation_.expect_data(total_);
@@ -64,9 +64,9 @@ class Sender {
   std::size_t at_ = 0;
 };
 
-class ScatterExchange {
+class EagerScatter {
  public:
-  ScatterExchange(const OperationView& operation, const ScatterArguments& arguments)
+  EagerScatter(const OperationView& operation, const ScatterArguments& arguments)
       : operation_(operation),
         arguments_(arguments),
         layout_(arguments, operation.communicator().size()),
@@ -89,7 +89,7 @@ class ScatterExchange {
       for (std::size_t i = 0; i <= root + behind; ++i)
         if (i != root) sender.add(blocks.at(i), blocks.bytes);
     }
-    sender.finish();
+    sender.complete();
     if (arguments_.receive) reduction::copy(arguments_.receive, blocks.at(root), blocks.bytes);
   }
   bool next(eager::Wanted& wanted) { return copy_.next(wanted); }
@@ -131,6 +131,6 @@ const selection::Algorithm<ScatterArguments> scatter_eager{
                              // The root goes on while they copy out of the slot.
                              .beside = {.slot_bytes = bytes * others}};
     },
-    eager::forms<ScatterExchange, ScatterArguments>()};
+    eager::forms<EagerScatter, ScatterArguments>()};
 
 }  // namespace tutti

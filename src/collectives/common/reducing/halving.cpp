@@ -55,7 +55,7 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   }
 }
 
-Task finish_halving(Operation& operation, const Halving& halving) {
+Task leave_halving(Operation& operation, const Halving& halving) {
   const Folded& folded = halving.folded();
   const Sequence& sequence = halving.sequence();
   const int own_place = sequence.place(operation.communicator().rank());

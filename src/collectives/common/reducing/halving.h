@@ -48,6 +48,6 @@ class Halving {
 /// Waits, and combines, until this rank has the result for halving.range(halving.folded().steps).
 Task reduce_by_halving(Operation& operation, const Halving& halving);
 /// Nobody reads this rank's buffers any more: to be awaited after all of its own work, which it announces.
-Task finish_halving(Operation& operation, const Halving& halving);
+Task leave_halving(Operation& operation, const Halving& halving);
 
 }  // namespace tutti

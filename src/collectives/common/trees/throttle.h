@@ -18,9 +18,9 @@ constexpr int last_of_chains(int ranks, int k) {
 }
 
 /// The root's part: exposes `blocks` for `side`, copies its own one and waits for the last of each chain. Then it calls
-/// finish(mine), mine being what it has exposed; not if nobody need wait until all have read.
-template <class Arguments, class Finish>
-Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks& blocks, Side side, Finish finish) {
+/// at_end(mine), mine being what it has exposed; not if nobody need wait until all have read.
+template <class Arguments, class AtEnd>
+Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks& blocks, Side side, AtEnd at_end) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const ExposedBlocks mine =
@@ -33,7 +33,7 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
     co_await operation.done(rank);
   }
   operation.seen_all();
-  finish(mine);
+  at_end(mine);
 }
 
 /// The part of the others: when the rank before in the chain has finished, copy(block), block being this rank's in the
