@@ -69,7 +69,7 @@ TEST(MultiObject, TreeReachesEveryNodeOnceFromAnyRoot) {
 TEST(MultiObject, ExchangeCombinesInTheOrderOfNodesAndAllAlike) {
   for_all([](int nodes, int lanes) {
     const int rounds = rounds_of(nodes, lanes);
-    std::vector<std::vector<ExchangeRound>> all;
+    std::vector<std::pmr::vector<ExchangeRound>> all;
     for (int node = 0; node < nodes; ++node) all.push_back(exchange_rounds(nodes, lanes, node));
     // What a node has combined, written as it was bracketed.
     std::vector<std::string> has;
