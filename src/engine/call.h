@@ -51,7 +51,7 @@ class Call {
   Moving moving = Moving::plain;
   Lending lending = Lending::as_it_is;
   const Spanning* spanning = nullptr;  ///< where the ranks sit on several nodes; outlives the call
-  bool lends_copies = false;  ///< it has lent a copy of what peers would have reached without
+  bool lends_copies = false;           ///< it has lent a copy of what peers would have reached without
 };
 
 }  // namespace tutti
