@@ -12,17 +12,24 @@ sys.path.insert(0, str(ROOT / "tools"))
 from between_nodes_tables import with_tables
 
 SOURCES = sorted((ROOT / "src" / "collectives" / "between_nodes").glob("*/*.cpp"))
-#: The first words of an algorithm: its name, rounds, bytes, source and what it requires.
-DECLARED = re.compile(r'between_nodes_\w+\{\s*((?:"[^"]*",\s*){5})')
+#: What an algorithm says of itself: its name; rounds, bytes and source; what it requires.
+DECLARED = re.compile(r'between_nodes_\w+\{\s*"([^"]*)",\s*\{((?:"[^"]*",?\s*){3})\},\s*selection::(\w+)')
+#: The words of each requirement.
+REQUIREMENT = re.compile(r'Requirement (\w+)\{\s*"([^"]*)"')
 
 
 def test_the_page_has_a_row_for_each_algorithm_and_no_other():
+    words = (ROOT / "src" / "selection" / "requirement.h").read_text(encoding="utf-8")
+    needs = dict(REQUIREMENT.findall(words))
     expected = []
     for source in SOURCES:
         declared = DECLARED.search(source.read_text(encoding="utf-8"))
         assert declared, source
-        name, rounds, sent, after, needs = re.findall(r'"([^"]*)"', declared.group(1))
-        expected.append(f"| {source.parent.name} | `{name}` | {rounds} | {sent} | {needs} | {after} |")
+        name, summary, requirement = declared.groups()
+        rounds, sent, after = re.findall(r'"([^"]*)"', summary)
+        expected.append(
+            f"| {source.parent.name} | `{name}` | {rounds} | {sent} | {needs[requirement]} | {after} |"
+        )
     page = (ROOT / "docs" / "several-nodes.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [a-z_]+ \| `.*\|$", page, re.MULTILINE)
     assert len(expected) > 10

@@ -346,6 +346,13 @@ def fit(lines: List[Line]) -> Fit:
         _per_byte(streams, most=CACHED_BYTES),
         lambda seconds: seconds / int(streams[0]["processors"]),
     )
+    # Each cache was seen to carry its part of it.
+    l3s = max(1, len({each["l3"] for each in machine.get("processors") or [] if each.get("l3", -1) >= 0}))
+    put(
+        "cache_streams_byte",
+        _per_byte(streams, most=CACHED_BYTES),
+        lambda seconds: seconds * l3s / int(streams[0]["processors"]),
+    )
     # One alone shows no limit of what several share; the fewest that do are two.
     put("rank_byte", _at_once(select(lines, "mapped_readers"), "readers"))
     put("node_byte", _at_once(select(lines, "mapped_ring", where="node"), "processors"))
