@@ -79,6 +79,7 @@ bool read_model(const json& section, Model& model, std::string& error) {
     model.store_numa = model.byte_numa, model.store_socket = model.byte_socket,
     model.store_machine = model.byte_machine;
   if (!section.contains("busy_turn")) model.busy_turn = model.turn;
+  if (!section.contains("cache_streams_byte")) model.cache_streams_byte = model.streams_byte;
   for (const ModelField& field : model_fields())
     if (pays_later(field.name) && !section.contains(field.name))
       model.*field.member = std::max(0.0, model.slot_byte - model.copy_byte);
