@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <string_view>
 
 #include "collectives/common/buffers/exposure.h"

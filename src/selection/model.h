@@ -438,9 +438,10 @@ struct Cost {
     price.read = apart * byte(model.remote_byte);
     price.exchanged = apart * byte(model.exchange_byte);
     const double writers = std::min(workers > 0 ? workers : shape.ranks, shape.ranks / shared);
-    // Those who share a cache share the way from it to the memory.
+    // Those who share a cache share the way from it to the memory; who is alone there gets what its core can do.
     const double near_writers = 1 + shape.distances.pairs[index_of(topology::Distance::cache)] * (writers - 1);
-    const double streams_together = std::max(writers * model.streams_byte, near_writers * model.cache_streams_byte);
+    const double streams_together =
+        std::max(writers * model.streams_byte, near_writers > 1 ? near_writers * model.cache_streams_byte : 0.0);
     // What two ranks pass to and fro through their caches has to stay there.
     const bool fits =
         2.0 * static_cast<double>(shape.bytes) <= model.private_cache || !stores_through_caches(shape.moving);

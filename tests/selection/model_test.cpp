@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "selection/shipped.h"
+
 namespace tutti::selection {
 namespace {
 
@@ -328,6 +330,34 @@ TEST(Cost, DistanceCountsForWhatIsAnotherCoresAlone) {
   EXPECT_NEAR(sent.seconds(far, model) / sent.seconds(near, model), 5, 0.01);
   model.left_byte = 1;
   EXPECT_DOUBLE_EQ((Cost{.left_bytes = 10}.seconds(far, model)), 5 * 10) << "what is left is stored to";
+}
+
+TEST(Model, CopiesAreLentPastTheCachesWhereTheyComeSoonerFromMemory) {
+  const Model amd = shipped_model(Maker::amd), other;
+  EXPECT_FALSE(amd.is_lent_past_caches(all_at(topology::Distance::cache)));
+  EXPECT_TRUE(amd.is_lent_past_caches(all_at(topology::Distance::numa)));
+  EXPECT_FALSE(other.is_lent_past_caches(all_at(topology::Distance::cache)));
+}
+
+TEST(Cost, CoresThatShareACacheShareTheWayPastIt) {
+  Model model = at_rest();
+  model.stream_byte = 1, model.streams_byte = 0.1, model.cache_streams_byte = 3;
+  const Cost cost{.remote_bytes = 10, .written_bytes = 10};
+  Shape near = shape_of(streamed_to_peers_min, Reach::mapped), apart = near;
+  near.distances = all_at(topology::Distance::cache), apart.distances = all_at(topology::Distance::numa);
+  EXPECT_DOUBLE_EQ(cost.seconds(near, model), 10 * 2 * 3);
+  EXPECT_DOUBLE_EQ(cost.seconds(apart, model), 10 * 1);
+}
+
+TEST(Cost, WhatIsLentThroughTheRingIsNotWaitedFor) {
+  Model model = at_rest();
+  model.hop = 1000, model.expose = 100;
+  Shape shape = shape_of(4096, Reach::mapped);
+  shape.eager_max = 8192, shape.moving = Moving::lent;
+  const Cost cost{.hops = 2, .exposures = 1};
+  EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 1000);
+  shape.eager_max = 4096;
+  EXPECT_DOUBLE_EQ(cost.seconds(shape, model), 2 * 1000 + 100);
 }
 
 TEST(Cost, OfCopiesByTheKernelDistanceCountsForTheBytes) {
