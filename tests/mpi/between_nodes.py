@@ -2,7 +2,6 @@
 chosen by files for communicators that span nodes, and what becomes of these when a rank is killed."""
 
 import json
-import os
 import re
 import tempfile
 import time
@@ -120,7 +119,7 @@ def check_killed(runner):
     counts = runner.arguments.ranks_per_node or "2,1"
     ranks = sum(map(int, counts.split(",")))
     variables = {"TUTTI_RANKS_PER_NODE": counts, "TUTTI_INTERNODE": "1"}
-    before = set(os.listdir("/dev/shm"))
+    before = faults.shared_names()
     job = runner.start(ranks, "nodes", ["ends", "signal-9", "pending"], variables)
     has_begun = job.wait_for(rf"^ENDS {ranks - 1}$", 120)
     began = time.monotonic()
@@ -129,7 +128,7 @@ def check_killed(runner):
     while any(map(faults.is_alive, pids)) and time.monotonic() - began < END_WITHIN:
         time.sleep(0.1)
     alive = [pid for pid in pids if faults.is_alive(pid)]
-    left = {name for name in set(os.listdir("/dev/shm")) - before if not faults.HOST_FILES.search(name)}
+    left = faults.names_left(before)
     name = f"{runner.arguments.host} {counts}: a rank is killed while collectives between nodes are pending"
     good = has_begun and outcome.status > 0 and len(pids) == ranks and not alive
     why = f"{outcome.why()}, {len(pids)} ranks, of which {len(alive)} were there after {END_WITHIN} s"

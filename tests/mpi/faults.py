@@ -18,6 +18,21 @@ HOST_FILES = re.compile(
 )
 
 
+def shared_names():
+    """What is in /dev/shm and not the hosts'."""
+    return {file for file in os.listdir("/dev/shm") if not HOST_FILES.search(file)}
+
+
+def names_left(before):
+    """What is there that was not before, and stays: other jobs have names of ours only while they start."""
+    deadline = time.time() + 10
+    left = shared_names() - before
+    while left and time.time() < deadline:
+        time.sleep(0.1)
+        left &= shared_names()
+    return left
+
+
 def kill_ranks(runner, collective, count, victims, clean_up=False, tries=3, variables=None):
     """kill -9 of ranks that are in a collective: all end, what happened is said, nothing is left.
 
@@ -28,7 +43,7 @@ def kill_ranks(runner, collective, count, victims, clean_up=False, tries=3, vari
     ranks = 4
     who = "all ranks" if victims is None else "rank 1"
     name = f"{runner.arguments.host} {ranks} kill -9 of {who} in {collective} of {count}"
-    before = set(os.listdir("/dev/shm"))
+    before = shared_names()
     alone = victims is not None and runner.preload is not None and runner.arguments.host in ("mpich", "abi")
     options = ["-disable-auto-cleanup"] if alone and not clean_up else []
     name += " with automatic clean-up" if alone and clean_up else ""
@@ -56,7 +71,7 @@ def kill_ranks(runner, collective, count, victims, clean_up=False, tries=3, vari
     if alone and not said and not alive and tries > 1:
         kill_ranks(runner, collective, count, victims, clean_up, tries - 1, variables)
         return
-    left = {file for file in set(os.listdir("/dev/shm")) - before if not HOST_FILES.search(file)}
+    left = names_left(before)
     runner.verdict(not alive, f"{name}: all end", f"{len(alive)} were still there after 20 s", outcome.text)
     runner.verdict(not left, f"{name}: nothing is left in /dev/shm", " ".join(sorted(left)))
     if alone:

@@ -562,7 +562,7 @@ def test_an_unknown_host_is_one_line_and_status_2(tutti_here):
 
 def test_interrupt_ends_it_with_130_and_its_launcher_too(fakes):
     mark = fakes.folder / "ended"
-    hangs = f"touch {fakes.folder}/started; trap 'touch {mark}; kill $child; exit' TERM; sleep 600 & child=$!; wait"
+    hangs = f"sleep 600 & child=$!; trap 'touch {mark}; kill $child; exit' TERM; touch {fakes.folder}/started; wait"
     prefix = fakes.install("site", "openmpi", OPENMPI, "libmpi.so.40", hangs)
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", _INTERRUPTED, str(fakes.library), str(prefix / "bin/mpirun")]
