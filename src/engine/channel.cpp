@@ -24,16 +24,6 @@ void Channel::published() const {
   communicator_.published();
 }
 
-std::unique_ptr<Workspace> Channel::take_workspace() {
-  if (unused_.empty()) {
-    unused_.reserve(unused_.capacity() + 1);  // a place for each, so that to give it back needs no memory
-    return std::make_unique<Workspace>(communicator_.node(), size_, false);
-  }
-  std::unique_ptr<Workspace> workspace = std::move(unused_.back());
-  unused_.pop_back();
-  return workspace;
-}
-
 bool Channel::find_room(std::uint64_t sequence_left) {
   std::uint64_t lowest = kind_ == Kind::pending ? completed_ : sequence_ - 1;
   for (int rank = 0; rank < size_; ++rank)
@@ -91,11 +81,6 @@ Traces Channel::traces() const {
   if (closed()) return Traces::anywhere();
   const bool nothing = sequence_ == 0 && standing(rank_).given.get() == 0;
   return nothing ? Traces::none() : Traces::of(std::min(sequence_ + 1, ring_slots));
-}
-
-void Channel::list_staging(std::vector<std::size_t>& offsets) const {
-  if (workspace_) workspace_->list_staging(offsets);
-  for (const auto& each : unused_) each->list_staging(offsets);
 }
 
 }  // namespace tutti

@@ -68,10 +68,8 @@ class Channel {
   /// To be called after a flag was set: wakes ranks that sleep.
   void published() const;
 
-  /// What pending operations work with, taken and given back; blocking ones have one in turn.
+  /// Of blocking operations, which have it in turn.
   Workspace& workspace() { return *workspace_; }
-  std::unique_ptr<Workspace> take_workspace();
-  void give_back(std::unique_ptr<Workspace> workspace) { unused_.push_back(std::move(workspace)); }
 
   /// To be called before the host does a call of this rank, and after it has ended that with an error. On ranks that are
   /// in step the host has done as many calls between the same operations.
@@ -99,7 +97,6 @@ class Channel {
 
   /// What this rank may have written, in its own part or in those of others.
   Traces traces() const;
-  void list_staging(std::vector<std::size_t>& offsets) const;
 
  private:
   friend class Operation;
@@ -151,7 +148,6 @@ class Channel {
   std::uint64_t later_ended_ = 0;  ///< and of the 64 after that these, a bit each
   std::uint64_t given_ = 0;        ///< calls that the host has done
   std::unique_ptr<Workspace> workspace_;
-  std::vector<std::unique_ptr<Workspace>> unused_;
 };
 
 }  // namespace tutti

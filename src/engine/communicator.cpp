@@ -34,7 +34,8 @@ std::size_t shared_bytes(const Settings& settings, int ranks) {
   return 2 * channel_bytes(settings, ranks);
 }
 
-Communicator::Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement)
+Communicator::Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement,
+                           Communicator* beside)
     : node_(node),
       rank_(layout.rank),
       size_(static_cast<int>(layout.node_ranks.size())),
@@ -45,7 +46,9 @@ Communicator::Communicator(Node& node, CommunicatorLayout layout, std::shared_pt
       slot_bytes_(slot_bytes_of(node.settings, size_)),
       blocking_(*this, Channel::Kind::blocking, shared_from(0), own_offset()),
       pending_(*this, Channel::Kind::pending, shared_from(channel_bytes(node.settings, size_)),
-               own_offset() + channel_bytes(node.settings, size_)) {
+               own_offset() + channel_bytes(node.settings, size_)),
+      own_workspaces_(node, size_),
+      workspaces_(beside ? beside->workspaces_ : own_workspaces_) {
   if (!node.arena->open(own_offset())) throw std::bad_alloc();
   for (const int rank : layout_.node_ranks) peers_.push_back(&node.peers[static_cast<std::size_t>(rank)]);
   if (node.operations) node.operations->add(running_since_);
@@ -73,10 +76,10 @@ int Communicator::rank_of(int node_rank) const {
   return found == layout_.node_ranks.end() ? -1 : static_cast<int>(found - layout_.node_ranks.begin());
 }
 
-std::vector<std::size_t> Communicator::staging() const {
+std::vector<std::size_t> Communicator::staging() {
   std::vector<std::size_t> offsets;
-  blocking_.list_staging(offsets);
-  pending_.list_staging(offsets);
+  blocking_.workspace().list_staging(offsets);
+  own_workspaces_.list_staging(offsets);
   return offsets;
 }
 

@@ -18,8 +18,10 @@ namespace tutti {
 
 class Communicator final {
  public:
-  /// arrangement: of these ranks; null: it makes one for itself.
-  Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement = nullptr);
+  /// arrangement: of these ranks; null: it makes one for itself. beside: null, or a communicator of the same ranks that
+  /// outlives this one; pending operations of both work with the same memory.
+  Communicator(Node& node, CommunicatorLayout layout, std::shared_ptr<Arrangement> arrangement = nullptr,
+               Communicator* beside = nullptr);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -41,6 +43,11 @@ class Communicator final {
   Channel& blocking() { return blocking_; }
   /// What it shares is touched when it is first used.
   Channel& pending() { return pending_; }
+  Workspaces& workspaces() { return workspaces_; }
+  /// Of a pending operation that is over. Where ranks were in different calls others may still write what they find there.
+  void given_back(std::unique_ptr<Workspace> workspace) noexcept {
+    (pending_.closed() ? own_workspaces_ : workspaces_).give_back(std::move(workspace));
+  }
 
   /// To be called after a flag was set: wakes ranks that sleep.
   void published() const {
@@ -93,7 +100,7 @@ class Communicator final {
   std::uint64_t own_offset() const { return layout_.offsets[static_cast<std::size_t>(rank_)]; }
   /// What each rank shares of a channel that begins so many bytes after the ranks' offsets.
   std::vector<Shared*> shared_from(std::size_t bytes) const;
-  std::vector<std::size_t> staging() const;
+  std::vector<std::size_t> staging();
 
   Node& node_;
   int rank_;
@@ -103,6 +110,8 @@ class Communicator final {
   std::vector<const memory::Peer*> peers_;
   std::size_t slot_bytes_;
   Channel blocking_, pending_;
+  Workspaces own_workspaces_;
+  Workspaces& workspaces_;  ///< those, or of whom it is beside
   std::mutex running_mutex_;
   int running_ = 0;  ///< operations
   memory::OperationClock::Since running_since_{0};

@@ -24,17 +24,18 @@ class Disagreement : public std::exception {
 /// A workspace for an operation that is not alone; it is there before the operation and after it.
 class OwnWorkspace {
  protected:
-  explicit OwnWorkspace(Channel& channel) : own_workspace(channel.take_workspace()), channel_(channel) {}
+  explicit OwnWorkspace(Communicator& communicator)
+      : own_workspace(communicator.workspaces().take()), communicator_(communicator) {}
   OwnWorkspace(const OwnWorkspace&) = delete;
   OwnWorkspace& operator=(const OwnWorkspace&) = delete;
   ~OwnWorkspace() {
     own_workspace->clear();
-    channel_.give_back(std::move(own_workspace));
+    communicator_.given_back(std::move(own_workspace));
   }
   std::unique_ptr<Workspace> own_workspace;
 
  private:
-  Channel& channel_;
+  Communicator& communicator_;
 };
 
 class Operation : public OperationView, public sync::Party {
@@ -292,7 +293,7 @@ class PendingOperation final : private OwnWorkspace, public Operation {
  public:
   /// sequence: of those that were reserved (Channel::reserve).
   PendingOperation(Channel& channel, Call& call, std::uint64_t sequence, std::uint64_t in_flight)
-      : OwnWorkspace(channel),
+      : OwnWorkspace(channel.communicator()),
         Operation(OperationView(channel, call, *own_workspace, sequence)),
         in_flight_(in_flight) {}
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "engine/node.h"
@@ -63,6 +64,8 @@ class Workspace {
   }
 
  private:
+  friend class Workspaces;
+
   struct Staging {
     std::size_t offset = 0, bytes = 0;
   };
@@ -94,7 +97,40 @@ class Workspace {
   std::vector<std::byte> scratch_;
   std::vector<const void*> sources_;
   std::vector<std::byte*> destinations_;
+  std::unique_ptr<Workspace> before_;
   alignas(std::max_align_t) std::byte frames_[frame_bytes];
+};
+
+/// Those that pending operations of the same ranks take and give back.
+class Workspaces {
+ public:
+  Workspaces(Node& node, int ranks) : node_(node), ranks_(ranks) {}
+  Workspaces(const Workspaces&) = delete;
+  Workspaces& operator=(const Workspaces&) = delete;
+  ~Workspaces() {
+    while (last_) last_ = std::move(last_->before_);
+  }
+
+  /// The one that was given back last: what it has is still near.
+  std::unique_ptr<Workspace> take() {
+    if (!last_) return std::make_unique<Workspace>(node_, ranks_, false);
+    std::unique_ptr<Workspace> workspace = std::move(last_);
+    last_ = std::move(workspace->before_);
+    return workspace;
+  }
+  void give_back(std::unique_ptr<Workspace> workspace) noexcept {
+    workspace->before_ = std::move(last_);
+    last_ = std::move(workspace);
+  }
+  /// See Workspace. Of those that are given back.
+  void list_staging(std::vector<std::size_t>& offsets) const {
+    for (const Workspace* each = last_.get(); each; each = each->before_.get()) each->list_staging(offsets);
+  }
+
+ private:
+  Node& node_;
+  int ranks_;
+  std::unique_ptr<Workspace> last_;
 };
 
 }  // namespace tutti

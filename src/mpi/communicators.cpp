@@ -195,7 +195,8 @@ Apart::Apart(MPI_Comm communicator, CommunicatorState& of) : of_(of) {
   const CommunicatorLayout& layout = *state_->layout;
   Node& node = the_job->node;
   state_->communicator = std::make_unique<Communicator>(
-      node, layout, the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank));
+      node, layout, the_job->arrangements.of(node.settings, node.placement, layout.node_ranks, layout.rank),
+      of.communicator.get());
   state_->layout.reset();
   if (state_->spanning) state_->spanning->set_inside(*state_->communicator);
   const std::lock_guard lock(apart_mutex);

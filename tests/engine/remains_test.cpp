@@ -152,6 +152,27 @@ TEST(Remains, OfARankThatHasNotUsedItAreAsNewToo) {
     ASSERT_EQ(ranks.nodes[1]->arena->base()[again + at], std::byte{0}) << at;
 }
 
+TEST(Workspaces, OfCommunicatorsBesideEachOtherAreTheSame) {
+  Ranks ranks(2);
+  auto first = build(ranks, ranks.layouts());
+  auto layouts = ranks.layouts();
+  Communicator beside(*ranks.nodes[0], std::move(layouts[0]), nullptr, first[0].get());
+  const auto staging_of = [](Communicator& communicator) {
+    auto workspace = communicator.workspaces().take();
+    std::byte* const staging = workspace->staging(0, std::size_t{1} << 20);
+    communicator.given_back(std::move(workspace));
+    return staging;
+  };
+  std::byte* const staging = staging_of(*first[0]);
+  EXPECT_EQ(staging_of(beside), staging);
+  EXPECT_EQ(staging_of(*first[0]), staging);
+  // Where ranks were in different calls peers may still write there.
+  auto workspace = beside.workspaces().take();
+  beside.revoke();
+  beside.given_back(std::move(workspace));
+  EXPECT_NE(staging_of(*first[0]), staging);
+}
+
 TEST(Exchange, FailsForAllWhereARankComesToNoOperation) {
   Ranks ranks(3);
   auto communicators = build(ranks, ranks.layouts());
