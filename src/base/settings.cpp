@@ -20,7 +20,7 @@ struct Row {
   Member member;
 };
 
-constexpr std::size_t settings_count = 34;
+constexpr std::size_t settings_count = 36;
 
 const std::array<Row, settings_count>& table() {
   static const std::array<Row, settings_count> rows{{
@@ -126,6 +126,11 @@ const std::array<Row, settings_count>& table() {
         "algorithm, "
         "too, and how it is cut."},
        &Settings::persistent},
+      {{"MESSAGES", "bool", "0",
+        "Messages between two ranks of a node (MPI_Send, MPI_Irecv, and so on) are copied once, out of one buffer into "
+        "the other; the MPI matches them, and carries a short envelope in their place."},
+       &Settings::messages},
+      {{"MESSAGES_MIN", "bytes", "16K", "Messages of fewer bytes stay with the MPI."}, &Settings::messages_min},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},

@@ -43,6 +43,8 @@ struct Settings {
   double timeout = 0;
   std::string progress = "auto";
   std::string persistent = "plan";
+  bool messages = false;
+  std::size_t messages_min = std::size_t{16} * 1024;
   std::string explain = "0";
   std::string internode = "auto";
   std::string ranks_per_node;

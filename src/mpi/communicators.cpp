@@ -15,6 +15,7 @@
 #include "mpi/hardware/this_process.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/progress_thread.h"
+#include "mpi/requests/remembered.h"
 #include "mpi/requests/requests.h"
 #include "mpi/start/xpmem_setup.h"
 #include "mpi/state_building.h"
@@ -304,6 +305,7 @@ void start() {
   int threads = MPI_THREAD_MULTIPLE;
   host.Query_thread(&threads);
   requests.set_up(threads == MPI_THREAD_MULTIPLE);
+  remembered.set_up(threads == MPI_THREAD_MULTIPLE);
   const bool two_processors_a_rank = the_job->node.placement.ranks_per_core <= 0.5;
   set_up_progress_thread(the_job->node.settings.progress == "thread", two_processors_a_rank);
   collectives_of(MPI_COMM_WORLD);

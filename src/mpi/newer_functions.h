@@ -32,6 +32,8 @@ int MPI_Pready(int partition, MPI_Request request);
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
 int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions[], MPI_Request request);
 int MPI_Parrived(MPI_Request request, int partition, int* flag);
+int MPI_Isendrecv(const void*, int, MPI_Datatype, int, int, void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Isendrecv_replace(void*, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
 
 }  // extern "C"
 #endif
@@ -65,6 +67,30 @@ int PMPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, voi
                 MPI_Count* position, MPI_Comm comm);
 int PMPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount,
                   MPI_Datatype datatype, MPI_Comm comm);
+
+int MPI_Send_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Ssend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Rsend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Bsend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Isend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Issend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Irsend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Ibsend_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Recv_c(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Status*);
+int MPI_Irecv_c(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Send_init_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Ssend_init_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Rsend_init_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Bsend_init_c(const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Recv_init_c(void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request*);
+int MPI_Sendrecv_c(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm,
+                   MPI_Status*);
+int MPI_Sendrecv_replace_c(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status*);
+int MPI_Isendrecv_c(const void*, MPI_Count, MPI_Datatype, int, int, void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm,
+                    MPI_Request*);
+int MPI_Isendrecv_replace_c(void*, MPI_Count, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Request*);
+int MPI_Mrecv_c(void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Status*);
+int MPI_Imrecv_c(void*, MPI_Count, MPI_Datatype, MPI_Message*, MPI_Request*);
 
 int MPI_Buffer_attach_c(void* buffer, MPI_Count size);
 int MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size);

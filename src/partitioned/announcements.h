@@ -1,34 +1,22 @@
 // How the two sides of a partitioned message find each other without a message: each tells the other of itself, in a list
-// that lies in its own arena and has one writer. The n-th sender of an envelope belongs to the n-th receiver of it (MPI
-// 4.1, section 4.2: in the order in which the two are made), so that each side finds the other by counting its own.
-//
-// To say something never waits: a list grows as its owner has to say more, and loses what its reader says it has read.
+// that lies in its own arena. The n-th sender of an envelope belongs to the n-th receiver of it (MPI 4.1, section 4.2: in
+// the order in which the two are made), so that each side finds the other by counting its own.
 #pragma once
 
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "engine/node.h"
-#include "memory/rows.h"
-#include "sync/flag.h"
+#include "messages/lists.h"
 
 namespace tutti::partitioned {
-
-/// The memory is out in which this rank would say something to a peer.
-class ArenaFull : public std::bad_alloc {
- public:
-  const char* what() const noexcept override { return "the shared memory of this rank is full"; }
-};
 
 enum class Role : std::uint32_t { sender, receiver };
 
@@ -56,7 +44,7 @@ struct Announcement {
 class Announcements {
  public:
   /// Of what lies in each rank's arena, zero before use.
-  static std::size_t area_bytes(int ranks);
+  static std::size_t area_bytes(int ranks) { return messages::Lists<Announcement>::area_bytes(ranks); }
 
   /// area: its offset in the arenas, the same on all ranks of the node. node: outlives this.
   Announcements(Node& node, std::size_t area);
@@ -74,15 +62,6 @@ class Announcements {
   std::size_t count();
 
  private:
-  struct Entry;
-  struct Lane;
-  /// How far it is with a peer.
-  struct Talk {
-    std::deque<std::size_t> said;   ///< offsets of this rank's entries that are still there
-    std::uint64_t forgotten = 0;    ///< how many are not
-    std::size_t heard = 0;          ///< offset of the last entry of the peer's that was read; 0: none was
-    std::uint64_t heard_count = 0;  ///< how many were
-  };
   /// By whose side of this rank it is: envelope, number, role.
   using Key = std::tuple<Envelope, std::uint64_t, Role>;
   struct Pair {
@@ -91,16 +70,10 @@ class Announcements {
     std::function<void()> give_back;  ///< empty unless this rank's side is gone
   };
 
-  void say(int peer, const Announcement& what);
   void listen(int peer);
-  Lane& own_lane(int peer);
-  const Lane& lane_of(int peer);
 
-  Node& node_;
-  const std::size_t area_;
   std::mutex mutex_;
-  memory::Rows rows_;
-  std::vector<Talk> talks_;                                     ///< by node rank
+  messages::Lists<Announcement> lists_;
   std::map<std::pair<Envelope, Role>, std::uint64_t> numbers_;  ///< how many there were; of a communicator together
   std::map<Key, Pair> pairs_;
 };

@@ -44,16 +44,29 @@
   X(Comm_attach_buffer_c) X(Comm_detach_buffer) X(Comm_detach_buffer_c) X(Win_create_c) X(Win_allocate_c)         \
   X(Win_allocate_shared_c)
 
+// Messages between two ranks (mpi/functions/messages.cpp).
+#define TUTTI_INTERPOSED_MESSAGES(X)                                                                              \
+  X(Send) X(Ssend) X(Rsend) X(Bsend) X(Isend) X(Issend) X(Irsend) X(Ibsend) X(Recv) X(Irecv) X(Recv_init)         \
+  X(Sendrecv) X(Sendrecv_replace) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv) X(Imrecv)                      \
+  X(Send_init) X(Ssend_init) X(Rsend_init) X(Bsend_init)
+// The same, since MPI 4.
+#define TUTTI_INTERPOSED_NEWER_MESSAGES(X)                                                                        \
+  X(Send_c) X(Ssend_c) X(Rsend_c) X(Bsend_c) X(Isend_c) X(Issend_c) X(Irsend_c) X(Ibsend_c) X(Recv_c) X(Irecv_c)  \
+  X(Recv_init_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Mrecv_c) X(Imrecv_c) X(Isendrecv) X(Isendrecv_c)           \
+  X(Isendrecv_replace) X(Isendrecv_replace_c) X(Send_init_c) X(Ssend_init_c) X(Rsend_init_c) X(Bsend_init_c)
+
 // Those that are written out, each with its own name.
 #define TUTTI_INTERPOSED_WRITTEN_OUT(X)                                                                           \
   X(Init) X(Init_thread) X(Finalize) X(Abort) X(Alloc_mem) X(Free_mem) X(Reduce_local) X(Win_test)                \
   X(Comm_split_type) X(Comm_free) X(Comm_disconnect)                                                              \
   X(Wait) X(Waitall) X(Waitany) X(Waitsome) X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status)       \
-  X(Request_free) X(Type_free) X(Op_free) X(Start) X(Startall) X(Cancel)
+  X(Request_free) X(Type_free) X(Op_free) X(Start) X(Startall) X(Cancel)                                          \
+  TUTTI_INTERPOSED_MESSAGES(X)
 // The same, since MPI 4: partitioned messages (mpi/functions/partitioned.cpp) and others.
 #define TUTTI_INTERPOSED_NEWER_WRITTEN_OUT(X)                                                                     \
   X(Get_hw_resource_info) X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some)          \
-  X(Reduce_local_c) X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived)
+  X(Reduce_local_c) X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived)              \
+  TUTTI_INTERPOSED_NEWER_MESSAGES(X)
 
 // Those that some MPIs lack. The loader finds ours only where the MPI has them (offered_names.h).
 #define TUTTI_INTERPOSED_BY_SOME(X)                                                                               \

@@ -97,7 +97,7 @@ PartitionedCall& make_call(Request& request, const Init& call, const Communicato
 int make(const Init& call, CommunicatorState& state, const TypeInfo& type, int peer) {
   auto request = std::make_unique<Request>(call.communicator, state);
   PartitionedCall& made = make_call(*request, call, state, type, peer);
-  request->persist_as(made, call.is_sender ? "a partitioned send" : "a partitioned receive", peer);
+  request->carry(made, call.is_sender ? "a partitioned send" : "a partitioned receive", peer, true);
   request->set(
       made, [&made](int before) { return made.after(before); }, false);
   request->set_before([&made] { return made.before(); });
@@ -141,6 +141,11 @@ struct Found {
 };
 constinit thread_local Found last_found;
 
+/// Of find().
+PartitionedCall* side_of(const Request& request) {
+  return request.message() ? request.message()->as_partitioned() : nullptr;
+}
+
 /// Null if it is none of ours.
 Request* find(MPI_Request handle) {
   if (!requests.any()) return nullptr;
@@ -149,7 +154,7 @@ Request* find(MPI_Request handle) {
   if (last.request && last.key == key_of(handle) && last.forgotten == forgotten) [[likely]]
     return last.request;
   Request* const found = requests.find(handle);
-  if (!found || !found->partitioned()) return nullptr;
+  if (!found || !side_of(*found)) return nullptr;
   last = {key_of(handle), forgotten, found};
   return found;
 }
@@ -161,7 +166,7 @@ int raise_for(const Request& request, int code, const char* function) {
 /// Marks what partition(i) gives for each i below count, up to one that is marked already. function: of MPI.
 template <class Partition>
 int mark(Request& request, int count, const Partition& partition, const char* function) {
-  PartitionedCall& call = *request.partitioned();
+  PartitionedCall& call = *side_of(request);
   if (!call.is_sender() || !request.is_active()) return raise_for(request, MPI_ERR_REQUEST, function);
   for (int i = 0; i < count; ++i)
     if (partition(i) < 0 || partition(i) >= call.partitions()) return raise_for(request, MPI_ERR_ARG, function);
@@ -204,7 +209,7 @@ TUTTI_EXPORT int MPI_Pready(int partition, MPI_Request request) {
 TUTTI_EXPORT int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
   Request* const ours = find(request);
   if (!ours) return next.Pready_range(partition_low, partition_high, request);
-  if (partition_low < 0 || partition_high >= ours->partitioned()->partitions() || partition_low > partition_high)
+  if (partition_low < 0 || partition_high >= side_of(*ours)->partitions() || partition_low > partition_high)
     return raise_for(*ours, MPI_ERR_ARG, next.Pready_range.name());
   return mark(
       *ours, partition_high - partition_low + 1, [=](int i) { return partition_low + i; }, next.Pready_range.name());
@@ -221,10 +226,10 @@ TUTTI_EXPORT int MPI_Pready_list(int length, TUTTI_CONST_INT array_of_partitions
 TUTTI_EXPORT int MPI_Parrived(MPI_Request request, int partition, int* flag) {
   Request* const ours = find(request);
   if (!ours) return next.Parrived(request, partition, flag);
-  if (ours->partitioned()->is_sender()) return raise_for(*ours, MPI_ERR_REQUEST, next.Parrived.name());
-  if (!flag || partition < 0 || partition >= ours->partitioned()->partitions())
+  if (side_of(*ours)->is_sender()) return raise_for(*ours, MPI_ERR_REQUEST, next.Parrived.name());
+  if (!flag || partition < 0 || partition >= side_of(*ours)->partitions())
     return raise_for(*ours, MPI_ERR_ARG, next.Parrived.name());
-  PartitionedCall& receive = *ours->partitioned();
+  PartitionedCall& receive = *side_of(*ours);
   if (!ours->is_active()) {
     *flag = 1;
     return MPI_SUCCESS;

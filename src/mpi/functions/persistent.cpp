@@ -5,6 +5,7 @@
 #include "base/ticks.h"
 #include "mpi/errors.h"
 #include "mpi/functions/interpose.h"
+#include "mpi/requests/partitioned_calls.h"
 #include "mpi/requests/requests.h"
 
 namespace tutti::mpi {
@@ -65,6 +66,10 @@ TUTTI_EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
 TUTTI_EXPORT int MPI_Cancel(MPI_Request* request) {
   const Request* const ours = requests.any() && request ? requests.find(*request) : nullptr;
   if (!ours) return next.Cancel(request);
+  if (ours->message() && !ours->message()->as_partitioned()) {
+    ours->message()->cancel();
+    return MPI_SUCCESS;
+  }
   MPI_Request none = MPI_REQUEST_NULL;  // which the host refuses to cancel, too
   return next.Cancel(&none);
 }

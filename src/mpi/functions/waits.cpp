@@ -14,6 +14,7 @@
 #include "mpi/functions/interpose.h"
 #include "mpi/requests/host_hook.h"
 #include "mpi/requests/partitioned_calls.h"
+#include "mpi/requests/remembered.h"
 #include "mpi/requests/requests.h"
 
 namespace tutti::mpi {
@@ -64,6 +65,44 @@ int wait_for_some(int count, MPI_Request all[], int* done, int indices[], MPI_St
   });
 }
 
+/// Whether the host may answer as if we were not there.
+bool is_all_of_host() {
+  return !requests.any() && !remembered.any();
+}
+
+// The host's functions, which go on to tools, and then what has come is looked at.
+
+int one_by_host(const char* function, MPI_Request* request, MPI_Status* status, int* flag) {
+  Completing completing(function, request ? 1 : 0, request, status);
+  const int code = flag ? next.Test(request, flag, completing.statuses())
+                        : next.Wait.to_its_end(request, completing.statuses());
+  return code == MPI_SUCCESS && (!flag || *flag) ? completing.completed(0, 0) : code;
+}
+
+int all_by_host(const char* function, int count, MPI_Request all[], MPI_Status statuses[], int* flag) {
+  Completing completing(function, count, all, statuses);
+  const int code = flag ? next.Testall(count, all, flag, completing.statuses())
+                        : next.Waitall.to_its_end(count, all, completing.statuses());
+  return !flag || *flag ? completing.completed_all(code) : code;
+}
+
+int any_by_host(const char* function, int count, MPI_Request all[], int* index, MPI_Status* status, int* flag) {
+  Completing completing(function, count, all, status);
+  const int code = flag ? next.Testany(count, all, index, flag, completing.statuses())
+                        : next.Waitany.to_its_end(count, all, index, completing.statuses());
+  return code == MPI_SUCCESS && (!flag || *flag) && *index != MPI_UNDEFINED ? completing.completed(*index, 0) : code;
+}
+
+int some_by_host(const char* function, int count, MPI_Request all[], int* done, int indices[], MPI_Status statuses[],
+                 bool waits) {
+  Completing completing(function, count, all, statuses);
+  int code = waits ? next.Waitsome.to_its_end(count, all, done, indices, completing.statuses())
+                   : next.Testsome(count, all, done, indices, completing.statuses());
+  for (int i = 0; code == MPI_SUCCESS && *done != MPI_UNDEFINED && i < *done; ++i)
+    if (const int error = completing.completed(indices[i], i); error != MPI_SUCCESS) code = error;
+  return code;
+}
+
 // What the program is told of requests of ours, in statuses and by errors.
 
 // MPI leaves it to functions whether they write MPI_ERROR where nothing is wrong, and programs look at it all the same. Ours
@@ -107,11 +146,11 @@ void set_empty(MPI_Status* status, Error error) {
   set_status(status, empty_status().error == Error::is_set ? Error::is_set : error);
 }
 
-/// Of a request of ours that is complete: only a partitioned receive has something to tell.
+/// Of a request of ours that is complete: only a message that was received has something to tell.
 void set_status(const Request& ours, MPI_Status* status, Error error) {
   if (!ours.is_active()) return set_empty(status, error);
   set_status(status, error);
-  if (ours.partitioned() && status != MPI_STATUS_IGNORE) ours.partitioned()->tell(*status);
+  if (ours.message() && status != MPI_STATUS_IGNORE) ours.message()->tell(*status);
 }
 
 /// What became of a request of ours.
@@ -391,60 +430,60 @@ void take_over_waits() {
 using namespace tutti::mpi;
 
 TUTTI_EXPORT int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  if (!requests.any() || !request) [[likely]]
+  if (is_all_of_host() || !request) [[likely]]
     return next.Wait(request, status);
   Request* const ours = requests.find(*request);
-  if (!ours) return next.Wait.to_its_end(request, status);
+  if (!ours) return one_by_host(next.Wait.name(), request, status, nullptr);
   requests.wait_for(*ours);
   return conclude(*ours, request, status).raise(next.Wait.name());
 }
 
 TUTTI_EXPORT int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  if (!requests.any() || !request || !flag) [[likely]]
+  if (is_all_of_host() || !request || !flag) [[likely]]
     return next.Test(request, flag, status);
   requests.drive();
   Request* const ours = requests.find(*request);
-  if (!ours) return next.Test(request, flag, status);
+  if (!ours) return one_by_host(next.Test.name(), request, status, flag);
   *flag = is_over(*ours);
   return *flag ? conclude(*ours, request, status).raise(next.Test.name()) : static_cast<int>(MPI_SUCCESS);
 }
 
 TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  if (!requests.any() || !array_of_requests) [[likely]]
+  if (is_all_of_host() || !array_of_requests) [[likely]]
     return next.Waitall(count, array_of_requests, array_of_statuses);
   int flag = 1;
   return complete_all(Several(next.Waitall.name(), How::waits, count, array_of_requests), &flag, array_of_statuses,
-                      [&] { return next.Waitall.to_its_end(count, array_of_requests, array_of_statuses); });
+                      [&] { return all_by_host(next.Waitall.name(), count, array_of_requests, array_of_statuses, nullptr); });
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  if (!requests.any() || !array_of_requests || !flag) [[likely]]
+  if (is_all_of_host() || !array_of_requests || !flag) [[likely]]
     return next.Testall(count, array_of_requests, flag, array_of_statuses);
   return complete_all(Several(next.Testall.name(), How::asks, count, array_of_requests), flag, array_of_statuses,
-                      [&] { return next.Testall(count, array_of_requests, flag, array_of_statuses); });
+                      [&] { return all_by_host(next.Testall.name(), count, array_of_requests, array_of_statuses, flag); });
 }
 
 TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
-  if (!requests.any() || !array_of_requests || !indx) [[likely]]
+  if (is_all_of_host() || !array_of_requests || !indx) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
   int flag = 1;
   return complete_any(Several(next.Waitany.name(), How::waits, count, array_of_requests), indx, &flag, status,
-                      [&] { return next.Waitany.to_its_end(count, array_of_requests, indx, status); });
+                      [&] { return any_by_host(next.Waitany.name(), count, array_of_requests, indx, status, nullptr); });
 }
 
 TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
-  if (!requests.any() || !array_of_requests || !indx || !flag) [[likely]]
+  if (is_all_of_host() || !array_of_requests || !indx || !flag) [[likely]]
     return next.Testany(count, array_of_requests, indx, flag, status);
   return complete_any(Several(next.Testany.name(), How::asks, count, array_of_requests), indx, flag, status,
-                      [&] { return next.Testany(count, array_of_requests, indx, flag, status); });
+                      [&] { return any_by_host(next.Testany.name(), count, array_of_requests, indx, status, flag); });
 }
 
 TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
-  if (!requests.any() || !array_of_requests || !outcount) [[likely]]
+  if (is_all_of_host() || !array_of_requests || !outcount) [[likely]]
     return next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const auto by_host = [&](int* done) {
-    return next.Waitsome.to_its_end(incount, array_of_requests, done, array_of_indices, array_of_statuses);
+    return some_by_host(next.Waitsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses, true);
   };
   return complete_some(Several(next.Waitsome.name(), How::waits, incount, array_of_requests), outcount,
                        array_of_indices, array_of_statuses, by_host);
@@ -452,10 +491,10 @@ TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int*
 
 TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[],
                               MPI_Status array_of_statuses[]) {
-  if (!requests.any() || !array_of_requests || !outcount) [[likely]]
+  if (is_all_of_host() || !array_of_requests || !outcount) [[likely]]
     return next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const auto by_host = [&](int* done) {
-    return next.Testsome(incount, array_of_requests, done, array_of_indices, array_of_statuses);
+    return some_by_host(next.Testsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses, false);
   };
   return complete_some(Several(next.Testsome.name(), How::asks, incount, array_of_requests), outcount, array_of_indices,
                        array_of_statuses, by_host);
@@ -509,13 +548,14 @@ TUTTI_EXPORT int MPIX_Request_is_complete(MPI_Request request) {
 }
 
 TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
-  if (!requests.any() || !request) return next.Request_free(request);
+  if (is_all_of_host() || !request) return next.Request_free(request);
+  remembered.take(*request);
   requests.drive();
   Request* const ours = requests.find(*request);
   if (!ours) return next.Request_free(request);
 #ifdef OPEN_MPI
   // Of a collective that is under way it refuses this, as MPI says.
-  if (MPI_Request none = MPI_REQUEST_NULL; !ours->partitioned() && ours->is_open()) return next.Request_free(&none);
+  if (MPI_Request none = MPI_REQUEST_NULL; !ours->message() && ours->is_open()) return next.Request_free(&none);
 #endif
   requests.free(*ours);
   *request = MPI_REQUEST_NULL;

@@ -24,7 +24,7 @@ class InsideHost {
 };
 
 void drive() {
-  if (!requests.under_way()) return;
+  if (!requests.need_driving()) return;
   const InsideHost here;
   requests.drive_only({.operators = true, .messages = true});
 }
@@ -79,12 +79,12 @@ std::atomic<int> idle_turns{0};
 
 int on_progress(void*) {
   drive();
-  const int idle = requests.under_way() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
+  const int idle = requests.need_driving() ? 0 : idle_turns.load(std::memory_order_relaxed) + 1;
   idle_turns.store(idle, std::memory_order_relaxed);
   if (!is_to_end && idle < idle_turns_max) return goes_on;
   is_running = false;
   // Who has started a call since then may have found that this was still running.
-  return !is_to_end && requests.under_way() && !is_running.exchange(true) ? goes_on : is_done;
+  return !is_to_end && requests.need_driving() && !is_running.exchange(true) ? goes_on : is_done;
 }
 
 struct Hook {

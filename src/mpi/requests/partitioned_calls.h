@@ -44,15 +44,36 @@ class PartitionedBuffer {
   CallMemory packed_;  ///< and behind it room for one element
 };
 
-/// Either side, as its request knows it: one of a message to or from MPI_PROC_NULL, which is over as soon as it was started, if
-/// it is none of those below.
-class PartitionedCall : public PendingCall {
+class PartitionedCall;
+
+/// A call that is a message.
+class MessageCall : public PendingCall {
  public:
-  PartitionedCall(PartitionedBuffer buffer, bool is_sender) : buffer_(std::move(buffer)), is_sender_(is_sender) {}
   void start() override {}
-  bool progress() override { return true; }
   bool truncated() const override { return false; }
   int waits_for() const override { return -1; }
+
+  /// Of one that is complete: what MPI_Wait tells.
+  virtual void tell(MPI_Status& status) const = 0;
+  /// Whether it goes on by calls of the host.
+  virtual bool calls_host() const { return false; }
+  /// Whether it has to go on while its rank computes, or waits in the host: its peer cannot do without.
+  virtual bool needs_driving() const { return true; }
+  virtual void cancel() {}
+  /// What is to be done at each start on a thread of the program, and at its end. Each returns a code of the host.
+  virtual int before() { return MPI_SUCCESS; }
+  virtual int after(int code) { return code; }
+  /// Null if it is no partitioned one.
+  virtual PartitionedCall* as_partitioned() { return nullptr; }
+};
+
+/// Either side, as its request knows it: one of a message to or from MPI_PROC_NULL, which is over as soon as it was started, if
+/// it is none of those below.
+class PartitionedCall : public MessageCall {
+ public:
+  PartitionedCall(PartitionedBuffer buffer, bool is_sender) : buffer_(std::move(buffer)), is_sender_(is_sender) {}
+  bool progress() override { return true; }
+  PartitionedCall* as_partitioned() override { return this; }
 
   int partitions() const { return buffer_.partitions().count; }
   std::size_t bytes() const { return buffer_.partitions().all(); }
@@ -66,11 +87,7 @@ class PartitionedCall : public PendingCall {
   virtual bool has_arrived(int /*partition*/) const { return true; }
   /// The program is to find it in its buffer. After it has arrived. Returns a code of the host.
   virtual int hand_over(int /*partition*/) { return MPI_SUCCESS; }
-  /// What is to be done at each start on a thread of the program, and at its end. Each returns a code of the host.
-  virtual int before() { return MPI_SUCCESS; }
-  virtual int after(int code) { return code; }
-  /// Of a receiver that is complete: what MPI_Wait tells.
-  virtual void tell(MPI_Status& status) const {
+  void tell(MPI_Status& status) const override {
     if (!is_sender_) status.MPI_SOURCE = MPI_PROC_NULL;
   }
 

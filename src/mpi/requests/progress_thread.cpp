@@ -65,14 +65,14 @@ class ProgressThread {
 
   /// Sleeps until something is under way; false at the end.
   bool is_wanted() {
-    while (at_once_ && !ends_ && !requests.under_way() && !lingers_no_more()) rest();
+    while (at_once_ && !ends_ && !requests.need_driving() && !lingers_no_more()) rest();
     std::unique_lock lock(mutex_);
-    const auto wanted = [&] { return ends_ || requests.under_way(); };
+    const auto wanted = [&] { return ends_ || requests.need_driving(); };
     if (!condition_.wait_for(lock, grace, wanted)) {
       if (!lingers_no_more()) return true;
       is_awake_.store(false, std::memory_order_seq_cst);
       // Who starts a call counts it before it looks whether this thread is awake.
-      if (requests.under_way()) is_awake_.store(true, std::memory_order_seq_cst);
+      if (requests.need_driving()) is_awake_.store(true, std::memory_order_seq_cst);
       condition_.wait(lock, [&] { return ends_ || is_awake_.load(std::memory_order_relaxed); });
     }
     return !ends_;
@@ -88,7 +88,7 @@ class ProgressThread {
       go_on_where_nobody_else_does();
   }
   void go_on_at_once() {
-    while (requests.under_way() && !ends_) {
+    while (requests.need_driving() && !ends_) {
       if (requests.drive_only(allowed_to_progress_thread())) last_ = std::chrono::steady_clock::now();
       // What is left may be for the rank alone.
       if (lingers_no_more())
@@ -106,7 +106,7 @@ class ProgressThread {
   void go_on_where_nobody_else_does() {
     std::uint64_t seen = requests.drives();
     bool drives = false;
-    while (requests.under_way() && !ends_) {
+    while (requests.need_driving() && !ends_) {
       last_ = std::chrono::steady_clock::now();
       const bool may_come_soon = drives && requests.drive_only(allowed_to_progress_thread());
       std::this_thread::sleep_for(may_come_soon ? std::chrono::nanoseconds(between_looks) : grace);

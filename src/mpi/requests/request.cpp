@@ -2,6 +2,7 @@
 
 #include "engine/operation.h"
 #include "mpi/errors.h"
+#include "mpi/requests/partitioned_calls.h"
 #include "mpi/wait/end_job.h"
 
 namespace tutti::mpi {
@@ -69,8 +70,12 @@ MPI_Comm Request::communicator_for_errors() const {
 
 void Request::set_up(PendingCall& call, bool too_long) {
   call_ = &call;
-  if (!partitioned_) collective_ = of_.communicator->current_collective;
+  if (!message_) collective_ = of_.communicator->current_collective;
   too_long_ = too_long;
+}
+
+bool Request::needs_driving() const {
+  return !message_ || message_->needs_driving();
 }
 
 Request::State Request::after(State before, Step step) {
@@ -101,7 +106,7 @@ void Request::prepare() {
 }
 
 bool Request::may_go_on(const Allowed& allowed) const {
-  const bool has_messages = of_.spanning && !partitioned_;
+  const bool has_messages = message_ ? message_->calls_host() : of_.spanning != nullptr;
   return (!runs_operators_ || allowed.operators) && (!has_messages || allowed.messages);
 }
 
@@ -109,7 +114,7 @@ bool Request::goes_on(const Allowed& allowed) {
   if (!may_go_on(allowed)) return false;
   try {
     if (call_->progress()) return true;
-    if (partitioned_) return false;
+    if (message_) return false;
     const int rank = call_->waits_for();
     peer_.store(rank < 0 ? -1 : of_.communicator->node_rank(rank), std::memory_order_relaxed);
     return false;

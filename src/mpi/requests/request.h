@@ -22,7 +22,7 @@
 
 namespace tutti::mpi {
 
-class PartitionedCall;
+class MessageCall;
 
 class Request {
  public:
@@ -41,17 +41,19 @@ class Request {
     is_persistent_ = true;
     return apart_.emplace(communicator_, of_).is_there();
   }
-  /// It is to be one side of a partitioned message, which needs no channel. In memory of this. function: which makes it.
-  /// peer: node rank of the other side.
-  void persist_as(PartitionedCall& call, const char* function, int peer) {
-    is_persistent_ = true;
-    partitioned_ = &call;
-    collective_ = function;
+  /// It is to be a message, which needs no channel. In memory of this. what: for reports. peer: node rank of the other side;
+  /// -1 if that is not known.
+  void carry(MessageCall& call, const char* what, int peer, bool is_persistent) {
+    is_persistent_ = is_persistent;
+    message_ = &call;
+    collective_ = what;
     peer_.store(peer, std::memory_order_relaxed);
   }
   bool is_persistent() const { return is_persistent_; }
-  /// What it is one side of; null for collectives.
-  PartitionedCall* partitioned() const { return partitioned_; }
+  /// Null for collectives.
+  MessageCall* message() const { return message_; }
+  /// Whether it has to go on while its rank computes, or waits in the host.
+  bool needs_driving() const;
   /// Through whose channels it goes.
   Collectives::Through through() const {
     return {*runs_on().communicator, runs_on().spanning ? &runs_on().spanning->of_pending_calls() : nullptr};
@@ -204,7 +206,7 @@ class Request {
   State state() const { return state_.load(std::memory_order_acquire); }
   CommunicatorState& runs_on() const { return apart_ ? apart_->state() : of_; }
   /// Among which it goes on: where there may be others, only the first of them can.
-  RequestList& calls() { return partitioned_ ? alone_ : runs_on().calls; }
+  RequestList& calls() { return message_ ? alone_ : runs_on().calls; }
   void set_up(PendingCall& call, bool too_long);
   void give_back();
   /// Of a persistent one that is inactive: what comes before its start.
@@ -218,7 +220,7 @@ class Request {
   MPI_Comm communicator_;
   CommunicatorState& of_;
   std::optional<Apart> apart_;
-  PartitionedCall* partitioned_ = nullptr;
+  MessageCall* message_ = nullptr;
   RequestList alone_;
   const char* collective_;
   PendingCall* call_ = nullptr;

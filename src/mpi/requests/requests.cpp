@@ -89,6 +89,7 @@ void Requests::launch(Request& request) {
   constexpr std::size_t starts_between_drives = 8;
   if (under_way_.load(std::memory_order_relaxed) % starts_between_drives == starts_between_drives - 1) drive();
   RequestList& calls = request.calls();
+  const bool needs_driving = request.needs_driving();
   bool over = false;
   {
     // An operator of the program that is being run under the lock has no business here, but must not stop us either.
@@ -104,12 +105,14 @@ void Requests::launch(Request& request) {
       if (calls.empty()) active_.push_back(&calls);
       calls.add(request);
       // Whoever stops for want of calls looks once more after that, and who starts one looks whether they go on.
-      under_way_.exchange(under_way_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+      under_way_.store(under_way_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      if (needs_driving)
+        need_driving_.exchange(need_driving_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
   }
   if (over) {
     finish(request);
-  } else {
+  } else if (needs_driving) {
     hook_host();
     wake_progress_thread();
   }
@@ -149,6 +152,8 @@ void Requests::pass(const Request::Allowed& allowed, RequestList& over) {
       if (request->goes_on(allowed)) {
         calls.remove(*request);
         over.add(*request);
+        if (request->needs_driving())
+          need_driving_.store(need_driving_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
         ended_.store(ended() + 1, std::memory_order_relaxed);
       }
       request = next;

@@ -39,6 +39,8 @@ class Requests {
   /// Whether the program has handles of ours: all that programs without pay for in Wait and Test.
   bool any() const { return handles_.any(); }
   bool under_way() const { return under_way_.load(std::memory_order_relaxed) != 0; }
+  /// The same of those that have to go on while their rank computes, or waits in the host.
+  bool need_driving() const { return need_driving_.load(std::memory_order_relaxed) != 0; }
 
   /// Inside MPI_Init. among_threads: threads of the program may call MPI at the same time.
   void set_up(bool among_threads) { handles_.set_up(among_threads); }
@@ -101,7 +103,8 @@ class Requests {
   Handles handles_;
   std::mutex showing_;
   std::atomic<std::uint64_t> forgotten_{0};
-  std::atomic<std::size_t> under_way_{0};  ///< what is in lists; written under the lock
+  std::atomic<std::size_t> under_way_{0};     ///< what is in lists; written under the lock
+  std::atomic<std::size_t> need_driving_{0};  ///< of these; written under the lock
   std::atomic<std::uint64_t> drives_{0};
   std::atomic<std::uint64_t> ended_{0};
   std::uint64_t passes_ = 0;

@@ -11,7 +11,7 @@
 namespace tutti::mpi {
 
 /// Of the arena, for the header; behind it lie the areas of memory::CopyRequests and of
-/// partitioned::Announcements.
+/// partitioned::Announcements, and messages::Messages.
 constexpr std::size_t header_bytes = std::size_t{1} << 20;
 /// By which ranks recognise each other's memory.
 constexpr std::uint64_t magic_value = 0x7475747469212121;

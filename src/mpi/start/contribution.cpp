@@ -64,7 +64,8 @@ void add_arena(Job& job, int world_size, Contribution& contribution) {
   node.arena = create_arena(contribution.arena_reason);
   if (!node.arena) return;
   const std::size_t areas =
-      memory::CopyRequests::area_bytes(world_size) + partitioned::Announcements::area_bytes(world_size);
+      memory::CopyRequests::area_bytes(world_size) + partitioned::Announcements::area_bytes(world_size) +
+      messages::Messages::area_bytes(world_size);
   if (!node.arena->allocate(header_bytes + areas)) {
     contribution.arena_reason = "there is no address space for it";
     node.arena.reset();

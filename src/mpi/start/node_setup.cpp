@@ -84,7 +84,7 @@ void say_if_missing(const Log& log, const AskedMechanisms& asked, unsigned agree
 void set_up_areas(Job& job) {
   Node& node = job.node;
   std::vector<std::byte*> areas;
-  const std::size_t bytes = memory::CopyRequests::area_bytes(node.size);
+  std::size_t bytes = memory::CopyRequests::area_bytes(node.size);
   for (const memory::Peer& peer : node.peers) areas.push_back(peer.in_arena(header_bytes, bytes));
   node.requests = std::make_unique<memory::CopyRequests>(node.rank, std::move(areas), node.arena->capacity());
   for (std::size_t i = 0; i < node.peers.size(); ++i) {
@@ -92,6 +92,9 @@ void set_up_areas(Job& job) {
     node.peers[i].requests = node.requests.get();
   }
   job.announcements = std::make_unique<partitioned::Announcements>(node, header_bytes + bytes);
+  bytes += partitioned::Announcements::area_bytes(node.size);
+  if (node.settings.messages && node.size > 1)
+    job.messages = std::make_unique<messages::Messages>(node, header_bytes + bytes, job.node_identity);
 }
 
 /// Maps what the peers contribute; empty, or why the host has to do everything.
@@ -233,6 +236,8 @@ std::unique_ptr<Job> start_job() {
     return job;
   }
   const NodeRanks here = node_ranks_of(world_rank, all);
+  job->world = world_entries(all);
+  job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
   job->why_inactive = share_memory(*job, here, contribution, socket);
   if (!job->why_inactive.empty()) {
     node.log.warn("%s; every collective stays with the host MPI", job->why_inactive.c_str());
@@ -248,10 +253,8 @@ std::unique_ptr<Job> start_job() {
   gather_knowledge(*job, all, contribution);
   job->spans_nodes = selection::spans_nodes(node.settings.internode, job->network);
   if (job->spans_nodes) node.arena->keep_pages();
-  job->world = world_entries(all);
   job->threads_may_call =
       std::all_of(all.begin(), all.end(), [](const Card& each) { return each.threads_may_call != 0; });
-  job->node_identity = job->world[static_cast<std::size_t>(world_rank)].node;
   job->active = true;
   // From here on a rank speaks for itself: what it waits for, who has died.
   node.log.set_quiet(false);

@@ -1,0 +1,293 @@
+#include "messages/messages.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/ticks.h"
+
+namespace tutti::messages {
+
+namespace {
+
+constexpr std::uint64_t one_of_receiver = std::uint64_t{1} << 32;
+
+std::size_t of_sender(std::uint64_t claims) {
+  return static_cast<std::size_t>(claims & (one_of_receiver - 1));
+}
+std::size_t of_receiver(std::uint64_t claims) {
+  return static_cast<std::size_t>(claims >> 32);
+}
+
+/// Claims the next piece for one side. False if none is left, or the message is being copied to the arena.
+bool claim(Block& block, std::size_t count, std::uint64_t one, std::uint64_t& before) {
+  before = block.claims.load(std::memory_order_acquire);
+  do {
+    if (before == Block::closed || of_sender(before) + of_receiver(before) >= count) return false;
+  } while (!block.claims.compare_exchange_weak(before, before + one, std::memory_order_acq_rel,
+                                               std::memory_order_acquire));
+  return true;
+}
+
+/// For so long a sender waits for the receiver. What MPIs buffer: as long as a rendezvous takes, and then some. What is longer:
+/// several times as long as the copy takes that could be saved.
+std::uint64_t patience_of_sender(std::size_t bytes) {
+  constexpr std::uint64_t least = 100'000, ticks_a_byte = 4;
+  constexpr std::size_t buffered_by_some = std::size_t{256} << 10;
+  return least + (bytes > buffered_by_some ? bytes * ticks_a_byte : 0);
+}
+
+}  // namespace
+
+/// Pieces are long enough for a copy that streams, and so many that two sides have done at about the same time.
+Pieces::Pieces(std::size_t of) : bytes(of) {
+  constexpr std::size_t least = std::size_t{8} << 10, most = std::size_t{128} << 10, step = 4096;
+  piece = std::clamp((of / 8 + step - 1) / step * step, least, most);
+  count = std::max<std::size_t>((of + piece - 1) / piece, 1);
+}
+
+Messages::Messages(Node& node, std::size_t area, std::uint64_t key)
+    : node_(node), key_{key, 0x7475'7474'6920'6d73}, lists_(node, area), pending_(node.peers.size()) {}
+
+Envelope Messages::say(int peer, const Record& record) {
+  const std::lock_guard lock(mutex_);
+  Envelope envelope;
+  std::copy(std::begin(key_), std::end(key_), envelope.key);
+  envelope.sender = node_.rank;
+  envelope.number = lists_.say(peer, record);
+  return envelope;
+}
+
+std::deque<Messages::Pending>& Messages::listen(int peer) {
+  std::deque<Pending>& pending = pending_[static_cast<std::size_t>(peer)];
+  lists_.listen(peer, [&](std::uint64_t number, const Record& record) { pending.push_back({number, record, false}); });
+  return pending;
+}
+
+Record Messages::take(const Envelope& envelope) {
+  const std::lock_guard lock(mutex_);
+  std::deque<Pending>& pending = listen(envelope.sender);
+  const auto found = std::find_if(pending.begin(), pending.end(),
+                                  [&](const Pending& each) { return each.number == envelope.number; });
+  const Record record = found->record;
+  pending.erase(found);
+  return record;
+}
+
+void Messages::has_come(const Envelope& envelope) {
+  const std::lock_guard lock(mutex_);
+  for (Pending& each : listen(envelope.sender)) each.is_matched = each.is_matched || each.number == envelope.number;
+}
+
+void Messages::took_itself(int peer, std::uint64_t communicator, int tag) {
+  const std::lock_guard lock(mutex_);
+  std::deque<Pending>& pending = listen(peer);
+  const auto found = std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
+    return each.record.block == 0 && each.record.communicator == communicator && each.record.tag == tag;
+  });
+  if (found != pending.end()) pending.erase(found);
+}
+
+std::optional<Record> Messages::next_from(int peer, std::uint64_t communicator, int tag, bool is_matched) {
+  const std::lock_guard lock(mutex_);
+  std::deque<Pending>& pending = listen(peer);
+  const auto found = std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
+    return !each.is_matched && each.record.communicator == communicator && each.record.tag == tag;
+  });
+  if (found == pending.end()) return std::nullopt;
+  const Record record = found->record;
+  if (is_matched && record.block == 0)
+    pending.erase(found);
+  else
+    found->is_matched = is_matched;
+  return record;
+}
+
+Block* Messages::take_block() {
+  const std::lock_guard lock(mutex_);
+  sweep();
+  Block* block = nullptr;
+  if (unused_.empty()) {
+    const std::optional<std::size_t> offset = node_.arena->allocate_used(sizeof(Block));
+    if (!offset) throw ArenaFull();
+    unused_.reserve(unused_.capacity() + 1);
+    block = reinterpret_cast<Block*>(node_.arena->base() + *offset);
+  } else {
+    block = unused_.back();
+    unused_.pop_back();
+  }
+  return new (block) Block{};
+}
+
+void Messages::give_back(const Left& left) {
+  if (left.staging) node_.arena->release(*left.staging, memory::Arena::Contents::used);
+  unused_.push_back(left.block);
+}
+
+void Messages::leave(Block* block, std::optional<std::size_t> staging) {
+  const std::lock_guard lock(mutex_);
+  if (block->finished.get())
+    give_back({block, staging});
+  else
+    left_.push_back({block, staging});
+}
+
+void Messages::sweep() {
+  // Receivers come in any order. A few are looked at each time, others the next time.
+  for (int i = 0; i < 4 && !left_.empty(); ++i) {
+    const Left left = left_.front();
+    left_.pop_front();
+    if (left.block->finished.get())
+      give_back(left);
+    else
+      left_.push_back(left);
+  }
+}
+
+Outgoing::Outgoing(Messages& messages, const Message& message)
+    : messages_(messages), message_(message), block_(messages.take_block()) {
+  const memory::Region region =
+      message.buffer ? node().reachable(message.buffer, message.bytes) : memory::Region();
+  block_->region.store(region.bits(), std::memory_order_relaxed);
+  if (region.kind() != memory::Kind::none) return;
+  try {
+    stage();
+  } catch (...) {
+    block_->finished.set(1);
+    messages_.leave(block_, staging_);
+    throw;
+  }
+}
+
+Outgoing::~Outgoing() {
+  if (since_ == 0) block_->finished.set(1);  // nobody knows of it
+  messages_.leave(block_, staging_);
+}
+
+/// To the arena, from where the receiver gets it whenever it comes.
+void Outgoing::stage() {
+  staging_ = node().arena->allocate_used(message_.bytes);
+  if (!staging_) throw ArenaFull();
+  std::byte* const to = node().arena->base() + *staging_;
+  if (message_.buffer) memory::stream_copy(to, message_.buffer, message_.bytes);
+  block_->region.store(memory::Region(memory::Kind::arena, *staging_).bits(), std::memory_order_relaxed);
+  staged_ = true;
+}
+
+Envelope Outgoing::announce() {
+  const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
+  const Envelope envelope =
+      messages_.say(message_.peer, {message_.communicator, message_.tag, 0, message_.bytes, offset});
+  since_ = ticks() | 1;
+  return envelope;
+}
+
+/// The message was not accepted for long.
+bool Outgoing::buffer_later() {
+  if (ticks() - since_ < patience_of_sender(message_.bytes)) return false;
+  std::uint64_t none = 0;
+  if (!block_->claims.compare_exchange_strong(none, Block::closed, std::memory_order_acq_rel)) return false;
+  try {
+    stage();
+  } catch (const ArenaFull&) {
+    // The receiver gets it out of the buffer.
+  }
+  block_->claims.store(0, std::memory_order_release);
+  return staged_;
+}
+
+void Outgoing::push() {
+  const memory::Region destination =
+      memory::Region::from_bits(block_->destination.load(std::memory_order_relaxed));
+  const Pieces pieces(std::min<std::size_t>(message_.bytes, block_->room.load(std::memory_order_relaxed)));
+  if (!destination.loads_and_stores()) {
+    over_ = block_->pulled.get() == pieces.count;
+    return;
+  }
+  for (;;) {
+    if (!open_) {
+      std::uint64_t before = 0;
+      if (!claim(*block_, pieces.count, 1, before)) break;
+      open_ = of_sender(before);
+      const std::size_t at = pieces.begin(*open_);
+      memory::PeerTransfers{other(), transfers_}.copy_to(destination, at, message_.buffer + at, pieces.length(*open_),
+                                                         message_.store);
+    }
+    if (!transfers_.go_on()) return;
+    open_.reset();
+    block_->pushed.set(++pushed_);
+  }
+  over_ = pushed_ + block_->pulled.get() == pieces.count;
+  if (pushed_ > 0 && node().waiter->sleepers_possible) node().waiter->wake(&message_.peer, 1);
+}
+
+bool Outgoing::progress() {
+  if (over_) return true;
+  if (block_->finished.get()) return over_ = true;
+  if (block_->accepted.get()) {
+    if (staged_) return over_ = true;
+    push();
+    return over_;
+  }
+  return over_ = staged_ || buffer_later();
+}
+
+Incoming::Incoming(Messages& messages, int peer, const Record& record, std::byte* buffer, std::size_t room,
+                   const Policy& policy)
+    : node_(messages.node()),
+      peer_(peer),
+      sent_(record.bytes),
+      buffer_(buffer),
+      pieces_(std::min<std::size_t>(record.bytes, room)),
+      policy_(policy),
+      block_(reinterpret_cast<Block*>(other().in_arena(record.block, sizeof(Block)))) {
+  const bool to_be_pushed = policy.who != Policy::Who::receiver &&
+                            memory::Region::from_bits(block_->region.load(std::memory_order_relaxed)).kind() !=
+                                memory::Kind::arena;
+  const memory::Region region = to_be_pushed ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
+  block_->destination.store(region.loads_and_stores() ? region.bits() : 0, std::memory_order_relaxed);
+  block_->room.store(room, std::memory_order_relaxed);
+  block_->accepted.set(1);
+  if (node_.waiter->sleepers_possible) node_.waiter->wake(&peer_, 1);
+  looked_ = ticks();
+  if (!region.loads_and_stores()) seen_ = Block::closed;  // nobody is to be waited for
+}
+
+/// Whether this side is to copy the next piece.
+bool Incoming::may_pull() {
+  if (policy_.who != Policy::Who::sender || seen_ == Block::closed) return true;
+  const std::uint64_t claims = block_->claims.load(std::memory_order_relaxed);
+  const std::uint64_t now = ticks();
+  if (of_sender(claims) != seen_ && claims != Block::closed) {
+    seen_ = of_sender(claims);
+    looked_ = now;
+  }
+  return now - looked_ > policy_.patience;
+}
+
+/// The last piece that nobody has. False if there is none, or it is not there yet.
+bool Incoming::pull() {
+  if (!is_pulling_) {
+    std::uint64_t before = 0;
+    if (!claim(*block_, pieces_.count, one_of_receiver, before)) return false;
+    const std::size_t i = pieces_.count - 1 - of_receiver(before);
+    const std::size_t at = pieces_.begin(i);
+    is_pulling_ = true;
+    memory::PeerTransfers{other(), transfers_}.copy_from(
+        memory::Region::from_bits(block_->region.load(std::memory_order_relaxed)), at, buffer_ + at, pieces_.length(i));
+  }
+  if (!transfers_.go_on()) return false;
+  is_pulling_ = false;
+  block_->pulled.set(++pulled_);
+  return true;
+}
+
+bool Incoming::progress() {
+  while (is_pulling_ || may_pull())
+    if (!pull()) break;
+  if (is_pulling_ || pulled_ + block_->pushed.get() < pieces_.count) return false;
+  block_->finished.set(1);
+  if (node_.waiter->sleepers_possible) node_.waiter->wake(&peer_, 1);
+  return true;
+}
+
+}  // namespace tutti::messages

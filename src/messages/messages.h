@@ -1,0 +1,218 @@
+// Messages between two ranks of a node, copied once. The MPI goes on matching: in a long message's place it carries an
+// envelope, which says where the sender has described it. The receiver finds the envelope in its buffer and gets the
+// bytes. MPC's transfers are such copies, begun by either side (Share, section 5).
+//
+//   sender     describes the message (Record) in a list for the receiver, and sends the envelope
+//   receiver   has got the envelope: accepts, and says where its buffer is
+//   both       copy pieces: the sender from the beginning on, into the receiver's buffer, the receiver from the end on, out
+//              of the sender's. Who comes to a piece first claims it, so that either alone can do all of it.
+//   receiver   says that all is there
+//
+// Neither side needs the other to come into MPI. A receiver can copy all by itself, and so can a sender once it was accepted.
+// Before that a sender copies the message to its arena after a while, as MPIs do with what they buffer; and at once what
+// peers cannot read where it lies.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/node.h"
+#include "memory/transfers.h"
+#include "messages/lists.h"
+#include "sync/flag.h"
+
+namespace tutti::messages {
+
+/// What the MPI carries in the message's place, at the beginning of Envelope::bytes.
+struct Envelope {
+  /// Of what is sent. A multiple of the size of every predefined type, which hosts do not divide, and a length that is rare
+  /// among messages.
+  static constexpr std::size_t bytes = 480;
+  std::uint64_t key[2] = {};    ///< of the job and node
+  std::uint64_t number = 0;     ///< of the Record in the list
+  std::int32_t sender = 0;      ///< node rank
+  std::int32_t padding = 0;
+};
+
+/// What the sender tells of a message: of all that are sent as envelopes, and of those that the MPI carries itself but that
+/// are as long as one. So who only asks for the length of a message knows what one of that length stands for.
+struct Record {
+  std::uint64_t communicator = 0;  ///< its identity
+  std::int32_t tag = 0;
+  std::int32_t padding = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t block = 0;  ///< offset of its Block in the sender's arena; 0: the MPI carries it
+};
+
+/// Both sides of one message. In the sender's arena.
+struct Block {
+  /// A claim takes the next piece from the beginning for the sender (low half), or from the end for the receiver.
+  static constexpr std::uint64_t closed = ~std::uint64_t{0};  ///< the sender is copying the message to its arena
+
+  // The sender's.
+  alignas(sync::line_bytes) std::atomic<std::uint64_t> region;  ///< published by the record, and again by the claims
+  sync::Flag pushed;                                            ///< pieces that it has stored
+  // The receiver's.
+  alignas(sync::line_bytes) sync::Flag accepted;
+  std::atomic<std::uint64_t> destination, room;  ///< published by `accepted`: a region, or none; bytes that are wanted
+  sync::Flag pulled;                             ///< pieces that it has read
+  sync::Flag finished;                           ///< nobody needs any of it any more
+  alignas(sync::line_bytes) std::atomic<std::uint64_t> claims;
+};
+
+/// How many pieces there are of `bytes`, and how long they are.
+struct Pieces {
+  explicit Pieces(std::size_t of);
+  std::size_t bytes, piece, count;
+  std::size_t begin(std::size_t i) const { return i * piece; }
+  std::size_t length(std::size_t i) const { return i + 1 == count ? bytes - i * piece : piece; }
+};
+
+/// Who copies, as the receiver sees it, and how.
+struct Policy {
+  enum class Who { receiver, sender, both };
+  Who who = Who::sender;
+  /// Where the sender is to copy and does not begin for so long the receiver does. In ticks.
+  std::uint64_t patience = 0;
+};
+
+/// A process has one. Any thread may call it.
+class Messages {
+ public:
+  static std::size_t area_bytes(int ranks) { return Lists<Record>::area_bytes(ranks); }
+  /// area: its offset in the arenas, the same on all ranks of the node. key: equal on all of them. node: outlives this.
+  Messages(Node& node, std::size_t area, std::uint64_t key);
+
+  Node& node() const { return node_; }
+  /// Tells node rank `peer` of a message. Returns what is to be sent in its place. Throws ArenaFull.
+  Envelope say(int peer, const Record& record);
+
+  /// Whether `bytes`, the beginning of a message of Envelope::bytes, are an envelope.
+  bool is_envelope(const Envelope& envelope) const {
+    return envelope.key[0] == key_[0] && envelope.key[1] == key_[1];
+  }
+  /// What it stands for: it has come, and is forgotten.
+  Record take(const Envelope& envelope);
+  /// It has come, and will be taken: it is not the next one any more.
+  void has_come(const Envelope& envelope);
+  /// A message of an envelope's length has come that was none.
+  void took_itself(int peer, std::uint64_t communicator, int tag);
+  /// What the next message of an envelope's length from `peer` with this tag is; nothing if nothing is known of it.
+  /// is_matched: it is that of a receive that is still to come (MPI_Mprobe).
+  std::optional<Record> next_from(int peer, std::uint64_t communicator, int tag, bool is_matched);
+
+ private:
+  friend class Outgoing;
+
+  struct Pending {
+    std::uint64_t number;
+    Record record;
+    bool is_matched = false;
+  };
+  struct Left {
+    Block* block;
+    std::optional<std::size_t> staging;
+  };
+  std::deque<Pending>& listen(int peer);
+  /// Zero, but for the sender's part.
+  Block* take_block();
+  /// The sender is over. A block that the receiver may still look at is given back later.
+  void leave(Block* block, std::optional<std::size_t> staging);
+  void give_back(const Left& left);
+  void sweep();
+
+  Node& node_;
+  std::uint64_t key_[2];
+  std::mutex mutex_;
+  Lists<Record> lists_;
+  std::vector<std::deque<Pending>> pending_;  ///< by node rank: not come yet
+  std::vector<Block*> unused_;
+  std::deque<Left> left_;
+};
+
+/// The sender's side. Destroyed when it is over, or before it was announced.
+class Outgoing {
+ public:
+  struct Message {
+    int peer = 0;  ///< node rank
+    std::uint64_t communicator = 0;
+    int tag = 0;
+    const std::byte* buffer = nullptr;
+    std::size_t bytes = 0;
+    memory::Store store = memory::Store::cached;  ///< of what is copied into the receiver's buffer
+  };
+  /// A message whose buffer is null lies nowhere: it is to be written to staging(). Throws ArenaFull.
+  Outgoing(Messages& messages, const Message& message);
+  ~Outgoing();
+  Outgoing(const Outgoing&) = delete;
+  Outgoing& operator=(const Outgoing&) = delete;
+
+  std::byte* staging() const { return staging_ ? node().arena->base() + *staging_ : nullptr; }
+  /// Tells the receiver of it: what is to be sent in its place. Throws ArenaFull.
+  Envelope announce();
+  /// Does what can be done without waiting. True once it is over: the buffer is the program's again.
+  bool progress();
+  int peer() const { return message_.peer; }
+
+ private:
+  Node& node() const { return messages_.node(); }
+  const memory::Peer& other() const { return node().peers[static_cast<std::size_t>(message_.peer)]; }
+  void stage();
+  void push();
+  bool buffer_later();
+
+  Messages& messages_;
+  const Message message_;
+  Block* block_;
+  std::optional<std::size_t> staging_;
+  bool staged_ = false;  ///< the message is in the arena
+  bool over_ = false;
+  std::uint64_t since_ = 0;  ///< it was announced, in ticks
+  std::size_t pushed_ = 0;   ///< pieces
+  std::optional<std::size_t> open_;  ///< the piece that is being stored
+  memory::Transfers transfers_;
+};
+
+/// The receiver's side.
+class Incoming {
+ public:
+  /// record: that the envelope from `peer` stands for. room: of the buffer.
+  Incoming(Messages& messages, int peer, const Record& record, std::byte* buffer, std::size_t room,
+           const Policy& policy);
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+
+  /// Does what can be done without waiting. True once all is there that there is room for.
+  bool progress();
+  /// Of the message, and of what there is room for.
+  std::size_t sent_bytes() const { return sent_; }
+  std::size_t bytes() const { return pieces_.bytes; }
+  int peer() const { return peer_; }
+
+ private:
+  const memory::Peer& other() const { return node_.peers[static_cast<std::size_t>(peer_)]; }
+  bool may_pull();
+  bool pull();
+
+  Node& node_;
+  const int peer_;
+  const std::size_t sent_;
+  std::byte* const buffer_;
+  const Pieces pieces_;
+  const Policy policy_;
+  Block* const block_;
+  std::size_t pulled_ = 0;
+  std::uint64_t looked_ = 0;   ///< when the sender was last seen to go on, in ticks
+  std::uint64_t seen_ = 0;     ///< pieces that it had claimed then
+  bool is_pulling_ = false;
+  memory::Transfers transfers_;
+};
+
+}  // namespace tutti::messages

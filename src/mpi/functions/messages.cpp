@@ -1,0 +1,513 @@
+// Messages between two ranks. A long one to a rank of the node goes as an envelope, which the host matches; whoever receives
+// something that is as long as an envelope looks whether it is one (messages/messages.h).
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "mpi/errors.h"
+#include "mpi/functions/interpose.h"
+#include "mpi/requests/message_calls.h"
+#include "mpi/requests/remembered.h"
+#include "mpi/requests/requests.h"
+#include "mpi/spanning_state.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+// What calls are given.
+
+struct Sending {
+  const void* buffer;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  int destination, tag;
+  MPI_Comm communicator;
+};
+struct Receiving {
+  void* buffer;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  MPI_Comm communicator;
+};
+
+enum class Mode { standard, synchronous };
+
+/// The elements; nothing if the host is to say what is wrong with them.
+std::optional<MessageBuffer> elements_of(const void* buffer, MPI_Count count, MPI_Datatype datatype) {
+  TypeInfo room;
+  const TypeInfo* const info = count >= 0 ? type_info(datatype, room) : nullptr;
+  if (!info) return std::nullopt;
+  return MessageBuffer{const_cast<void*>(buffer), static_cast<std::size_t>(count), datatype, *info};
+}
+
+/// Where a message goes that may be ours; nothing if it goes to another node, or the arguments are wrong.
+std::optional<Destination> destination_of(const Sending& what) {
+  static const int tags_max = largest_tag();
+  const CommunicatorState* const state = state_for_messages(what.communicator);
+  if (!state || what.destination < 0 || what.tag < 0 || what.tag > tags_max) return std::nullopt;
+  if (static_cast<std::size_t>(what.destination) >= state->node_ranks.size()) return std::nullopt;
+  const int peer = state->node_ranks[static_cast<std::size_t>(what.destination)];
+  if (peer < 0 || what.destination == state->rank) return std::nullopt;
+  return Destination{what.communicator, what.destination, what.tag, peer, state->identity};
+}
+
+/// A message that is to go as an envelope.
+struct Envelopable {
+  MessageBuffer elements;
+  Destination to;
+};
+
+/// What is ours of a message; nothing if the host is to carry it. Of one that the host carries, and that is as long as an
+/// envelope, the receiver is told.
+[[gnu::noinline]] std::optional<Envelopable> look_at(const Sending& what, bool may_be_ours) {
+  const auto elements = elements_of(what.buffer, what.count, what.datatype);
+  if (!elements) return std::nullopt;
+  const std::size_t bytes = elements->bytes();
+  const bool is_long = may_be_ours && bytes >= job()->node.settings.messages_min;
+  if (!is_long && bytes != messages::Envelope::bytes) return std::nullopt;
+  const auto to = destination_of(what);
+  if (!to || (!what.buffer && elements->info.predefined)) return std::nullopt;
+  if (is_long) return Envelopable{*elements, *to};
+  our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, 0});
+  return std::nullopt;
+}
+/// Types of a few bytes at most, as nearly all are, need no look where there are few of them.
+inline std::optional<Envelopable> envelopable(const Sending& what, bool may_be_ours = true) {
+  if (!our_messages()) [[likely]]
+    return std::nullopt;
+  return look_at(what, may_be_ours);
+}
+
+/// A blocking send by an envelope. Returns a code of MPI; nothing if there is no memory for it: the host's.
+std::optional<int> send(const Envelopable& what, Mode mode, const char* function) {
+  try {
+    SendPart part(what.elements, what.to, mode == Mode::synchronous);
+    if (const int code = part.begin(); code != MPI_SUCCESS) return code;
+    wait_for_message(function, part.peer(), [&] { return part.progress(); });
+    host_turns.after_call();
+    return MPI_SUCCESS;
+  } catch (const messages::ArenaFull&) {
+    return std::nullopt;
+  }
+}
+
+template <class ByHost, class Next>
+int send_or(const Sending& what, Mode mode, const Next& function, const ByHost& by_host) {
+  if (const auto ours = envelopable(what))
+    if (const auto code = send(*ours, mode, function.name())) return *code;
+  return by_host();
+}
+
+/// What the host has received may be an envelope: then the message comes. code: of the host.
+int arrived(int code, const Receiving& into, MPI_Status& status, const char* function) {
+  if (code != MPI_SUCCESS || !is_as_long_as_an_envelope(status)) [[likely]]
+    return code;
+  const auto elements = elements_of(into.buffer, into.count, into.datatype);
+  if (!elements) return code;
+  return guard(into.communicator, function, [&] {
+    ReceivePart part(*elements, into.communicator);
+    if (!part.look(status)) return static_cast<int>(MPI_SUCCESS);
+    wait_for_message(function, part.peer(), [&] { return part.progress(); });
+    const int error = part.end(status);
+    return error == MPI_SUCCESS ? error : raise(into.communicator, error, function);
+  });
+}
+
+/// Where the program wants no status the host's is looked at all the same.
+class StatusToLookAt {
+ public:
+  explicit StatusToLookAt(MPI_Status* wanted) : used_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
+  MPI_Status* get() { return used_; }
+  MPI_Status& operator*() { return *used_; }
+
+ private:
+  MPI_Status own_;
+  MPI_Status* used_;
+};
+
+template <class ByHost, class Next>
+int receive_by(const Receiving& into, MPI_Status* status, const Next& function, const ByHost& by_host) {
+  if (!our_messages()) [[likely]]
+    return by_host(status);
+  StatusToLookAt looked(status);
+  return arrived(by_host(looked.get()), into, *looked, function.name());
+}
+
+/// Gives the program a request for what `call`, in memory of `request`, does. Returns a code of MPI.
+int start(std::unique_ptr<Request> request, TwoSidedCall& call, const char* what, int peer, MPI_Datatype one,
+          MPI_Datatype other, MPI_Request* handle) {
+  request->carry(call, what, peer, false);
+  request->set(
+      call, [&call](int before) { return call.after(before); }, false);
+  if (one != MPI_DATATYPE_NULL) request->handles().keep_type(one);
+  if (other != MPI_DATATYPE_NULL) request->handles().keep_type(other);
+  return requests.start(std::move(request), handle);
+}
+
+/// The same of a persistent one.
+int keep(std::unique_ptr<Request> request, TwoSidedCall& call, const char* what, int peer, MPI_Datatype datatype,
+         MPI_Request* handle) {
+  request->carry(call, what, peer, true);
+  request->set(
+      call, [&call](int before) { return call.after(before); }, false);
+  request->set_before([] { return static_cast<int>(MPI_SUCCESS); });
+  request->handles().keep_type(datatype);
+  return requests.keep(std::move(request), handle);
+}
+
+TwoSidedCall& make_call(Request& request) {
+  return *new (request.allocate(sizeof(TwoSidedCall))) TwoSidedCall;
+}
+
+template <class ByHost, class Next>
+int start_send_or(const Sending& what, Mode mode, MPI_Request* handle, const Next& function, const ByHost& by_host) {
+  const auto ours = handle ? envelopable(what) : std::nullopt;
+  if (!ours) return by_host();
+  bool begun = false;
+  const auto begin = [&] {
+    auto request = std::make_unique<Request>(what.communicator, *state_for_messages(what.communicator));
+    TwoSidedCall& call = make_call(*request);
+    SendPart& part = call.send(ours->elements, ours->to, mode == Mode::synchronous, false);
+    if (const int code = part.begin(); code != MPI_SUCCESS) return code;
+    begun = true;
+    return start(std::move(request), call, function.name(), ours->to.peer, what.datatype, MPI_DATATYPE_NULL, handle);
+  };
+  bool failed = false;
+  const int code = code_of(function.name(), failed, begin);
+  if (failed && !begun) return by_host();
+  return failed ? raise(what.communicator, code, function.name()) : code;
+}
+
+/// A persistent send that the host has made: the program gets one of ours in place of it where it may go as an envelope, or is as
+/// long as one.
+template <class ByHost, class Next>
+int send_again_or(const Sending& what, Mode mode, bool may_be_ours, MPI_Request* handle, const Next& function,
+                  const ByHost& by_host) {
+  const int code = by_host();
+  if (!our_messages() || code != MPI_SUCCESS || !handle) [[likely]]
+    return code;
+  const auto elements = elements_of(what.buffer, what.count, what.datatype);
+  const bool is_long = may_be_ours && elements && elements->bytes() >= job()->node.settings.messages_min;
+  if (!elements || (!is_long && elements->bytes() != messages::Envelope::bytes)) return code;
+  const auto to = destination_of(what);
+  if (!to) return code;
+  const MPI_Request inner = *handle;
+  bool failed = false;
+  code_of(function.name(), failed, [&] {
+    auto request = std::make_unique<Request>(what.communicator, *state_for_messages(what.communicator));
+    TwoSidedCall& call = make_call(*request);
+    call.send_again(*elements, *to, mode == Mode::synchronous, is_long, inner);
+    return keep(std::move(request), call, function.name(), to->peer, what.datatype, handle);
+  });
+  if (failed) *handle = inner;
+  return MPI_SUCCESS;
+}
+
+/// Whether what is received may be an envelope that stands for a message for which there is room.
+bool may_bring_envelope(const Receiving& into, int source, std::optional<MessageBuffer>& elements) {
+  const CommunicatorState* const state = state_for_messages(into.communicator);
+  if (!state) return false;
+  if (source != MPI_ANY_SOURCE) {
+    if (source < 0 || static_cast<std::size_t>(source) >= state->node_ranks.size() || source == state->rank ||
+        state->node_ranks[static_cast<std::size_t>(source)] < 0)
+      return false;
+  }
+  elements = elements_of(into.buffer, into.count, into.datatype);
+  return elements && elements->bytes() >= messages::Envelope::bytes;
+}
+
+/// A receive that the host has begun, or, persistent, is to begin: the program gets a request of ours in place of the host's.
+int stand_for(const MessageBuffer& elements, MPI_Comm communicator, bool is_persistent, MPI_Request* handle,
+              const char* function) {
+  bool failed = false;
+  MPI_Request inner = *handle;
+  code_of(function, failed, [&] {
+    auto request = std::make_unique<Request>(communicator, *state_for_messages(communicator));
+    TwoSidedCall& call = make_call(*request);
+    call.receive(elements, communicator, inner, is_persistent);
+    if (!is_persistent)
+      return start(std::move(request), call, function, -1, elements.datatype, MPI_DATATYPE_NULL, handle);
+    return keep(std::move(request), call, function, -1, elements.datatype, handle);
+  });
+  if (failed) *handle = inner;  // what comes is the host's then
+  return MPI_SUCCESS;
+}
+
+template <class ByHost, class Next>
+int start_receive_by(const Receiving& into, int source, MPI_Request* handle, bool is_persistent, const Next& function,
+                     const ByHost& by_host) {
+  const int code = by_host();
+  std::optional<MessageBuffer> elements;
+  if (!our_messages() || code != MPI_SUCCESS || !handle || !may_bring_envelope(into, source, elements)) [[likely]]
+    return code;
+  if (!is_persistent && elements->bytes() < job()->node.settings.messages_min) {
+    remembered.add(*handle, {*elements, into.communicator});
+    return code;
+  }
+  return stand_for(*elements, into.communicator, is_persistent, handle, function.name());
+}
+
+/// What the host has found in its queue may be an envelope: then the status tells of the message. is_taken: a receive of it
+/// is to come.
+int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken) {
+  if (code != MPI_SUCCESS || !is_as_long_as_an_envelope(status)) [[likely]]
+    return code;
+  const CommunicatorState* const state = state_for_messages(communicator);
+  if (!state || status.MPI_SOURCE < 0) return code;
+  const int peer = state->node_ranks[static_cast<std::size_t>(status.MPI_SOURCE)];
+  if (peer < 0 || status.MPI_SOURCE == state->rank) return code;
+  // What is matched already, and was not looked at, is not what was found.
+  requests.drive();
+  if (remembered.any()) remembered.look_ahead();
+  const auto record = our_messages()->next_from(peer, state->identity, status.MPI_TAG, is_taken);
+  if (record && record->block != 0) set_bytes(status, record->bytes);
+  return code;
+}
+
+/// MPI_Isendrecv. in_place: the message is received where that which is sent lies.
+template <class ByHost, class Next>
+int start_send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place,
+                           MPI_Request* handle, const Next& function, const ByHost& by_host) {
+  const auto ours = handle && into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::nullopt;
+  const auto elements = ours ? elements_of(into.buffer, into.count, into.datatype) : std::nullopt;
+  if (!elements) return start_receive_by(into, source, handle, false, function, by_host);
+  bool begun = false, failed = false;
+  const int code = code_of(function.name(), failed, [&] {
+    auto request = std::make_unique<Request>(what.communicator, *state_for_messages(what.communicator));
+    TwoSidedCall& call = make_call(*request);
+    request->carry(call, function.name(), ours->to.peer, false);
+    SendPart& part = call.send(ours->elements, ours->to, false, in_place);
+    MPI_Request inner = MPI_REQUEST_NULL;
+    if (const int error = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag,
+                                     into.communicator, &inner);
+        error != MPI_SUCCESS)
+      return error;
+    call.receive(*elements, into.communicator, inner, false);
+    begun = true;
+    if (const int error = part.begin(); error != MPI_SUCCESS) return error;
+    return start(std::move(request), call, function.name(), ours->to.peer, what.datatype, into.datatype, handle);
+  });
+  if (failed && !begun) return start_receive_by(into, source, handle, false, function, by_host);
+  return failed ? raise(what.communicator, code, function.name()) : code;
+}
+
+/// MPI_Sendrecv.
+template <class ByHost, class Next>
+int send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place, MPI_Status* status,
+                     const Next& function, const ByHost& by_host) {
+  if (!our_messages()) [[likely]]
+    return by_host(status);
+  StatusToLookAt looked(status);
+  const auto ours = envelopable(what);
+  std::optional<SendPart> sent;
+  if (ours) {
+    try {
+      sent.emplace(ours->elements, ours->to, false, in_place);
+    } catch (const messages::ArenaFull&) {
+    }
+  }
+  if (!sent) return arrived(by_host(looked.get()), into, *looked, function.name());
+  MPI_Request receive = MPI_REQUEST_NULL;
+  if (into.count > std::numeric_limits<int>::max()) return by_host(status);
+  if (const int code = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag,
+                                  into.communicator, &receive);
+      code != MPI_SUCCESS)
+    return code;
+  int code = sent->begin();
+  bool is_sent = code != MPI_SUCCESS;
+  int has_come = 0;
+  wait_for_message(function.name(), -1, [&] {
+    is_sent = is_sent || sent->progress();
+    if (has_come) return true;
+    const int received = host.Test(&receive, &has_come, looked.get());
+    if (received != MPI_SUCCESS) code = received;
+    return has_come || received != MPI_SUCCESS;
+  });
+  if (code != MPI_SUCCESS) return code;
+  const auto elements = elements_of(into.buffer, into.count, into.datatype);
+  std::optional<ReceivePart> part;
+  if (is_as_long_as_an_envelope(*looked) && elements) part.emplace(*elements, into.communicator).look(*looked);
+  bool is_received = !part;
+  wait_for_message(function.name(), -1, [&] {
+    is_sent = is_sent || sent->progress();
+    is_received = is_received || part->progress();
+    return is_sent && is_received;
+  });
+  const int error = part ? part->end(*looked) : static_cast<int>(MPI_SUCCESS);
+  return error == MPI_SUCCESS ? error : raise(into.communicator, error, function.name());
+}
+
+}  // namespace
+
+}  // namespace tutti::mpi
+
+using namespace tutti::mpi;
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
+
+#define TUTTI_SEND(name, mode, Int)                                                                                \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
+    return send_or({buf, count, datatype, dest, tag, comm}, Mode::mode, next.name,                                   \
+                   [=] { return next.name(buf, count, datatype, dest, tag, comm); });                                \
+  }
+#define TUTTI_ISEND(name, mode, Int)                                                                                \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
+                              MPI_Request* request) {                                                               \
+    return start_send_or({buf, count, datatype, dest, tag, comm}, Mode::mode, request, next.name,                   \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });                \
+  }
+#define TUTTI_RECV(name, Int)                                                                                       \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,      \
+                              MPI_Status* status) {                                                                 \
+    return receive_by({buf, count, datatype, comm}, status, next.name,                                              \
+                      [=](MPI_Status* told) { return next.name(buf, count, datatype, source, tag, comm, told); });  \
+  }
+#define TUTTI_IRECV(name, Int, is_persistent)                                                                       \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,      \
+                              MPI_Request* request) {                                                               \
+    return start_receive_by({buf, count, datatype, comm}, source, request, is_persistent, next.name,                \
+                            [=] { return next.name(buf, count, datatype, source, tag, comm, request); });           \
+  }
+
+#define TUTTI_SEND_INIT(name, mode, may_be_ours, Int)                                                               \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
+                              MPI_Request* request) {                                                               \
+    return send_again_or({buf, count, datatype, dest, tag, comm}, Mode::mode, may_be_ours, request, next.name,      \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });                \
+  }
+
+TUTTI_SEND_INIT(Send_init, standard, true, int)
+TUTTI_SEND_INIT(Ssend_init, synchronous, true, int)
+TUTTI_SEND_INIT(Rsend_init, standard, true, int)
+TUTTI_SEND_INIT(Bsend_init, standard, false, int)
+TUTTI_SEND_INIT(Send_init_c, standard, true, MPI_Count)
+TUTTI_SEND_INIT(Ssend_init_c, synchronous, true, MPI_Count)
+TUTTI_SEND_INIT(Rsend_init_c, standard, true, MPI_Count)
+TUTTI_SEND_INIT(Bsend_init_c, standard, false, MPI_Count)
+TUTTI_SEND(Send, standard, int)
+TUTTI_SEND(Rsend, standard, int)
+TUTTI_SEND(Ssend, synchronous, int)
+TUTTI_SEND(Send_c, standard, MPI_Count)
+TUTTI_SEND(Rsend_c, standard, MPI_Count)
+TUTTI_SEND(Ssend_c, synchronous, MPI_Count)
+TUTTI_ISEND(Isend, standard, int)
+TUTTI_ISEND(Irsend, standard, int)
+TUTTI_ISEND(Issend, synchronous, int)
+TUTTI_ISEND(Isend_c, standard, MPI_Count)
+TUTTI_ISEND(Irsend_c, standard, MPI_Count)
+TUTTI_ISEND(Issend_c, synchronous, MPI_Count)
+TUTTI_RECV(Recv, int)
+TUTTI_RECV(Recv_c, MPI_Count)
+TUTTI_IRECV(Irecv, int, false)
+TUTTI_IRECV(Irecv_c, MPI_Count, false)
+TUTTI_IRECV(Recv_init, int, true)
+TUTTI_IRECV(Recv_init_c, MPI_Count, true)
+
+#define TUTTI_SENDRECV(name, Int)                                                                                   \
+  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,     \
+                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,         \
+                              MPI_Comm comm, MPI_Status* status) {                                                  \
+    return send_and_receive({sendbuf, sendcount, sendtype, dest, sendtag, comm}, {recvbuf, recvcount, recvtype, comm}, \
+                            source, recvtag, false, status, next.name, [=](MPI_Status* told) {                      \
+                              return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,     \
+                                               recvtype, source, recvtag, comm, told);                              \
+                            });                                                                                     \
+  }
+#define TUTTI_SENDRECV_REPLACE(name, Int)                                                                           \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int dest, int sendtag, int source,       \
+                              int recvtag, MPI_Comm comm, MPI_Status* status) {                                     \
+    return send_and_receive({buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source,      \
+                            recvtag, true, status, next.name, [=](MPI_Status* told) {                               \
+                              return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm, told);   \
+                            });                                                                                     \
+  }
+#define TUTTI_ISENDRECV(name, Int)                                                                                  \
+  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,     \
+                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,         \
+                              MPI_Comm comm, MPI_Request* request) {                                                \
+    return start_send_and_receive({sendbuf, sendcount, sendtype, dest, sendtag, comm},                              \
+                                  {recvbuf, recvcount, recvtype, comm}, source, recvtag, false, request, next.name, \
+                                  [=] {                                                                             \
+                                    return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,          \
+                                                     recvcount, recvtype, source, recvtag, comm, request);          \
+                                  });                                                                               \
+  }
+#define TUTTI_ISENDRECV_REPLACE(name, Int)                                                                          \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int dest, int sendtag, int source,       \
+                              int recvtag, MPI_Comm comm, MPI_Request* request) {                                   \
+    return start_send_and_receive({buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source, \
+                                  recvtag, true, request, next.name, [=] {                                          \
+                                    return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm,    \
+                                                     request);                                                      \
+                                  });                                                                               \
+  }
+#define TUTTI_MRECV(name, Int)                                                                                      \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) { \
+    return receive_by({buf, count, datatype, MPI_COMM_SELF}, status, next.name,                                     \
+                      [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });            \
+  }
+#define TUTTI_IMRECV(name, Int)                                                                                     \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,                    \
+                              MPI_Request* request) {                                                               \
+    return start_receive_by({buf, count, datatype, MPI_COMM_WORLD}, MPI_ANY_SOURCE, request, false, next.name,      \
+                            [=] { return next.name(buf, count, datatype, message, request); });                     \
+  }
+#define TUTTI_BSEND(name, Int)                                                                                      \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
+    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                    \
+    return next.name(buf, count, datatype, dest, tag, comm);                                                        \
+  }
+#define TUTTI_IBSEND(name, Int)                                                                                     \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
+                              MPI_Request* request) {                                                               \
+    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                    \
+    return next.name(buf, count, datatype, dest, tag, comm, request);                                               \
+  }
+
+TUTTI_BSEND(Bsend, int)
+TUTTI_BSEND(Bsend_c, MPI_Count)
+TUTTI_IBSEND(Ibsend, int)
+TUTTI_IBSEND(Ibsend_c, MPI_Count)
+TUTTI_SENDRECV(Sendrecv, int)
+TUTTI_SENDRECV(Sendrecv_c, MPI_Count)
+TUTTI_SENDRECV_REPLACE(Sendrecv_replace, int)
+TUTTI_SENDRECV_REPLACE(Sendrecv_replace_c, MPI_Count)
+TUTTI_ISENDRECV(Isendrecv, int)
+TUTTI_ISENDRECV(Isendrecv_c, MPI_Count)
+TUTTI_ISENDRECV_REPLACE(Isendrecv_replace, int)
+TUTTI_ISENDRECV_REPLACE(Isendrecv_replace_c, MPI_Count)
+TUTTI_MRECV(Mrecv, int)
+TUTTI_MRECV(Mrecv_c, MPI_Count)
+TUTTI_IMRECV(Imrecv, int)
+TUTTI_IMRECV(Imrecv_c, MPI_Count)
+
+// NOLINTEND(bugprone-macro-parentheses)
+
+TUTTI_EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  if (!our_messages() || status == MPI_STATUS_IGNORE) return next.Probe(source, tag, comm, status);
+  return found(next.Probe(source, tag, comm, status), comm, *status, false);
+}
+
+TUTTI_EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  requests.drive();
+  const int code = next.Iprobe(source, tag, comm, flag, status);
+  if (!our_messages() || status == MPI_STATUS_IGNORE || code != MPI_SUCCESS || !*flag) return code;
+  return found(code, comm, *status, false);
+}
+
+TUTTI_EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
+  if (!our_messages()) return next.Mprobe(source, tag, comm, message, status);
+  StatusToLookAt looked(status);
+  return found(next.Mprobe(source, tag, comm, message, looked.get()), comm, *looked, true);
+}
+
+TUTTI_EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
+  requests.drive();
+  if (!our_messages()) return next.Improbe(source, tag, comm, flag, message, status);
+  StatusToLookAt looked(status);
+  const int code = next.Improbe(source, tag, comm, flag, message, looked.get());
+  return code == MPI_SUCCESS && *flag ? found(code, comm, *looked, true) : code;
+}

@@ -1,0 +1,205 @@
+#include "mpi/requests/message_calls.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "mpi/arguments/device_memory.h"
+#include "mpi/errors_returned.h"
+#include "mpi/requests/host_hook.h"
+
+namespace tutti::mpi {
+
+namespace {
+
+messages::Policy policy_of(const Node&, int, std::size_t) {
+  messages::Policy policy;
+  static const char* const who = getenv("X_WHO");
+  static const char* const patience = getenv("X_PATIENCE");
+  policy.patience = patience ? atoi(patience) : 8000;
+  if (who) policy.who = static_cast<messages::Policy::Who>(atoi(who));
+  return policy;
+}
+
+bool lies_as_it_is(const MessageBuffer& elements) {
+  return elements.info.contiguous && !device_of(elements.buffer);
+}
+
+}  // namespace
+
+void set_bytes(MPI_Status& status, std::size_t bytes) {
+  host.Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(bytes));
+}
+
+SendPart::SendPart(const MessageBuffer& elements, const Destination& to, bool is_synchronous, bool is_copied)
+    : to_(to), is_synchronous_(is_synchronous) {
+  const bool is_there = !is_copied && lies_as_it_is(elements);
+  messages::Outgoing::Message message;
+  message.peer = to.peer;
+  message.communicator = to.identity;
+  message.tag = to.tag;
+  message.buffer = is_there ? static_cast<const std::byte*>(elements.buffer) : nullptr;
+  message.bytes = elements.bytes();
+  static const char* const store = getenv("X_STORE");
+  message.store = store ? static_cast<memory::Store>(atoi(store)) : memory::Store::streaming_to_peers;
+  outgoing_.emplace(*our_messages(), message);
+  if (!is_there)
+    packed_ = pack(elements.buffer, elements.count, elements.datatype, elements.info, outgoing_->staging(),
+                   to.communicator);
+}
+
+int SendPart::begin() {
+  if (packed_ != MPI_SUCCESS) return packed_;
+  const messages::Envelope envelope = outgoing_->announce();
+  std::memset(letter_, 0, sizeof letter_);
+  std::memcpy(letter_, &envelope, sizeof envelope);
+  // A synchronous one is over only when the receiver has come, which the host knows.
+  const int code = (is_synchronous_ ? host.Issend : host.Isend)(letter_, static_cast<int>(sizeof letter_), MPI_BYTE,
+                                                                to_.rank, to_.tag, to_.communicator, &request_);
+  if (code != MPI_SUCCESS) request_ = MPI_REQUEST_NULL;
+  return code;
+}
+
+bool SendPart::progress() {
+  const bool is_over = outgoing_->progress();
+  if (request_ == MPI_REQUEST_NULL) return is_over;
+  if (is_inside_host()) return false;
+  int sent = 0;
+  host.Test(&request_, &sent, MPI_STATUS_IGNORE);
+  return is_over && sent;
+}
+
+std::optional<messages::Envelope> ReceivePart::open(const MPI_Status& status) {
+  messages::Messages* const all = our_messages();
+  if (!all || !is_as_long_as_an_envelope(status) || elements_.bytes() < messages::Envelope::bytes) return std::nullopt;
+  messages::Envelope envelope;
+  if (lies_as_it_is(elements_)) {
+    std::memcpy(&envelope, elements_.buffer, sizeof envelope);
+  } else {
+    const std::size_t count = (sizeof envelope + elements_.info.bytes - 1) / elements_.info.bytes;
+    std::vector<std::byte> begin(count * elements_.info.bytes);
+    if (pack(elements_.buffer, count, elements_.datatype, elements_.info, begin.data(), communicator_) != MPI_SUCCESS)
+      return std::nullopt;
+    std::memcpy(&envelope, begin.data(), sizeof envelope);
+  }
+  if (all->is_envelope(envelope)) return envelope;
+  const CommunicatorState* const state = state_for_messages(communicator_);
+  const int peer = state ? state->node_ranks[static_cast<std::size_t>(status.MPI_SOURCE)] : -1;
+  if (peer >= 0) all->took_itself(peer, state->identity, status.MPI_TAG);
+  return std::nullopt;
+}
+
+bool ReceivePart::look_ahead(const MPI_Status& status) {
+  const auto envelope = open(status);
+  if (envelope) our_messages()->has_come(*envelope);
+  return envelope.has_value();
+}
+
+bool ReceivePart::look(const MPI_Status& status) {
+  const auto opened = open(status);
+  if (!opened) return false;
+  messages::Messages* const all = our_messages();
+  const messages::Envelope& envelope = *opened;
+  const messages::Record record = all->take(envelope);
+  std::byte* to = static_cast<std::byte*>(elements_.buffer);
+  if (!lies_as_it_is(elements_)) {
+    packed_.emplace(elements_.buffer, 1, elements_.count, elements_.datatype, elements_.info);
+    to = packed_->bytes();
+  }
+  const std::size_t room = elements_.bytes();
+  incoming_.emplace(*all, envelope.sender, record, to, room,
+                    policy_of(all->node(), envelope.sender, std::min<std::size_t>(record.bytes, room)));
+  return true;
+}
+
+int ReceivePart::end(MPI_Status& status) {
+  if (!incoming_) return MPI_SUCCESS;
+  const std::size_t sent = incoming_->sent_bytes(), bytes = incoming_->bytes();
+  incoming_.reset();
+  set_bytes(status, bytes);
+  if (packed_) {
+    const int code = packed_->unpack(0, bytes);
+    packed_.reset();
+    if (code != MPI_SUCCESS) return code;
+  }
+  return sent > bytes ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+}
+
+TwoSidedCall::~TwoSidedCall() {
+  if (is_persistent_ && inner_ != MPI_REQUEST_NULL) host.Request_free(&inner_);
+}
+
+void TwoSidedCall::receive(const MessageBuffer& elements, MPI_Comm communicator, MPI_Request inner, bool is_persistent) {
+  elements_ = elements;
+  communicator_ = communicator;
+  inner_ = inner;
+  has_inner_ = !is_persistent;
+  is_persistent_ = is_persistent;
+  is_receive_ = true;
+}
+
+void TwoSidedCall::send_again(const MessageBuffer& elements, const Destination& to, bool is_synchronous,
+                              bool by_envelope, MPI_Request inner) {
+  elements_ = elements;
+  communicator_ = to.communicator;
+  inner_ = inner;
+  is_persistent_ = true;
+  to_.emplace(to);
+  is_synchronous_ = is_synchronous;
+  by_envelope_ = by_envelope;
+}
+
+void TwoSidedCall::start() {
+  if (!is_persistent_) return;
+  receive_.reset();
+  send_.reset();
+  code_ = MPI_SUCCESS;
+  if (by_envelope_) {
+    try {
+      send_.emplace(elements_, *to_, is_synchronous_);
+      code_ = send_->begin();
+      return;
+    } catch (const messages::ArenaFull&) {
+      send_.reset();
+    }
+  } else if (to_) {
+    our_messages()->say(to_->peer, {to_->identity, to_->tag, 0, elements_.bytes(), 0});
+  }
+  code_ = host.Start(&inner_);
+  has_inner_ = code_ == MPI_SUCCESS;
+}
+
+bool TwoSidedCall::progress() {
+  const bool is_sent = !send_ || send_->progress();
+  if (has_inner_) {
+    if (is_inside_host()) return false;
+    int over = 0;
+    // MPICH tells of a persistent one but once.
+    if (code_ = host.Request_get_status(inner_, &over, &status_); code_ == MPI_SUCCESS && !over) return false;
+    // What goes wrong the program is told when it asks, and by its own function.
+    const ErrorsReturned none(communicator_);
+    code_ = host.Wait(&inner_, MPI_STATUS_IGNORE);
+    has_inner_ = false;
+    if (code_ == MPI_SUCCESS && is_receive_ && is_as_long_as_an_envelope(status_))
+      receive_.emplace(elements_, communicator_).look(status_);
+  }
+  return (!receive_ || receive_->progress()) && is_sent;
+}
+
+int TwoSidedCall::after(int code) {
+  if (receive_ && code_ == MPI_SUCCESS) code_ = receive_->end(status_);
+  return code_ == MPI_SUCCESS ? code : code_;
+}
+
+void TwoSidedCall::tell(MPI_Status& status) const {
+  if (!is_receive_) return;
+  const int error = status.MPI_ERROR;
+  status = status_;
+  status.MPI_ERROR = error;
+}
+
+void TwoSidedCall::cancel() {
+  if (has_inner_) host.Cancel(&inner_);
+}
+
+}  // namespace tutti::mpi
