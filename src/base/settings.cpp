@@ -130,7 +130,9 @@ const std::array<Row, settings_count>& table() {
         "Messages between two ranks of a node (MPI_Send, MPI_Irecv, and so on) are copied once, out of one buffer into "
         "the other; the MPI matches them, and carries a short envelope in their place."},
        &Settings::messages},
-      {{"MESSAGES_MIN", "bytes", "16K", "Messages of fewer bytes stay with the MPI."}, &Settings::messages_min},
+      {{"MESSAGES_MIN", "bytes", "0",
+        "Messages of fewer bytes stay with the MPI; 0: from the size on from which this MPI takes longer."},
+       &Settings::messages_min},
       {{"EXPLAIN", "string", "0",
         "Count what ran: 1 prints it at MPI_Finalize, summary prints one line, the name of a file writes it there as "
         "JSON."},

@@ -44,7 +44,7 @@ struct Settings {
   std::string progress = "auto";
   std::string persistent = "plan";
   bool messages = false;
-  std::size_t messages_min = std::size_t{16} * 1024;
+  std::size_t messages_min = 0;
   std::string explain = "0";
   std::string internode = "auto";
   std::string ranks_per_node;

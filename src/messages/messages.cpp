@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/copy.h"
 #include "base/ticks.h"
 
 namespace tutti::messages {
@@ -46,7 +47,7 @@ Pieces::Pieces(std::size_t of) : bytes(of) {
 }
 
 Messages::Messages(Node& node, std::size_t area, std::uint64_t key)
-    : node_(node), key_{key, 0x7475'7474'6920'6d73}, lists_(node, area), pending_(node.peers.size()) {}
+    : node_(node), key_{key, 0x7475'7474'6920'6d73}, lists_(node, area), from_(node.peers.size()) {}
 
 Envelope Messages::say(int peer, const Record& record) {
   const std::lock_guard lock(mutex_);
@@ -58,31 +59,32 @@ Envelope Messages::say(int peer, const Record& record) {
 }
 
 std::deque<Messages::Pending>& Messages::listen(int peer) {
-  std::deque<Pending>& pending = pending_[static_cast<std::size_t>(peer)];
-  lists_.listen(peer, [&](std::uint64_t number, const Record& record) { pending.push_back({number, record, false}); });
-  return pending;
+  From& from = from_[static_cast<std::size_t>(peer)];
+  lists_.listen(peer, [&](std::uint64_t number, const Record& record) { from.pending.push_back({number, record}); });
+  for (const std::uint64_t number : from.come) forget(from, number);
+  from.come.clear();
+  return from.pending;
 }
 
-Record Messages::take(const Envelope& envelope) {
-  const std::lock_guard lock(mutex_);
-  std::deque<Pending>& pending = listen(envelope.sender);
-  const auto found = std::find_if(pending.begin(), pending.end(),
-                                  [&](const Pending& each) { return each.number == envelope.number; });
-  const Record record = found->record;
-  pending.erase(found);
-  return record;
+void Messages::forget(From& from, std::uint64_t number) {
+  const auto found = std::find_if(from.pending.begin(), from.pending.end(),
+                                  [&](const Pending& each) { return each.number == number; });
+  if (found != from.pending.end()) from.pending.erase(found);
 }
 
+/// Nothing of the sender's is looked at for that, as long as nobody asks what comes next.
 void Messages::has_come(const Envelope& envelope) {
   const std::lock_guard lock(mutex_);
-  for (Pending& each : listen(envelope.sender)) each.is_matched = each.is_matched || each.number == envelope.number;
+  From& from = from_[static_cast<std::size_t>(envelope.sender)];
+  from.come.push_back(envelope.number);
+  if (from.come.size() == come_max) listen(envelope.sender);
 }
 
 void Messages::took_itself(int peer, std::uint64_t communicator, int tag) {
   const std::lock_guard lock(mutex_);
   std::deque<Pending>& pending = listen(peer);
   const auto found = std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
-    return each.record.block == 0 && each.record.communicator == communicator && each.record.tag == tag;
+    return !each.record.is_envelope && each.record.communicator == communicator && each.record.tag == tag;
   });
   if (found != pending.end()) pending.erase(found);
 }
@@ -91,14 +93,11 @@ std::optional<Record> Messages::next_from(int peer, std::uint64_t communicator, 
   const std::lock_guard lock(mutex_);
   std::deque<Pending>& pending = listen(peer);
   const auto found = std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
-    return !each.is_matched && each.record.communicator == communicator && each.record.tag == tag;
+    return each.record.communicator == communicator && each.record.tag == tag;
   });
   if (found == pending.end()) return std::nullopt;
   const Record record = found->record;
-  if (is_matched && record.block == 0)
-    pending.erase(found);
-  else
-    found->is_matched = is_matched;
+  if (is_matched) pending.erase(found);
   return record;
 }
 
@@ -146,7 +145,7 @@ void Messages::sweep() {
 Outgoing::Outgoing(Messages& messages, const Message& message)
     : messages_(messages), message_(message), block_(messages.take_block()) {
   const memory::Region region =
-      message.buffer ? node().reachable(message.buffer, message.bytes) : memory::Region();
+      message.buffer && !message.is_lent ? node().reachable(message.buffer, message.bytes) : memory::Region();
   block_->region.store(region.bits(), std::memory_order_relaxed);
   if (region.kind() != memory::Kind::none) return;
   try {
@@ -165,18 +164,38 @@ Outgoing::~Outgoing() {
 
 /// To the arena, from where the receiver gets it whenever it comes.
 void Outgoing::stage() {
-  staging_ = node().arena->allocate_used(message_.bytes);
+  staging_ = node().arena->allocate_used(sizeof(memory::Filled) + message_.bytes);
   if (!staging_) throw ArenaFull();
-  std::byte* const to = node().arena->base() + *staging_;
-  if (message_.buffer) memory::stream_copy(to, message_.buffer, message_.bytes);
-  block_->region.store(memory::Region(memory::Kind::arena, *staging_).bits(), std::memory_order_relaxed);
+  const std::size_t begin = *staging_ + sizeof(memory::Filled);
+  memory::Region region(memory::Kind::arena, begin);
+  if (message_.is_lent) {
+    new (node().arena->base() + *staging_) memory::Filled;
+    region = memory::Region(memory::Kind::filling, begin).taken_over();
+  } else if (message_.buffer) {
+    memory::stream_copy(staging(), message_.buffer, message_.bytes);
+  }
+  block_->region.store(region.bits(), std::memory_order_relaxed);
   staged_ = true;
+}
+
+void Outgoing::fill() {
+  if (!message_.is_lent) return;
+  memory::Filled& filled = memory::Filled::of(staging());
+  for (std::size_t at = 0; at < message_.bytes;) {
+    const std::size_t end = std::min(at + memory::filled_at_once, message_.bytes);
+    copy_bytes(staging() + at, message_.buffer + at, end - at);
+    at = end;
+    filled.bytes.store(at, std::memory_order_release);
+  }
+  if (node().waiter->sleepers_possible) node().waiter->wake(&message_.peer, 1);
 }
 
 Envelope Outgoing::announce() {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
-  const Envelope envelope =
-      messages_.say(message_.peer, {message_.communicator, message_.tag, 0, message_.bytes, offset});
+  Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, 0, message_.bytes, true});
+  envelope.message_bytes = message_.bytes;
+  envelope.block = offset;
+  envelope.region = block_->region.load(std::memory_order_relaxed);
   since_ = ticks() | 1;
   return envelope;
 }
@@ -231,19 +250,21 @@ bool Outgoing::progress() {
   return over_ = staged_ || buffer_later();
 }
 
-Incoming::Incoming(Messages& messages, int peer, const Record& record, std::byte* buffer, std::size_t room,
-                   const Policy& policy)
+Incoming::Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room,
+                   std::uint64_t patience)
     : node_(messages.node()),
-      peer_(peer),
-      sent_(record.bytes),
+      peer_(envelope.sender),
+      sent_(envelope.message_bytes),
       buffer_(buffer),
-      pieces_(std::min<std::size_t>(record.bytes, room)),
-      policy_(policy),
-      block_(reinterpret_cast<Block*>(other().in_arena(record.block, sizeof(Block)))) {
-  const bool to_be_pushed = policy.who != Policy::Who::receiver &&
-                            memory::Region::from_bits(block_->region.load(std::memory_order_relaxed)).kind() !=
-                                memory::Kind::arena;
-  const memory::Region region = to_be_pushed ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
+      pieces_(std::min<std::size_t>(envelope.message_bytes, room)),
+      patience_(patience),
+      lent_(memory::Region::from_bits(envelope.region)),
+      block_(reinterpret_cast<Block*>(other().in_arena(envelope.block, sizeof(Block)))) {
+  const memory::Kind kind = lent_.kind();
+  is_lent_ = kind == memory::Kind::filling;
+  if (is_lent_) return;
+  const memory::Region region =
+      kind != memory::Kind::arena ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
   block_->destination.store(region.loads_and_stores() ? region.bits() : 0, std::memory_order_relaxed);
   block_->room.store(room, std::memory_order_relaxed);
   block_->accepted.set(1);
@@ -254,14 +275,14 @@ Incoming::Incoming(Messages& messages, int peer, const Record& record, std::byte
 
 /// Whether this side is to copy the next piece.
 bool Incoming::may_pull() {
-  if (policy_.who != Policy::Who::sender || seen_ == Block::closed) return true;
+  if (seen_ == Block::closed) return true;
   const std::uint64_t claims = block_->claims.load(std::memory_order_relaxed);
   const std::uint64_t now = ticks();
   if (of_sender(claims) != seen_ && claims != Block::closed) {
     seen_ = of_sender(claims);
     looked_ = now;
   }
-  return now - looked_ > policy_.patience;
+  return now - looked_ > patience_;
 }
 
 /// The last piece that nobody has. False if there is none, or it is not there yet.
@@ -281,8 +302,22 @@ bool Incoming::pull() {
   return true;
 }
 
+/// All of a copy that the sender is making.
+bool Incoming::pull_lent() {
+  if (!is_pulling_) {
+    is_pulling_ = true;
+    memory::PeerTransfers{other(), transfers_}.copy_from(lent_, 0, buffer_, pieces_.bytes);
+  }
+  if (!transfers_.go_on()) return false;
+  is_pulling_ = false;
+  pulled_ = pieces_.count;
+  return true;
+}
+
 bool Incoming::progress() {
-  while (is_pulling_ || may_pull())
+  while (is_lent_ && pulled_ == 0)
+    if (!pull_lent()) return false;
+  while (!is_lent_ && (is_pulling_ || may_pull()))
     if (!pull()) break;
   if (is_pulling_ || pulled_ + block_->pushed.get() < pieces_.count) return false;
   block_->finished.set(1);

@@ -36,8 +36,11 @@ struct Envelope {
   /// among messages.
   static constexpr std::size_t bytes = 480;
   std::uint64_t key[2] = {};    ///< of the job and node
-  std::uint64_t number = 0;     ///< of the Record in the list
-  std::int32_t sender = 0;      ///< node rank
+  std::uint64_t number = 0;  ///< of the Record in the list
+  std::uint64_t message_bytes = 0;
+  std::uint64_t block = 0;   ///< offset of its Block in the sender's arena
+  std::uint64_t region = 0;  ///< where the sender has it
+  std::int32_t sender = 0;   ///< node rank
   std::int32_t padding = 0;
 };
 
@@ -48,7 +51,7 @@ struct Record {
   std::int32_t tag = 0;
   std::int32_t padding = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t block = 0;  ///< offset of its Block in the sender's arena; 0: the MPI carries it
+  bool is_envelope = false;  ///< or the MPI carries it as it is
 };
 
 /// Both sides of one message. In the sender's arena.
@@ -75,14 +78,6 @@ struct Pieces {
   std::size_t length(std::size_t i) const { return i + 1 == count ? bytes - i * piece : piece; }
 };
 
-/// Who copies, as the receiver sees it, and how.
-struct Policy {
-  enum class Who { receiver, sender, both };
-  Who who = Who::sender;
-  /// Where the sender is to copy and does not begin for so long the receiver does. In ticks.
-  std::uint64_t patience = 0;
-};
-
 /// A process has one. Any thread may call it.
 class Messages {
  public:
@@ -91,16 +86,14 @@ class Messages {
   Messages(Node& node, std::size_t area, std::uint64_t key);
 
   Node& node() const { return node_; }
-  /// Tells node rank `peer` of a message. Returns what is to be sent in its place. Throws ArenaFull.
+  /// Tells node rank `peer` of a message. Returns an envelope for it. Throws ArenaFull.
   Envelope say(int peer, const Record& record);
 
   /// Whether `bytes`, the beginning of a message of Envelope::bytes, are an envelope.
   bool is_envelope(const Envelope& envelope) const {
     return envelope.key[0] == key_[0] && envelope.key[1] == key_[1];
   }
-  /// What it stands for: it has come, and is forgotten.
-  Record take(const Envelope& envelope);
-  /// It has come, and will be taken: it is not the next one any more.
+  /// It has come: it is not the next one any more.
   void has_come(const Envelope& envelope);
   /// A message of an envelope's length has come that was none.
   void took_itself(int peer, std::uint64_t communicator, int tag);
@@ -114,13 +107,19 @@ class Messages {
   struct Pending {
     std::uint64_t number;
     Record record;
-    bool is_matched = false;
   };
+  /// What is known of the messages of a peer.
+  struct From {
+    std::deque<Pending> pending;      ///< not come yet
+    std::vector<std::uint64_t> come;  ///< numbers of those that have come, and were not heard of yet
+  };
+  static constexpr std::size_t come_max = 32;
   struct Left {
     Block* block;
     std::optional<std::size_t> staging;
   };
   std::deque<Pending>& listen(int peer);
+  void forget(From& from, std::uint64_t number);
   /// Zero, but for the sender's part.
   Block* take_block();
   /// The sender is over. A block that the receiver may still look at is given back later.
@@ -132,7 +131,7 @@ class Messages {
   std::uint64_t key_[2];
   std::mutex mutex_;
   Lists<Record> lists_;
-  std::vector<std::deque<Pending>> pending_;  ///< by node rank: not come yet
+  std::vector<From> from_;  ///< by node rank
   std::vector<Block*> unused_;
   std::deque<Left> left_;
 };
@@ -147,6 +146,8 @@ class Outgoing {
     const std::byte* buffer = nullptr;
     std::size_t bytes = 0;
     memory::Store store = memory::Store::cached;  ///< of what is copied into the receiver's buffer
+    /// What the receiver reads is a copy through the caches, whose lines it takes over; it reads behind the sender.
+    bool is_lent = false;
   };
   /// A message whose buffer is null lies nowhere: it is to be written to staging(). Throws ArenaFull.
   Outgoing(Messages& messages, const Message& message);
@@ -154,9 +155,13 @@ class Outgoing {
   Outgoing(const Outgoing&) = delete;
   Outgoing& operator=(const Outgoing&) = delete;
 
-  std::byte* staging() const { return staging_ ? node().arena->base() + *staging_ : nullptr; }
+  std::byte* staging() const {
+    return staging_ ? node().arena->base() + *staging_ + sizeof(memory::Filled) : nullptr;
+  }
   /// Tells the receiver of it: what is to be sent in its place. Throws ArenaFull.
   Envelope announce();
+  /// To be called once the envelope was sent: makes the copy that is lent, if one is.
+  void fill();
   /// Does what can be done without waiting. True once it is over: the buffer is the program's again.
   bool progress();
   int peer() const { return message_.peer; }
@@ -183,9 +188,8 @@ class Outgoing {
 /// The receiver's side.
 class Incoming {
  public:
-  /// record: that the envelope from `peer` stands for. room: of the buffer.
-  Incoming(Messages& messages, int peer, const Record& record, std::byte* buffer, std::size_t room,
-           const Policy& policy);
+  /// room: of the buffer. patience: where the sender may copy and does not begin for so long the receiver does, in ticks.
+  Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room, std::uint64_t patience);
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
 
@@ -200,18 +204,21 @@ class Incoming {
   const memory::Peer& other() const { return node_.peers[static_cast<std::size_t>(peer_)]; }
   bool may_pull();
   bool pull();
+  bool pull_lent();
 
   Node& node_;
   const int peer_;
   const std::size_t sent_;
   std::byte* const buffer_;
   const Pieces pieces_;
-  const Policy policy_;
+  const std::uint64_t patience_;
+  const memory::Region lent_;  ///< where the sender had it when it sent the envelope
   Block* const block_;
   std::size_t pulled_ = 0;
   std::uint64_t looked_ = 0;   ///< when the sender was last seen to go on, in ticks
   std::uint64_t seen_ = 0;     ///< pieces that it had claimed then
   bool is_pulling_ = false;
+  bool is_lent_ = false;
   memory::Transfers transfers_;
 };
 

@@ -263,6 +263,7 @@ void leave_job() {
   end_host_turn(the_job->host_turn);
   end_xpmem(the_job->node, the_job->xpmem);
   the_job = nullptr;
+  our = OurMessages();
 }
 
 int on_end(MPI_Comm, int, void*, void*) {
@@ -302,6 +303,7 @@ void start() {
   stop_when_self_ends();
   // Never freed: peers may look at this rank's flags until the process ends.
   the_job = made.release();
+  our = OurMessages(*the_job);
   int threads = MPI_THREAD_MULTIPLE;
   host.Query_thread(&threads);
   requests.set_up(threads == MPI_THREAD_MULTIPLE);

@@ -35,14 +35,6 @@ struct Receiving {
 
 enum class Mode { standard, synchronous };
 
-/// The elements; nothing if the host is to say what is wrong with them.
-std::optional<MessageBuffer> elements_of(const void* buffer, MPI_Count count, MPI_Datatype datatype) {
-  TypeInfo room;
-  const TypeInfo* const info = count >= 0 ? type_info(datatype, room) : nullptr;
-  if (!info) return std::nullopt;
-  return MessageBuffer{const_cast<void*>(buffer), static_cast<std::size_t>(count), datatype, *info};
-}
-
 /// Where a message goes that may be ours; nothing if it goes to another node, or the arguments are wrong.
 std::optional<Destination> destination_of(const Sending& what) {
   static const int tags_max = largest_tag();
@@ -63,20 +55,27 @@ struct Envelopable {
 /// What is ours of a message; nothing if the host is to carry it. Of one that the host carries, and that is as long as an
 /// envelope, the receiver is told.
 [[gnu::noinline]] std::optional<Envelopable> look_at(const Sending& what, bool may_be_ours) {
-  const auto elements = elements_of(what.buffer, what.count, what.datatype);
+  const auto elements = message_buffer(what.buffer, what.count, what.datatype);
   if (!elements) return std::nullopt;
   const std::size_t bytes = elements->bytes();
-  const bool is_long = may_be_ours && bytes >= job()->node.settings.messages_min;
-  if (!is_long && bytes != messages::Envelope::bytes) return std::nullopt;
+  if (!may_be_ours && bytes != messages::Envelope::bytes) return std::nullopt;
   const auto to = destination_of(what);
   if (!to || (!what.buffer && elements->info.predefined)) return std::nullopt;
-  if (is_long) return Envelopable{*elements, *to};
-  our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, 0});
+  if (may_be_ours && bytes >= envelope_min(to->peer)) return Envelopable{*elements, *to};
+  if (bytes == messages::Envelope::bytes) our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, false});
   return std::nullopt;
 }
-/// Types of a few bytes at most, as nearly all are, need no look where there are few of them.
+/// Bytes of the elements; none if the host is to say what is wrong with them.
+inline std::size_t bytes_of(MPI_Count count, MPI_Datatype datatype) {
+  TypeInfo room;
+  const TypeInfo* const info = count > 0 ? type_info(datatype, room) : nullptr;
+  return info ? static_cast<std::size_t>(count) * info->bytes : 0;
+}
 inline std::optional<Envelopable> envelopable(const Sending& what, bool may_be_ours = true) {
   if (!our_messages()) [[likely]]
+    return std::nullopt;
+  const std::size_t bytes = bytes_of(what.count, what.datatype);
+  if (bytes < our.least() && bytes != messages::Envelope::bytes) [[likely]]
     return std::nullopt;
   return look_at(what, may_be_ours);
 }
@@ -105,7 +104,7 @@ int send_or(const Sending& what, Mode mode, const Next& function, const ByHost& 
 int arrived(int code, const Receiving& into, MPI_Status& status, const char* function) {
   if (code != MPI_SUCCESS || !is_as_long_as_an_envelope(status)) [[likely]]
     return code;
-  const auto elements = elements_of(into.buffer, into.count, into.datatype);
+  const auto elements = message_buffer(into.buffer, into.count, into.datatype);
   if (!elements) return code;
   return guard(into.communicator, function, [&] {
     ReceivePart part(*elements, into.communicator);
@@ -189,11 +188,12 @@ int send_again_or(const Sending& what, Mode mode, bool may_be_ours, MPI_Request*
   const int code = by_host();
   if (!our_messages() || code != MPI_SUCCESS || !handle) [[likely]]
     return code;
-  const auto elements = elements_of(what.buffer, what.count, what.datatype);
-  const bool is_long = may_be_ours && elements && elements->bytes() >= job()->node.settings.messages_min;
-  if (!elements || (!is_long && elements->bytes() != messages::Envelope::bytes)) return code;
+  const auto elements = message_buffer(what.buffer, what.count, what.datatype);
+  if (!elements) return code;
   const auto to = destination_of(what);
   if (!to) return code;
+  const bool is_long = may_be_ours && elements->bytes() >= envelope_min(to->peer);
+  if (!is_long && elements->bytes() != messages::Envelope::bytes) return code;
   const MPI_Request inner = *handle;
   bool failed = false;
   code_of(function.name(), failed, [&] {
@@ -215,7 +215,7 @@ bool may_bring_envelope(const Receiving& into, int source, std::optional<Message
         state->node_ranks[static_cast<std::size_t>(source)] < 0)
       return false;
   }
-  elements = elements_of(into.buffer, into.count, into.datatype);
+  elements = message_buffer(into.buffer, into.count, into.datatype);
   return elements && elements->bytes() >= messages::Envelope::bytes;
 }
 
@@ -240,13 +240,17 @@ template <class ByHost, class Next>
 int start_receive_by(const Receiving& into, int source, MPI_Request* handle, bool is_persistent, const Next& function,
                      const ByHost& by_host) {
   const int code = by_host();
-  std::optional<MessageBuffer> elements;
-  if (!our_messages() || code != MPI_SUCCESS || !handle || !may_bring_envelope(into, source, elements)) [[likely]]
+  if (!our_messages()) [[likely]]
     return code;
-  if (!is_persistent && elements->bytes() < job()->node.settings.messages_min) {
-    remembered.add(*handle, {*elements, into.communicator});
+  const std::size_t bytes = bytes_of(into.count, into.datatype);
+  if (bytes < messages::Envelope::bytes) return code;
+  if (code != MPI_SUCCESS || !handle) return code;
+  if (!is_persistent && bytes < our.least()) {
+    remembered.add(*handle, {into.buffer, into.count, into.datatype, into.communicator});
     return code;
   }
+  std::optional<MessageBuffer> elements;
+  if (!may_bring_envelope(into, source, elements)) return code;
   return stand_for(*elements, into.communicator, is_persistent, handle, function.name());
 }
 
@@ -263,7 +267,7 @@ int found(int code, MPI_Comm communicator, MPI_Status& status, bool is_taken) {
   requests.drive();
   if (remembered.any()) remembered.look_ahead();
   const auto record = our_messages()->next_from(peer, state->identity, status.MPI_TAG, is_taken);
-  if (record && record->block != 0) set_bytes(status, record->bytes);
+  if (record && record->is_envelope) set_bytes(status, record->bytes);
   return code;
 }
 
@@ -272,7 +276,7 @@ template <class ByHost, class Next>
 int start_send_and_receive(const Sending& what, const Receiving& into, int source, int tag, bool in_place,
                            MPI_Request* handle, const Next& function, const ByHost& by_host) {
   const auto ours = handle && into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::nullopt;
-  const auto elements = ours ? elements_of(into.buffer, into.count, into.datatype) : std::nullopt;
+  const auto elements = ours ? message_buffer(into.buffer, into.count, into.datatype) : std::nullopt;
   if (!elements) return start_receive_by(into, source, handle, false, function, by_host);
   bool begun = false, failed = false;
   const int code = code_of(function.name(), failed, [&] {
@@ -327,7 +331,7 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
     return has_come || received != MPI_SUCCESS;
   });
   if (code != MPI_SUCCESS) return code;
-  const auto elements = elements_of(into.buffer, into.count, into.datatype);
+  const auto elements = message_buffer(into.buffer, into.count, into.datatype);
   std::optional<ReceivePart> part;
   if (is_as_long_as_an_envelope(*looked) && elements) part.emplace(*elements, into.communicator).look(*looked);
   bool is_received = !part;

@@ -549,7 +549,7 @@ TUTTI_EXPORT int MPIX_Request_is_complete(MPI_Request request) {
 
 TUTTI_EXPORT int MPI_Request_free(MPI_Request* request) {
   if (is_all_of_host() || !request) return next.Request_free(request);
-  remembered.take(*request);
+  remembered.take(*request, false);
   requests.drive();
   Request* const ours = requests.find(*request);
   if (!ours) return next.Request_free(request);

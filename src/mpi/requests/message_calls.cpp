@@ -12,20 +12,56 @@ namespace tutti::mpi {
 
 namespace {
 
-messages::Policy policy_of(const Node&, int, std::size_t) {
-  messages::Policy policy;
-  static const char* const who = getenv("X_WHO");
-  static const char* const patience = getenv("X_PATIENCE");
-  policy.patience = patience ? atoi(patience) : 8000;
-  if (who) policy.who = static_cast<messages::Policy::Who>(atoi(who));
-  return policy;
+/// Whether the peer has a cache in common with this rank.
+bool is_near(int peer) {
+  const Node& node = job()->node;
+  const auto& places = node.placement.ranks;
+  return topology::distance_between(places[static_cast<std::size_t>(node.rank)],
+                                    places[static_cast<std::size_t>(peer)]) == topology::Distance::cache;
 }
+
+/// From where on a host's own messages took longer (docs/measurements/messages.md): beyond what it copies twice by a way of its
+/// own for short ones.
+struct Bounds {
+  const char* host;
+  std::size_t near_min, far_min;
+};
+constexpr Bounds bounds[] = {{"Open MPI", std::size_t{4} << 10, std::size_t{4} << 10},
+                             {"Intel MPI", std::size_t{1} << 20, std::size_t{256} << 10},
+                             {"", std::size_t{8} << 10, std::size_t{8} << 10}};
+
+/// How the sender has its part in the copy (docs/measurements/messages.md). Between cores with a common cache a copy in lines
+/// that go to and fro is fastest, as long as a core keeps them; beyond that stores into the receiver's buffer are. Cores
+/// without one read each other's fresh lines slowly: stores past the caches are several times as fast.
+void set_way(messages::Outgoing::Message& message) {
+  const bool near = is_near(message.peer);
+  const auto kept = static_cast<std::size_t>(job()->knowledge.model.private_cache * 3 / 4);
+  message.is_lent = message.buffer && near && message.bytes <= kept;
+  message.store = near ? memory::Store::cached : memory::Store::streaming_to_peers;
+}
+
+/// In the time of a few hops, some microseconds, a sender that waits has begun.
+constexpr std::uint64_t patience_of_receiver = 8000;
 
 bool lies_as_it_is(const MessageBuffer& elements) {
   return elements.info.contiguous && !device_of(elements.buffer);
 }
 
 }  // namespace
+
+constinit OurMessages our;
+
+OurMessages::OurMessages(const Job& job) : all(job.messages.get()) {
+  const Bounds* of = bounds;
+  while (*of->host && job.origin.host != of->host) ++of;
+  const std::size_t asked = job.node.settings.messages_min;
+  near_min = asked ? asked : of->near_min;
+  far_min = asked ? asked : of->far_min;
+}
+
+std::size_t envelope_min(int peer) {
+  return is_near(peer) ? our.near_min : our.far_min;
+}
 
 void set_bytes(MPI_Status& status, std::size_t bytes) {
   host.Status_set_elements_x(&status, MPI_BYTE, static_cast<MPI_Count>(bytes));
@@ -40,8 +76,7 @@ SendPart::SendPart(const MessageBuffer& elements, const Destination& to, bool is
   message.tag = to.tag;
   message.buffer = is_there ? static_cast<const std::byte*>(elements.buffer) : nullptr;
   message.bytes = elements.bytes();
-  static const char* const store = getenv("X_STORE");
-  message.store = store ? static_cast<memory::Store>(atoi(store)) : memory::Store::streaming_to_peers;
+  set_way(message);
   outgoing_.emplace(*our_messages(), message);
   if (!is_there)
     packed_ = pack(elements.buffer, elements.count, elements.datatype, elements.info, outgoing_->staging(),
@@ -57,6 +92,7 @@ int SendPart::begin() {
   const int code = (is_synchronous_ ? host.Issend : host.Isend)(letter_, static_cast<int>(sizeof letter_), MPI_BYTE,
                                                                 to_.rank, to_.tag, to_.communicator, &request_);
   if (code != MPI_SUCCESS) request_ = MPI_REQUEST_NULL;
+  outgoing_->fill();
   return code;
 }
 
@@ -100,15 +136,14 @@ bool ReceivePart::look(const MPI_Status& status) {
   if (!opened) return false;
   messages::Messages* const all = our_messages();
   const messages::Envelope& envelope = *opened;
-  const messages::Record record = all->take(envelope);
+  all->has_come(envelope);
   std::byte* to = static_cast<std::byte*>(elements_.buffer);
   if (!lies_as_it_is(elements_)) {
     packed_.emplace(elements_.buffer, 1, elements_.count, elements_.datatype, elements_.info);
     to = packed_->bytes();
   }
   const std::size_t room = elements_.bytes();
-  incoming_.emplace(*all, envelope.sender, record, to, room,
-                    policy_of(all->node(), envelope.sender, std::min<std::size_t>(record.bytes, room)));
+  incoming_.emplace(*all, envelope, to, room, patience_of_receiver);
   return true;
 }
 
@@ -163,7 +198,7 @@ void TwoSidedCall::start() {
       send_.reset();
     }
   } else if (to_) {
-    our_messages()->say(to_->peer, {to_->identity, to_->tag, 0, elements_.bytes(), 0});
+    our_messages()->say(to_->peer, {to_->identity, to_->tag, 0, elements_.bytes(), false});
   }
   code_ = host.Start(&inner_);
   has_inner_ = code_ == MPI_SUCCESS;

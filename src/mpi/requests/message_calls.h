@@ -41,6 +41,14 @@ struct MessageBuffer {
   std::size_t bytes() const { return count * info.bytes; }
 };
 
+/// Nothing if the host is to say what is wrong with the arguments.
+inline std::optional<MessageBuffer> message_buffer(const void* buffer, MPI_Count count, MPI_Datatype datatype) {
+  TypeInfo room;
+  const TypeInfo* const info = count >= 0 ? type_info(datatype, room) : nullptr;
+  if (!info) return std::nullopt;
+  return MessageBuffer{const_cast<void*>(buffer), static_cast<std::size_t>(count), datatype, *info};
+}
+
 /// Where a message goes, as the sender knows it. peer: node rank.
 struct Destination {
   MPI_Comm communicator;
@@ -114,9 +122,22 @@ void wait_for_message(const char* function, int peer, const Over& over) {
   });
 }
 
-/// The messages of this process; null where all are the host's.
+/// The messages of this process, for who cannot take the time to ask for the job.
+struct OurMessages {
+  messages::Messages* all = nullptr;  ///< null: all are the host's
+  /// From so many bytes on a message goes as an envelope: to ranks with which this one has a cache in common, and to others.
+  std::size_t near_min = 0, far_min = 0;
+  std::size_t least() const { return near_min < far_min ? near_min : far_min; }
+
+  OurMessages() = default;
+  explicit OurMessages(const Job& job);
+};
+extern constinit OurMessages our;
+/// From how many bytes on messages to a node rank go as envelopes.
+std::size_t envelope_min(int peer);
+
 inline messages::Messages* our_messages() {
-  return job() ? job()->messages.get() : nullptr;
+  return our.all;
 }
 
 /// A nonblocking or persistent call: a receive of the host's in which an envelope may come, a message that goes as one, or

@@ -1,5 +1,6 @@
 #include "mpi/requests/remembered.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "mpi/errors.h"
@@ -18,12 +19,6 @@ RememberedReceives& make_remembered() {
 
 RememberedReceives& remembered = make_remembered();
 
-std::size_t RememberedReceives::find(std::uintptr_t key) const {
-  std::size_t at = place_of(key);
-  while (places_[at].is_taken && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
-  return at;
-}
-
 void RememberedReceives::grow() {
   std::vector<Place> before(places_.empty() ? 64 : 2 * places_.size());
   before.swap(places_);
@@ -31,22 +26,20 @@ void RememberedReceives::grow() {
     if (each.is_taken) places_[find(each.key)] = each;
 }
 
-void RememberedReceives::add(MPI_Request handle, const Receive& receive) {
-  const auto locked = lock();
-  const std::size_t count = count_.load(std::memory_order_relaxed);
-  if (2 * (count + 1) > places_.size()) grow();
-  Place& place = places_[find(key_of(handle))];
-  // The host has given a handle anew whose end was not seen.
-  if (!place.is_taken) count_.store(count + 1, std::memory_order_relaxed);
-  place = {key_of(handle), true, false, handle, receive};
-}
-
-std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request handle) {
+std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request handle, bool is_as_long) {
   const auto locked = lock();
   if (places_.empty()) return std::nullopt;
-  std::size_t hole = find(key_of(handle));
-  if (!places_[hole].is_taken) return std::nullopt;
-  const Receive receive = places_[hole].receive;
+  const std::size_t at = find(key_of(handle));
+  const Place& place = places_[at];
+  if (!place.is_taken) return std::nullopt;
+  std::optional<Receive> receive;
+  if (is_as_long && !place.is_none) [[unlikely]]
+    receive = place.receive;
+  remove(at);
+  return receive;
+}
+
+void RememberedReceives::remove(std::size_t hole) {
   const std::size_t mask = places_.size() - 1;
   for (std::size_t at = (hole + 1) & mask; places_[at].is_taken; at = (at + 1) & mask) {
     // It may move into the hole if it would be found there.
@@ -56,36 +49,43 @@ std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request 
   }
   places_[hole].is_taken = false;
   count_.store(count_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  return receive;
 }
 
 void RememberedReceives::look_ahead() {
   const auto locked = lock();
   for (Place& each : places_) {
-    if (!each.is_taken || each.is_looked_at) continue;
+    if (!each.is_taken || each.is_none) continue;
     int over = 0;
     MPI_Status status{};
     if (host.Request_get_status(each.handle, &over, &status) != MPI_SUCCESS || !over) continue;
-    each.is_looked_at = true;
-    if (is_as_long_as_an_envelope(status))
-      each.receive.is_none = !ReceivePart(each.receive.into, each.receive.communicator).look_ahead(status);
+    const auto into = message_buffer(each.receive.buffer, each.receive.count, each.receive.datatype);
+    if (into && is_as_long_as_an_envelope(status))
+      each.is_none = !ReceivePart(*into, each.receive.communicator).look_ahead(status);
   }
 }
 
 Completing::Completing(const char* function, int count, const MPI_Request* requests, MPI_Status* statuses)
-    : function_(function), told_(statuses), has_statuses_(statuses != MPI_STATUSES_IGNORE) {
+    : function_(function), told_(statuses) {
   if (!remembered.any() || count <= 0 || !requests) return;
-  before_.assign(requests, requests + count);
-  if (has_statuses_ && statuses) return;
-  own_.resize(before_.size());
-  told_ = own_.data();
+  count_ = count;
+  const bool needs_own = statuses == MPI_STATUSES_IGNORE || !statuses;
+  if (count > few) {
+    many_before_.resize(static_cast<std::size_t>(count));
+    before_ = many_before_.data();
+    if (needs_own) many_own_.resize(static_cast<std::size_t>(count));
+  }
+  std::copy(requests, requests + count, before_);
+  if (needs_own) told_ = count > few ? many_own_.data() : few_own_;
 }
 
 int Completing::completed(int i, int at) {
-  if (i < 0 || static_cast<std::size_t>(i) >= before_.size()) return MPI_SUCCESS;
-  const auto receive = remembered.take(before_[static_cast<std::size_t>(i)]);
-  if (!receive || receive->is_none || !is_as_long_as_an_envelope(told_[at])) return MPI_SUCCESS;
-  ReceivePart part(receive->into, receive->communicator);
+  if (i < 0 || i >= count_) return MPI_SUCCESS;
+  const auto receive = remembered.take(before_[i], is_as_long_as_an_envelope(told_[at]));
+  if (!receive) [[likely]]
+    return MPI_SUCCESS;
+  const auto into = message_buffer(receive->buffer, receive->count, receive->datatype);
+  if (!into) return MPI_SUCCESS;
+  ReceivePart part(*into, receive->communicator);
   if (!part.look(told_[at])) return MPI_SUCCESS;
   wait_for_message(function_, part.peer(), [&] { return part.progress(); });
   const int code = part.end(told_[at]);
@@ -93,14 +93,14 @@ int Completing::completed(int i, int at) {
 }
 
 int Completing::completed_all(int code) {
-  for (std::size_t i = 0; i < before_.size(); ++i) {
+  for (int i = 0; i < count_; ++i) {
     if (code != MPI_SUCCESS) {
-      remembered.take(before_[i]);
+      remembered.take(before_[i], false);
       continue;
     }
-    const int error = completed(static_cast<int>(i), static_cast<int>(i));
+    const int error = completed(i, i);
     if (error == MPI_SUCCESS) continue;
-    for (std::size_t j = 0; j < before_.size(); ++j) told_[j].MPI_ERROR = j == i ? error : static_cast<int>(MPI_SUCCESS);
+    for (int j = 0; j < count_; ++j) told_[j].MPI_ERROR = j == i ? error : static_cast<int>(MPI_SUCCESS);
     code = MPI_ERR_IN_STATUS;
   }
   return code;

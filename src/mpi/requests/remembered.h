@@ -16,19 +16,31 @@ namespace tutti::mpi {
 
 class RememberedReceives {
  public:
+  /// As MPI_Irecv is given it.
   struct Receive {
-    MessageBuffer into;
+    void* buffer;
+    MPI_Count count;
+    MPI_Datatype datatype;
     MPI_Comm communicator;
-    bool is_none = false;  ///< it has come, and is no envelope
   };
 
   /// Inside MPI_Init. among_threads: threads of the program may call MPI at the same time.
   void set_up(bool among_threads) { shared_ = among_threads; }
   bool any() const { return count_.load(std::memory_order_relaxed) != 0; }
   /// Throws std::bad_alloc.
-  void add(MPI_Request handle, const Receive& receive);
-  /// It is over, or the program has no handle of it any more. Nothing if it is none of these.
-  std::optional<Receive> take(MPI_Request handle);
+  void add(MPI_Request handle, const Receive& receive) {
+    const auto locked = lock();
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    if (2 * (count + 1) > places_.size()) [[unlikely]]
+      grow();
+    Place& place = places_[find(key_of(handle))];
+    // The host has given a handle anew whose end was not seen.
+    if (!place.is_taken) count_.store(count + 1, std::memory_order_relaxed);
+    place = {key_of(handle), true, false, handle, receive};
+  }
+  /// It is over, or the program has no handle of it any more. is_as_long: as an envelope: what is to be looked at then, if it
+  /// is one of these.
+  std::optional<Receive> take(MPI_Request handle, bool is_as_long);
   /// A message of an envelope's length has been found in the host's queue: what has come before it, and was not told yet, is
   /// looked at.
   void look_ahead();
@@ -37,7 +49,7 @@ class RememberedReceives {
   struct Place {
     std::uintptr_t key = 0;
     bool is_taken = false;
-    bool is_looked_at = false;
+    bool is_none = false;  ///< it has come, and is no envelope
     MPI_Request handle = MPI_REQUEST_NULL;
     Receive receive{};
   };
@@ -47,8 +59,13 @@ class RememberedReceives {
   std::size_t place_of(std::uintptr_t key) const {
     return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & (places_.size() - 1);
   }
-  std::size_t find(std::uintptr_t key) const;
+  std::size_t find(std::uintptr_t key) const {
+    std::size_t at = place_of(key);
+    while (places_[at].is_taken && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
+    return at;
+  }
   void grow();
+  void remove(std::size_t hole);
 
   bool shared_ = true;
   std::mutex mutex_;
@@ -74,11 +91,15 @@ class Completing {
   int completed_all(int code);
 
  private:
+  static constexpr int few = 32;
   const char* const function_;
-  std::vector<MPI_Request> before_;
-  std::vector<MPI_Status> own_;
+  int count_ = 0;  ///< of what is remembered
+  MPI_Request few_before_[few];
+  MPI_Status few_own_[few];
+  std::vector<MPI_Request> many_before_;
+  std::vector<MPI_Status> many_own_;
+  MPI_Request* before_ = few_before_;
   MPI_Status* told_;
-  bool has_statuses_;
 };
 
 }  // namespace tutti::mpi
