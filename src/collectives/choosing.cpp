@@ -3,12 +3,19 @@
 #include <string_view>
 
 #include "collectives/collectives.h"
-#include "collectives/identity.h"
 #include "collectives/kinds.h"
 
 namespace tutti {
 
 namespace {
+
+/// A number for an algorithm, which ranks tell each other to find out that they are in different calls.
+std::uint16_t identity_of(std::string_view collective, std::string_view algorithm) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  for (const std::string_view name : {collective, std::string_view("/"), algorithm})
+    for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
+  return static_cast<std::uint16_t>(hash ^ (hash >> 16));
+}
 
 template <class Arguments>
 void add_names(selection::Known& known, std::span<const selection::Algorithm<Arguments>* const> algorithms) {

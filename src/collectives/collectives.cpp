@@ -148,7 +148,7 @@ Cut Collectives::cut_of(const Choice<Arguments>& chosen, const Arguments& argume
       const std::size_t elements = limits_.shared_piece(results) / arguments.combiner->element_bytes;
       return {arguments.count, std::max<std::size_t>(1, elements)};
     }
-  return chosen.algorithm->cut ? chosen.algorithm->cut(communicator_, arguments) : sizes.cut;
+  return chosen.algorithm->forms.cut ? chosen.algorithm->forms.cut(communicator_, arguments) : sizes.cut;
 }
 
 Lending Collectives::lending_of(Moving moving, const CallSizes& sizes, const Cut& cut, std::size_t most) const {

@@ -19,6 +19,12 @@
 
 namespace tutti {
 
+/// One block of a buffer.
+struct Block {
+  std::byte* at = nullptr;
+  std::size_t bytes = 0;
+};
+
 /// Blocks of one buffer, one for each rank (or neighbour): block i has size(i) bytes at offset(i) from `base`.
 /// Regular ones are equal in size and distance; MPI makes that size equal on all ranks.
 struct Blocks {
@@ -38,6 +44,11 @@ struct Blocks {
   std::size_t size(std::size_t i) const { return sizes ? sizes[i] : bytes; }
   std::ptrdiff_t offset(std::size_t i) const { return offsets ? offsets[i] : static_cast<std::ptrdiff_t>(i * stride); }
   std::byte* at(std::size_t i) const { return base + offset(i); }
+  /// That of a rank or neighbour.
+  Block operator[](int rank) const {
+    const auto i = static_cast<std::size_t>(rank);
+    return {at(i), size(i)};
+  }
   /// Of the first blocks, `count` of them.
   std::size_t total_bytes(int count) const {
     if (is_regular()) return bytes * static_cast<std::size_t>(count);

@@ -1,5 +1,5 @@
 # The list of algorithms is made from the folders: src/collectives/<collective>/<algorithm>.cpp defines
-# `const selection::Algorithm<...Arguments> <collective>_<algorithm>`. Adding an algorithm touches that file only.
+# `selection::Algorithm<...Arguments> <collective>_<algorithm>`. Adding an algorithm touches that file only.
 set(text "// Generated from the folders of src/collectives.\n#include <array>\n#include \"collectives/collectives.h\"\nnamespace tutti {\n")
 # The same for algorithms between nodes, in src/collectives/between_nodes/<collective>/<algorithm>.cpp.
 function(tutti_list_algorithms folder prefix accessor arguments)
@@ -9,7 +9,7 @@ function(tutti_list_algorithms folder prefix accessor arguments)
   list(LENGTH files count)
   foreach(file ${files})
     get_filename_component(name ${file} NAME_WE)
-    string(APPEND text "extern const ${type}<${arguments}> ${prefix}_${name};\n")
+    string(APPEND text "extern ${type}<${arguments}> ${prefix}_${name};\n")
     string(APPEND names "&${prefix}_${name}, ")
   endforeach()
   string(APPEND text "template <>\nstd::span<const ${type}<${arguments}>* const> ${accessor}<${arguments}>() {\n")
@@ -30,5 +30,5 @@ foreach(kind ${kinds})
 endforeach()
 string(APPEND text "}  // namespace tutti\n")
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp CONTENT "${text}" @ONLY)
-tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/common/buffers/blocks.h"]] <algorithm>)
+tutti_precompile(tutti_collectives [["collectives/collectives.h"]] [["collectives/algorithm.h"]] <algorithm>)
 target_sources(tutti_collectives PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/generated/algorithms.cpp)

@@ -109,15 +109,15 @@ class Operation : public OperationView, public sync::Party {
     check(peer);
   }
   /// co_await operation.has(flag, progress, peer): `flag` of `peer` has reached `progress` in this operation.
-  auto has(const sync::Flag& flag, std::uint64_t progress, int peer) {
+  auto has(const sync::Flag& flag, Progress progress, int peer) {
     return until(peer, [&flag, target = stamp(progress)] { return flag.has(target); });
   }
   /// co_await operation.has(peer, flag, progress): the same of a flag that algorithms have (engine/flags.h).
-  auto has(int peer, FlagName flag, std::uint64_t progress = 0) { return has(slot(peer).flags[flag], progress, peer); }
+  auto has(int peer, FlagName flag, Progress progress = 0) { return has(slot(peer).flags[flag], progress, peer); }
   /// co_await operation.done(peer): it has said publish_done().
-  auto done(int peer, std::uint64_t progress = 0) { return has(peer, done_flag, progress); }
+  auto done(int peer, Progress progress = 0) { return has(peer, done_flag, progress); }
   /// co_await operation.posted(peer): the flag of its post is set.
-  auto posted(int peer, std::uint64_t progress = 0) { return has(slot(peer).post.flag, progress, peer); }
+  auto posted(int peer, Progress progress = 0) { return has(slot(peer).post.flag, progress, peer); }
   /// The same for one flag of every other rank, in one go: a sub-task that loops would cost a coroutine.
   class [[nodiscard]] OthersHave : Parked {
    public:

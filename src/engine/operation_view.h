@@ -31,7 +31,7 @@ class OperationView {
   Channel& channel() const { return *channel_; }
   Call& call() const { return *call_; }
   std::uint64_t sequence() const { return sequence_; }
-  sync::Stamp stamp(std::uint64_t progress = 0) const { return stamp_of(sequence_, progress); }
+  sync::Stamp stamp(Progress progress = 0) const { return stamp_of(sequence_, progress); }
   Slot& slot(int rank) const {
     return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(shared_[rank]) + slot_at_);
   }
@@ -49,12 +49,12 @@ class OperationView {
   }
   bool has_begun() const { return signature_ != 0; }
   /// Sets a flag of this rank and wakes whoever sleeps on it.
-  void publish(sync::Flag& flag, std::uint64_t progress = 0) const {
+  void publish(sync::Flag& flag, Progress progress = 0) const {
     flag.set(stamp(progress));
     communicator_->published();
   }
-  void publish(FlagName flag, std::uint64_t progress = 0) const { publish(own().flags[flag], progress); }
-  void publish_done(std::uint64_t progress = 0) const { publish(done_flag, progress); }
+  void publish(FlagName flag, Progress progress = 0) const { publish(own().flags[flag], progress); }
+  void publish_done(Progress progress = 0) const { publish(done_flag, progress); }
   /// How far a flag has come that has come to this operation.
   std::uint64_t progress_of(const sync::Flag& flag) const { return flag.get() - stamp(); }
   /// All members were seen in this operation.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -86,7 +87,18 @@ inline constexpr std::uint64_t sequence_max = UINT64_MAX / stamps_each - ring_sl
 static_assert(stamps_each * ring_slots == progress_max + 1, "stamps of one slot do not meet");
 static_assert(sequence_max / 10'000'000 > std::uint64_t{3} * 365 * 24 * 3600, "they last for years");
 
-constexpr sync::Stamp stamp_of(std::uint64_t sequence, std::uint64_t progress = 0) {
+/// How far a rank has come in an operation: a count of whatever its algorithm counts.
+class Progress {
+ public:
+  template <std::integral Count>
+  constexpr Progress(Count count) : count_(static_cast<std::uint64_t>(count)) {}  // NOLINT(google-explicit-constructor)
+  constexpr operator std::uint64_t() const { return count_; }                     // NOLINT(google-explicit-constructor)
+
+ private:
+  std::uint64_t count_;
+};
+
+constexpr sync::Stamp stamp_of(std::uint64_t sequence, Progress progress = 0) {
   return sequence * stamps_each + progress;
 }
 

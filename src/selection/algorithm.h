@@ -40,9 +40,11 @@ struct Forms {
   using Body = Task (*)(Operation&, const Arguments&);
   using Straight = void (*)(Channel&, Call&, const Arguments&);
   using InFlight = std::uint64_t (*)(const Communicator&, const Arguments&);
+  using Cutting = Cut (*)(const Communicator&, const Arguments&);
 
-  constexpr Forms(Body of, const FlagSet& named, InFlight limit = nullptr, Straight same = nullptr)
-      : body(of), flags(named), straight(same), in_flight(limit) {}
+  constexpr Forms(Body of, const FlagSet& named, InFlight limit = nullptr, Straight same = nullptr,
+                  Cutting pieces = nullptr)
+      : body(of), flags(named), straight(same), in_flight(limit), cut(pieces) {}
 
   /// One operation, which has begun.
   Body body;
@@ -52,6 +54,8 @@ struct Forms {
   Straight straight;
   /// How many operations may be in flight (Channel::has_room) where this rank does not need its data area; may be null.
   InFlight in_flight;
+  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
+  Cutting cut;
 };
 
 /// What an algorithm does with other ranks' memory.
@@ -112,19 +116,18 @@ struct Knowledge {
   const UserChoice& user_of(const Shape& shape) const { return shape.spans_nodes() ? user_between_nodes : user; }
 };
 
-/// Declared beside the body of each algorithm. The shape that `requirement` and `cost` get has the parameter in it.
+/// Defined beside the body of each algorithm; nothing of it changes. The shape that `requirement` and `cost` get has the
+/// parameter in it.
 template <class Arguments>
 struct Algorithm {
-  const char* name;
-  Summary summary;
-  Requirement requirement;
-  Cost (*cost)(const Shape&);
-  Forms<Arguments> forms;
-  Parameter parameter{};
-  const char* alias = nullptr;  ///< another name that the literature has for it; the user may write either
-  Traits traits{};
-  /// How a call is cut, where the algorithm decides that and not the collective; may be null.
-  Cut (*cut)(const Communicator&, const Arguments&) = nullptr;
+  const char* const name;
+  const Summary summary;
+  const Requirement requirement;
+  Cost (*const cost)(const Shape&);
+  const Forms<Arguments> forms;
+  const Traits traits{};
+  const Parameter parameter{};
+  const char* const alias = nullptr;  ///< another name that the literature has for it; the user may write either
 
   bool eligible(const Shape& shape) const { return requirement.holds(shape); }
   /// What a call takes by the model.

@@ -30,6 +30,7 @@ const Algorithm<Nothing> counted{"counted",
                                  {"an even k", [](const Shape& shape) { return shape.parameter % 2 == 0; }},
                                  [](const Shape& shape) { return Cost{.hops = 20.0 + shape.parameter}; },
                                  {nullptr, {}},
+                                 {},
                                  Parameter{"k", [](const Shape&, int index) { return index == 0 ? 2 : 0; }}};
 const std::array<const Algorithm<Nothing>*, 3> all{&quick_but_small, &slow, &counted};
 const std::vector<Known> known{{"bcast", {"quick", "slow", "counted"}, {"", "", "k"}, {"", "lent", ""}},

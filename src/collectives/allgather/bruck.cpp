@@ -10,9 +10,8 @@
 
 #include <bit>
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/gathered.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -22,7 +21,7 @@ Task bruck_body(Operation& operation, const AllgatherArguments& arguments) {
   const int ranks = operation.communicator().size();
   Gathered gathered(operation, arguments);
   const int self = gathered.place();
-  std::uint64_t step = 1;
+  int step = 1;
   for (int have = 1; have < ranks; have *= 2, ++step) {
     const int from = (self + have) % ranks;
     const int end = from + std::min(have, ranks - have);
@@ -40,8 +39,7 @@ Task bruck_body(Operation& operation, const AllgatherArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_bruck;
-const selection::Algorithm<AllgatherArguments> allgather_bruck{
+selection::Algorithm<AllgatherArguments> allgather_bruck{
     "bruck",
     {"log2 p + 1", "(p-1) n, each block straight to its place", "CMA-aware V.A.4"},
     selection::requires_nothing,

@@ -8,12 +8,8 @@
 
 #include "collectives/common/eager.h"
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -125,8 +121,7 @@ bool is_regular(const AllgatherArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_eager;
-const selection::Algorithm<AllgatherArguments> allgather_eager{
+selection::Algorithm<AllgatherArguments> allgather_eager{
     "eager",
     {"1", "n in, (p-1) n out", "XHC III.D"},
     {"blocks of at most TUTTI_EAGER_MAX bytes and TUTTI_FLAT_MAX ranks",

@@ -10,9 +10,8 @@
 
 #include <bit>
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/gathered.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -25,8 +24,8 @@ Task recursive_doubling_body(Operation& operation, const AllgatherArguments& arg
   const int self = gathered.place();
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   const int folded = ranks - power;
-  const auto steps = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(power)));
-  const std::uint64_t last = 2 + steps;
+  const int steps = std::countr_zero(static_cast<unsigned>(power));
+  const int last = 2 + steps;
 
   if (self >= power) {
     const int partner = self - power;
@@ -44,7 +43,7 @@ Task recursive_doubling_body(Operation& operation, const AllgatherArguments& arg
   }
   co_await operation.copied();
   gathered.announce(2);
-  for (unsigned k = 0; k < steps; ++k) {
+  for (int k = 0; k < steps; ++k) {
     const int length = 1 << k;
     const int partner = self ^ length;
     const int begin = partner & ~(length - 1);
@@ -56,14 +55,13 @@ Task recursive_doubling_body(Operation& operation, const AllgatherArguments& arg
   }
   gathered.collect();
   if (!gathered.read_in_place()) co_return;
-  for (unsigned k = 0; k < steps; ++k) co_await gathered.reached(self ^ (1 << k), 3 + k);
+  for (int k = 0; k < steps; ++k) co_await gathered.reached(self ^ (1 << k), 3 + k);
   if (self < folded) co_await gathered.reached(self + power, last + 1);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling;
-const selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
+selection::Algorithm<AllgatherArguments> allgather_recursive_doubling{
     "recursive-doubling",
     {"log2 p + 1, and 2 if p is no power of two", "(p-1) n, for the slowest rank twice that if p is no power of two",
      "CMA-aware V.A.3"},

@@ -8,12 +8,10 @@
 // cache or socket if j is chosen by how the ranks are placed.
 // Requires: gcd(p, j) = 1, else the steps of rank - j do not come by all ranks. CMA-aware, section V.A.1.
 
-#include <algorithm>
 #include <numeric>
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/gathered.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -29,13 +27,13 @@ Task ring_neighbor_body(Operation& operation, const AllgatherArguments& argument
   int block = self;
   for (int step = 1; step < ranks; ++step) {
     block = (block - j + ranks) % ranks;
-    co_await gathered.reached(before, static_cast<std::uint64_t>(step));
+    co_await gathered.reached(before, step);
     gathered.fetch(before, block, block + 1);
     co_await operation.copied();
-    gathered.announce(static_cast<std::uint64_t>(step) + 1);
+    gathered.announce(step + 1);
   }
   gathered.collect();
-  if (gathered.read_in_place()) co_await gathered.reached(after, static_cast<std::uint64_t>(ranks));
+  if (gathered.read_in_place()) co_await gathered.reached(after, ranks);
 }
 
 /// The odd ones that are coprime to the ranks: 1 first.
@@ -47,8 +45,7 @@ int distance_candidate(const selection::Shape& shape, int index) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor;
-const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
+selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
     "ring-neighbor",
     {"p", "(p-1) n, each block from rank - j", "CMA-aware V.A.1"},
     {"j without a common divisor with the number of ranks",
@@ -72,6 +69,7 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_neighbor{
                              .crossing = static_cast<double>(std::min(shape.parameter, shape.ranks - shape.parameter))};
     },
     {ring_neighbor_body, gathered_flags},
+    {},
     {"j", distance_candidate}};
 
 }  // namespace tutti

@@ -6,12 +6,7 @@
 // Cost: two flag hops; n bytes copied, p - 1 copies of n bytes read, one reader at a time on each rank.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Read).
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -23,24 +18,21 @@ Task ring_source_read_body(Operation& operation, const AllgatherArguments& argum
   const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
   const int place = order.place(self);
-  const Blocks& receive = arguments.receive;
-  const auto own_index = static_cast<std::size_t>(self);
-  const std::byte* send = arguments.send ? arguments.send : receive.at(own_index);
+  const Block own = arguments.receive[self];
+  const std::byte* send = arguments.send ? arguments.send : own.at;
   const ExposedBlocks mine = post_blocks(operation, {Blocks::regular(send, arguments.bytes), 1, Side::source});
-  copy_own_block(receive.at(own_index), send, std::min(arguments.bytes, receive.size(own_index)), arguments.store);
+  keep(own.at, send, std::min(arguments.bytes, own.bytes), arguments.store);
 
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, i);
-    const auto index = static_cast<std::size_t>(rank);
-    if (receive.size(index) == 0) {
+    const Block to = arguments.receive[rank];
+    if (to.bytes == 0) {
       all_seen = false;
       continue;
     }
     co_await operation.posted(rank);
-    const RemoteBlock theirs = posted_block(operation, rank, 0, Side::source);
-    operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index),
-                                   operation.fitting(theirs.bytes, receive.size(index)), arguments.store);
+    pull(operation, rank, 0, to, arguments.store);
   }
   co_await operation.copied();
   if (all_seen) operation.seen_all();
@@ -54,8 +46,7 @@ Task ring_source_read_body(Operation& operation, const AllgatherArguments& argum
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_read;
-const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
+selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
     "ring-source-read",
     {"2", "n, and (p-1) n read where they come from", "CMA-aware V.A.2"},
     selection::requires_nothing,
@@ -76,8 +67,6 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_read{
                              .across = selection::Across::all};
     },
     {ring_source_read_body, only_done},
-    {},
-    nullptr,
     {.lends = Readers::many}};
 
 }  // namespace tutti

@@ -6,12 +6,7 @@
 // Cost: two flag hops; n bytes read, p times n stored.
 // Requires: nothing. CMA-aware, section V.A.2 (Ring-Source-Write).
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -46,7 +41,7 @@ Task ring_source_write_body(Operation& operation, const AllgatherArguments& argu
       const int rank = order.rank_after(place, i);
       co_await operation.posted(rank);
       Target target{rank, posted_block(operation, rank, own_index, Side::destination)};
-      say_if_too_long(operation, rank, own_index, target.block, arguments.bytes);
+      say_if_too_long(operation, rank, own_index, target.block.bytes, arguments.bytes);
       target.block.bytes = std::min(target.block.bytes, arguments.bytes);
       if (target.block.region.loads_and_stores())
         targets[mapped++] = target;
@@ -65,7 +60,7 @@ Task ring_source_write_body(Operation& operation, const AllgatherArguments& argu
                        arguments.store);
       }
       if (at < own_bytes)
-        copy_own_block(receive.at(own_index) + at, source + at, std::min(piece, own_bytes - at), arguments.store);
+        keep(receive.at(own_index) + at, source + at, std::min(piece, own_bytes - at), arguments.store);
     }
   }
   co_await operation.copied();
@@ -83,8 +78,7 @@ Task ring_source_write_body(Operation& operation, const AllgatherArguments& argu
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> allgather_ring_source_write;
-const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
+selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
     "ring-source-write",
     {"2", "n read once, stored into all p receive buffers", "CMA-aware V.A.2"},
     selection::requires_nothing,
@@ -109,8 +103,6 @@ const selection::Algorithm<AllgatherArguments> allgather_ring_source_write{
           .across = selection::Across::all};
     },
     {ring_source_write_body, only_done},
-    {},
-    nullptr,
     {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -10,10 +10,8 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies: single copy as in XHC, section
 // III.C; that all read all is ours.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -41,9 +39,7 @@ Task copy_and_reduce(Operation& operation, const AllreduceArguments& arguments, 
   };
   // So much before the other one comes.
   while (copied < arguments.count && !operation.slot(other).post.flag.has(operation.stamp())) copy_next();
-  co_await operation.others_posted();
-  RemoteBuffer sources[2];
-  posted_sources(operation, source, sources);
+  RemoteBuffer* const sources = co_await Contributions(operation, source);
   // What is in place is overwritten, piece by piece; the copy is not.
   const bool in_place = arguments.send == arguments.receive;
   sources[communicator.rank()].region = own_memory(in_place ? source.local : arguments.send);
@@ -71,9 +67,7 @@ Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
   }
   post_filling(operation, source, {}, arguments.send, bytes);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
-  co_await operation.others_posted();
-  posted_sources(operation, source, sources);
+  RemoteBuffer* const sources = co_await Contributions(operation, source);
   sources[communicator.rank()].region = own_memory(arguments.send == arguments.receive ? source.local : arguments.send);
 
   const int self = communicator.rank();
@@ -92,8 +86,7 @@ Task direct_body(Operation& operation, const AllreduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_direct;
-const selection::Algorithm<AllreduceArguments> allreduce_direct{
+selection::Algorithm<AllreduceArguments> allreduce_direct{
     "direct",
     {"2", "p n read by every rank", "XHC III.C; that all read all is ours"},
     selection::requires_few_ranks,
@@ -116,8 +109,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_direct{
                              .across = selection::Across::all};
     },
     {direct_body, only_done},
-    {},
-    nullptr,
     {.lends = Readers::many}};
 
 }  // namespace tutti

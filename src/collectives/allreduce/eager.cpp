@@ -6,40 +6,20 @@
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D; that all
 // combine, instead of a root that hands the result down, is ours.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/eager_reduce.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-class EagerAllreduce {
- public:
-  EagerAllreduce(const OperationView& operation, const AllreduceArguments& arguments)
-      : operation_(operation),
-        arguments_(arguments),
-        contributions_(operation, operation.communicator().size(), arguments.send, arguments.bytes()) {}
-  static std::size_t payload(const Communicator&, const AllreduceArguments& arguments) { return arguments.bytes(); }
-
-  void send() { eager::send(operation_, arguments_.send, arguments_.bytes()); }
-  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
-  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
-  void end() {
-    operation_.seen_all();
-    contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
-  }
-
- private:
-  OperationView operation_;
-  const AllreduceArguments& arguments_;
-  eager::Contributions contributions_;
-};
+eager::Part allreduce_part(const OperationView& operation, const AllreduceArguments& arguments) {
+  return {true, operation.communicator().size(), {0, arguments.count}, arguments.send};
+}
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_eager;
-const selection::Algorithm<AllreduceArguments> allreduce_eager{
+selection::Algorithm<AllreduceArguments> allreduce_eager{
     "eager",
     {"1", "n in, p n read by every rank", "XHC III.D; that all read all is ours"},
     selection::requires_few_bytes_and_ranks,
@@ -53,6 +33,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<EagerAllreduce, AllreduceArguments>()};
+    eager::reduction_forms<AllreduceArguments, allreduce_part>()};
 
 }  // namespace tutti

@@ -9,9 +9,8 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. This is XBRC, with which XHC compares itself (section V.C), and answers to
 // that name too; that others read a share while it is being reduced, instead of after, is ours.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -27,21 +26,17 @@ Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int ranks = communicator.size();
   const int self = communicator.rank();
-  const auto workers = static_cast<std::size_t>(ranks);
   const std::size_t element = arguments.combiner->element_bytes;
   ReductionBuffers buffers = expose_reduction(operation, arguments, true);
   post_filling(operation, buffers, arguments.send);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(workers);
-  co_await operation.others_posted();
-  posted_sources(operation, buffers.source, sources);
-
+  const RemoteBuffer* const sources = co_await Contributions(operation, buffers.source);
   const RemoteBuffer own{self, buffers.destination.region};
   const topology::Range mine = share_of_rank(communicator, self, buffers);
   const std::size_t step = std::max<std::size_t>(step_bytes / element, 1);
   for (std::size_t at = mine.begin; at < mine.end; at += step) {
     const topology::Range part{at, std::min(at + step, mine.end)};
-    co_await reduce_range(operation, *buffers.combiner, part, {sources, workers}, own, arguments.store);
+    co_await reduce_range(operation, *buffers.combiner, part, {sources, ranks}, own, arguments.store);
     operation.publish(segment_reduced, (at - mine.begin) / step + 1);
   }
   for (int i = 1; i < ranks; ++i) {
@@ -62,8 +57,7 @@ Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_exchange;
-const selection::Algorithm<AllreduceArguments> allreduce_exchange{
+selection::Algorithm<AllreduceArguments> allreduce_exchange{
     "exchange",
     {"3", "n read, n/p written, the others' shares read", "XBRC as XHC V.C describes it"},
     selection::requires_few_ranks,
@@ -84,6 +78,7 @@ const selection::Algorithm<AllreduceArguments> allreduce_exchange{
                              .across = selection::Across::all};
     },
     {exchange_body, exchange_flags},
+    {},
     {},
     "xbrc"};
 

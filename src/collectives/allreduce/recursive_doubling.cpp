@@ -14,12 +14,8 @@
 // all members have (XHC, section V.D.2, names that as what small messages take); here nobody fetches from more than
 // s + 1.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/reducing/folded.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/sequence.h"
-#include "engine/operation.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -46,10 +42,10 @@ class Partials {
 
   void leave(int index, const std::byte* data) {
     copy_bytes(of(operation_.communicator().rank(), index), data, bytes_);
-    operation_.publish(left_there, static_cast<std::uint64_t>(index) + 1);
+    operation_.publish(left_there, index + 1);
   }
   /// co_await: the rank has left it.
-  auto left(int rank, int index) { return operation_.has(rank, left_there, static_cast<std::uint64_t>(index) + 1); }
+  auto left(int rank, int index) { return operation_.has(rank, left_there, index + 1); }
   /// What it has left, which this rank is about to take.
   const std::byte* taken(int rank, int index) const {
     operation_.communicator().peer(rank).loaded(bytes_);
@@ -108,8 +104,7 @@ bool fits_the_slot(const selection::Shape& shape) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling;
-const selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
+selection::Algorithm<AllreduceArguments> allreduce_recursive_doubling{
     "recursive-doubling",
     {"log2 p, 2 more if p is no power of 2", "n log2 p in, as much read",
      "Thakur et al., IJHPCA 2005; through slots: ours"},

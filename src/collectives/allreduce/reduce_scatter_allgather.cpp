@@ -9,9 +9,8 @@
 // that all of it is read in place is ours, and that the halves are taken from near to far, which keeps rank order for
 // operators that do not commute. For others near and far are of the machine.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/halving.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -37,7 +36,7 @@ Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArgument
   const int self = sequence.place(operation.communicator().rank());
   ReductionBuffers buffers = expose_reduction(operation, arguments, !folded.hands_over(self));
   post_filling(operation, buffers, arguments.send);
-  const auto all = static_cast<std::uint64_t>(folded.steps) + 1;
+  const int all = folded.steps + 1;
   if (folded.hands_over(self)) {
     const int neighbor = sequence.rank(self - 1);
     co_await operation.has(neighbor, halves_there, all);
@@ -51,7 +50,7 @@ Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArgument
   co_await reduce_by_halving(operation, halving);
   for (int step = folded.steps; step > 0; --step) {
     const int other = halving.partner(step - 1);
-    const auto halves = all - static_cast<std::uint64_t>(step);
+    const int halves = all - step;
     operation.publish(halves_there, halves);
     co_await operation.has(other, halves_there, halves);
     fetch(operation, other, combiner, halving.partners(step - 1), buffers.destination.local, memory::Store::cached);
@@ -64,8 +63,7 @@ Task reduce_scatter_allgather_body(Operation& operation, const AllreduceArgument
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather;
-const selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather{
+selection::Algorithm<AllreduceArguments> allreduce_reduce_scatter_allgather{
     "reduce-scatter-allgather",
     {"2 log2 p, 2 more if p is no power of 2",
      "n (q-1)/q read to combine, as much copied; q: largest power of 2 up to p",

@@ -9,8 +9,7 @@
 
 #include "collectives/common/reducing/share.h"
 
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -25,9 +24,7 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
   post_filling(operation, buffers, arguments.send, mine);
 
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  co_await operation.others_posted();
-  posted_sources(operation, buffers.source, sources);
+  RemoteBuffer* const sources = co_await Contributions(operation, buffers.source);
   const bool in_place = own_source(buffers, arguments.send, sources[self]);
   // Own buffer first, where the block is made; then the others, each rank beginning with another one.
   for (int i = 0; i < ranks; ++i) {
@@ -46,8 +43,7 @@ Task share_body(Operation& operation, const AllreduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_share;
-const selection::Algorithm<AllreduceArguments> allreduce_share{
+selection::Algorithm<AllreduceArguments> allreduce_share{
     "share",
     {"2", "n read, n written into all receive buffers", "XBRC (XHC V.C) and XHC IV.B"},
     selection::requires_few_ranks,
@@ -69,8 +65,6 @@ const selection::Algorithm<AllreduceArguments> allreduce_share{
                              .across = selection::Across::all};
     },
     {share_body, only_done},
-    {},
-    nullptr,
     {.stores_to_peers = true, .lends = Readers::one}};
 
 }  // namespace tutti

@@ -4,22 +4,12 @@
 // Cost: the sum of the two.
 // Requires: at most TUTTI_FLAT_MAX ranks.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_flat_body(Operation& operation, const AllreduceArguments& arguments) {
-  return smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat;
-const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
+selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
     "smhc-flat",
     {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
     selection::requires_few_ranks,
@@ -38,6 +28,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_flat{
           .streams = 1,
           .across = selection::Across::all};
     },
-    {smhc_flat_body, smhc::flags}};
+    {[](Operation& operation, const AllreduceArguments& arguments) {
+       return smhc::allreduce(operation, flat_place(operation, smhc::internal_root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

@@ -5,26 +5,12 @@
 // Cost: the sum of the two.
 // Requires: an operator that commutes.
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_socket_body(Operation& operation, const AllreduceArguments& arguments) {
-  return smhc::allreduce(operation,
-                         place_in(operation, operation.communicator().plan(smhc::internal_root, Grouping::by_socket)),
-                         arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket;
-const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
+selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
     "smhc-socket",
     {"those of Reduce and Bcast", "as Reduce, then as Bcast", "SMHC as XHC V.C describes it"},
     selection::requires_commuting,
@@ -43,6 +29,9 @@ const selection::Algorithm<AllreduceArguments> allreduce_smhc_socket{
                              .crowd = std::max(1.0, shape.several_sockets() ? shape.ranks / 2.0 : shape.ranks - 1.0),
                              .streams = 2};
     },
-    {smhc_socket_body, smhc::flags}};
+    {[](Operation& operation, const AllreduceArguments& arguments) {
+       return smhc::allreduce(operation, socket_place(operation, smhc::internal_root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

@@ -7,7 +7,7 @@
 // bytes.
 // Requires: nothing. For operators that do not commute groups are of consecutive ranks on the way up.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/xhc_reduce.h"
 
 namespace tutti {
@@ -53,8 +53,7 @@ Task xhc_body(Operation& operation, const AllreduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> allreduce_xhc;
-const selection::Algorithm<AllreduceArguments> allreduce_xhc{
+selection::Algorithm<AllreduceArguments> allreduce_xhc{
     "xhc",
     {"3 a level", "as Reduce, and n down the tree at the same time", "XHC IV.B"},
     selection::requires_nothing,

@@ -11,10 +11,8 @@
 
 #include <bit>
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
+#include "collectives/algorithm.h"
 #include "reduction/copy.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -86,8 +84,7 @@ Task bruck_body(Operation& operation, const AlltoallArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> alltoall_bruck;
-const selection::Algorithm<AlltoallArguments> alltoall_bruck{
+selection::Algorithm<AlltoallArguments> alltoall_bruck{
     "bruck",
     {"log2 p", "about (p/2) log2 p n", "CMA-aware IV.C.2"},
     {"equal blocks of at most TUTTI_EAGER_MAX bytes", [](const selection::Shape& shape) { return shape.small(); }},

@@ -8,42 +8,15 @@
 // Cost: two flag hops, one if all are small; n bytes copied, (p - 1) n read.
 // Requires: nothing. The exchange of CMA-aware, section IV.C.1, in another order and without steps.
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-PackedBlocks::Lengths lengths_of(const Communicator& communicator, const Blocks& send) {
-  PackedBlocks::Lengths lengths;
-  const int self = communicator.rank();
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    if (rank != self) lengths.add(PackedBlocks::index_of(rank, self), send.size(i), send.at(i));
-  }
-  return lengths;
-}
-
 PackedBlocks::Form form_of(const Communicator& communicator, const AlltoallArguments& arguments) {
-  if (arguments.regular) return {};
-  return PackedBlocks::form_for(communicator, lengths_of(communicator, arguments.send));
-}
-
-void send_packed(Operation& operation, const PackedBlocks::Form& form, const Blocks& send) {
-  PackedBlocks packed(operation);
-  const int self = operation.communicator().rank();
-  const int ranks = operation.communicator().size();
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    if (rank != self) packed.write(form, PackedBlocks::index_of(rank, self), send.at(i), send.size(i));
-  }
-  packed.send(form, static_cast<std::size_t>(ranks - 1));
+  return arguments.regular ? PackedBlocks::Form{} : PackedBlocks::form_of_all(communicator, arguments.send);
 }
 
 /// Irregular blocks up to one grain together are copied in and out: that costs less than the second flag hop. Each rank
@@ -69,18 +42,15 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   const topology::MachineOrder& order = communicator.order();
   const int self = communicator.rank();
   const int place = order.place(self);
-  const auto own_index = static_cast<std::size_t>(self);
   const Blocks& send = arguments.send;
-  const Blocks& receive = arguments.receive;
   PackedBlocks packed(operation);
   const PackedBlocks::Form form = form_of(communicator, arguments);
   bool wait_for_readers = false;
   if (form.place != PackedBlocks::Place::none)
-    send_packed(operation, form, send);
+    packed.send_all(form, send);
   else
     wait_for_readers = expose_blocks(operation, send);
-  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-                 arguments.store);
+  keep_own_block(communicator, arguments);
 
   // Who has packed its blocks does not wait for an answer, who has exposed them does. Of those from whom this rank
   // expects nothing it does not know which they are.
@@ -88,25 +58,22 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   bool answer = false;
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, i);
-    const auto index = static_cast<std::size_t>(rank);
-    if (receive.size(index) == 0) {
+    const Block to = arguments.receive[rank];
+    if (to.bytes == 0) {
       all_seen = false;
       continue;
     }
     co_await operation.posted(rank);
-    if (packed.open(rank, PackedBlocks::index_of(self, rank), receive.at(index), receive.size(index))) continue;
+    if (packed.open(rank, PackedBlocks::index_of(self, rank), to.at, to.bytes)) continue;
     answer = true;
-    const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
-    if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
-      operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+    pull(operation, rank, self, to, arguments.store);
   }
   co_await operation.copied();
   if (all_seen) operation.seen_all();
   if (answer || !all_seen) operation.publish_done();
   for (int i = 1; wait_for_readers && i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
-    if (send.size(static_cast<std::size_t>(rank)) == 0) continue;
-    co_await operation.done(rank);
+    if (send[rank].bytes > 0) co_await operation.done(rank);
   }
 }
 
@@ -116,8 +83,7 @@ std::uint64_t in_flight(const Communicator& communicator, const AlltoallArgument
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> alltoall_direct;
-const selection::Algorithm<AlltoallArguments> alltoall_direct{
+selection::Algorithm<AlltoallArguments> alltoall_direct{
     "direct",
     {"2; 1 if small and irregular", "(p-1) n read", "CMA-aware IV.C.1, without its steps"},
     selection::requires_nothing,
@@ -135,8 +101,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct{
                              .across = selection::Across::all};
     },
     {direct_body, only_done, in_flight},
-    {},
-    nullptr,
     {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

@@ -7,12 +7,7 @@
 // Cost: two flag hops; n bytes copied, (p - 1) n stored.
 // Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -26,36 +21,32 @@ Task direct_write_body(Operation& operation, const AlltoallArguments& arguments)
   const int place = order.place(self);
   const auto count = static_cast<std::size_t>(ranks);
   const auto own_index = static_cast<std::size_t>(self);
-  const Blocks& send = arguments.send;
   const Blocks& receive = arguments.receive;
   const ExposedBlocks mine =
       post_blocks(operation, {.blocks = receive, .count = count, .side = Side::destination, .skip = self});
-  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-                 arguments.store);
+  keep_own_block(communicator, arguments);
 
   // done: so many ranks after this one have their blocks.
   bool all_seen = true;
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, i);
-    const auto index = static_cast<std::size_t>(rank);
-    if (send.size(index) > 0) {
+    const Block own = arguments.send[rank];
+    if (own.bytes > 0) {
       co_await operation.posted(rank);
-      const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::destination);
-      if (const std::size_t bytes = std::min(theirs.bytes, send.size(index)))
-        operation.peer(rank).copy_to(theirs.region, theirs.offset, send.at(index), bytes, arguments.store);
+      const std::size_t room = push(operation, rank, self, own, arguments.store);
       co_await operation.copied();
-      say_if_too_long(operation, rank, own_index, theirs, send.size(index));
+      say_if_too_long(operation, rank, own_index, room, own.bytes);
     } else {
       all_seen = false;
     }
-    operation.publish_done(static_cast<std::uint64_t>(i));
+    operation.publish_done(i);
   }
   if (all_seen) operation.seen_all();
   for (int i = 1; i < ranks; ++i) {
     const int rank = order.rank_after(place, -i);
     const auto index = static_cast<std::size_t>(rank);
     if (receive.size(index) == 0) continue;
-    co_await operation.done(rank, static_cast<std::uint64_t>(i));
+    co_await operation.done(rank, i);
     note_if_too_long(operation, receive, index);
     if (!mine.exposure.copied) take_stored(receive.at(index), receive.size(index), arguments.store);
   }
@@ -64,8 +55,7 @@ Task direct_write_body(Operation& operation, const AlltoallArguments& arguments)
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> alltoall_direct_write;
-const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
+selection::Algorithm<AlltoallArguments> alltoall_direct_write{
     "direct-write",
     {"2", "(p-1) n stored", "direct, with writes as in CMA-aware III"},
     selection::requires_nothing,
@@ -84,8 +74,6 @@ const selection::Algorithm<AlltoallArguments> alltoall_direct_write{
           .across = selection::Across::all};
     },
     {direct_write_body, only_done},
-    {},
-    nullptr,
     {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -9,8 +9,7 @@
 
 #include "collectives/common/eager.h"
 
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -76,8 +75,7 @@ class EagerAlltoall {
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> alltoall_eager;
-const selection::Algorithm<AlltoallArguments> alltoall_eager{
+selection::Algorithm<AlltoallArguments> alltoall_eager{
     "eager",
     {"1", "(p-1) n in and as many out", "XHC III.D"},
     {"equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",

@@ -7,13 +7,9 @@
 // Cost: p - 1 steps of one hop and n bytes, one reader on each rank.
 // Requires: nothing. CMA-aware, section IV.C.1; the paper leaves the steps to themselves, here flags keep them apart.
 
-#include <algorithm>
 #include <bit>
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -46,42 +42,34 @@ Task pairwise_body(Operation& operation, const AlltoallArguments& arguments) {
   const int ranks = communicator.size();
   const int self = communicator.rank();
   const Pairs pairs(communicator.order());
-  const auto own_index = static_cast<std::size_t>(self);
-  const Blocks& send = arguments.send;
-  const Blocks& receive = arguments.receive;
   const ExposedBlocks mine = post_blocks(
-      operation, {.blocks = send, .count = static_cast<std::size_t>(ranks), .side = Side::source, .skip = self});
-  copy_own_block(receive.at(own_index), send.at(own_index), std::min(send.size(own_index), receive.size(own_index)),
-                 arguments.store);
+      operation,
+      {.blocks = arguments.send, .count = static_cast<std::size_t>(ranks), .side = Side::source, .skip = self});
+  keep_own_block(communicator, arguments);
 
   for (int step = 1; step < ranks; ++step) {
     const int rank = pairs.source(self, step);
-    const auto index = static_cast<std::size_t>(rank);
     if (step > 1) {
       const int previous = pairs.reader(rank, step - 1);
-      co_await operation.has(previous, steps_read, static_cast<std::uint64_t>(step - 1));
+      co_await operation.has(previous, steps_read, step - 1);
     }
-    if (receive.size(index) > 0) {
+    if (const Block to = arguments.receive[rank]; to.bytes > 0) {
       co_await operation.posted(rank);
-      const RemoteBlock theirs = posted_block(operation, rank, own_index, Side::source);
-      if (const std::size_t bytes = operation.fitting(theirs.bytes, receive.size(index)))
-        operation.peer(rank).copy_from(theirs.region, theirs.offset, receive.at(index), bytes, arguments.store);
+      pull(operation, rank, self, to, arguments.store);
       co_await operation.copied();
     }
-    operation.publish(steps_read, static_cast<std::uint64_t>(step));
+    operation.publish(steps_read, step);
   }
   if (mine.exposure.in_the_ring) co_return;
   for (int step = 1; step < ranks; ++step) {
     const int rank = pairs.reader(self, step);
-    if (send.size(static_cast<std::size_t>(rank)) > 0)
-      co_await operation.has(rank, steps_read, static_cast<std::uint64_t>(step));
+    if (arguments.send[rank].bytes > 0) co_await operation.has(rank, steps_read, step);
   }
 }
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> alltoall_pairwise;
-const selection::Algorithm<AlltoallArguments> alltoall_pairwise{
+selection::Algorithm<AlltoallArguments> alltoall_pairwise{
     "pairwise",
     {"p", "(p-1) n read, one reader on each rank at a time", "CMA-aware IV.C.1"},
     selection::requires_nothing,

@@ -4,9 +4,8 @@
 // Cost: one flag hop when all arrive together; p - 1 lines read by each rank, none written by two.
 // Requires: not too many ranks (TUTTI_FLAT_MAX). Single-writer flags: XHC, section III.E.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -34,8 +33,7 @@ class EagerBarrier {
 
 }  // namespace
 
-extern const selection::Algorithm<BarrierArguments> barrier_flat;
-const selection::Algorithm<BarrierArguments> barrier_flat{
+selection::Algorithm<BarrierArguments> barrier_flat{
     "flat",
     {"1", "", "XHC III.E"},
     selection::requires_few_ranks,

@@ -5,11 +5,7 @@
 // Cost: two flag hops a level. Messages between sockets and NUMA nodes are as few as the hierarchy has groups.
 // Requires: nothing. XHC, sections III.A and III.E.
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "engine/operation.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -26,8 +22,7 @@ Task tree_body(Operation& operation, const BarrierArguments&) {
 
 }  // namespace
 
-extern const selection::Algorithm<BarrierArguments> barrier_tree;
-const selection::Algorithm<BarrierArguments> barrier_tree{
+selection::Algorithm<BarrierArguments> barrier_tree{
     "tree",
     {"2 a level", "", "XHC III.A, III.E"},
     selection::requires_nothing,

@@ -7,22 +7,12 @@
 // memory first, chunk by chunk, while the others read.
 // Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/trees/pull.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task direct_read_body(Operation& operation, const BcastArguments& arguments) {
-  return pull(operation, arguments, flat_place(operation, arguments.root), false);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<BcastArguments> bcast_direct_read;
-const selection::Algorithm<BcastArguments> bcast_direct_read{
+selection::Algorithm<BcastArguments> bcast_direct_read{
     "direct-read",
     {"2", "n, all from one buffer at once", "CMA-aware V.B.1"},
     selection::requires_few_ranks,
@@ -39,9 +29,10 @@ const selection::Algorithm<BcastArguments> bcast_direct_read{
                              .workers = shape.ranks - 1.0,
                              .common = true};
     },
-    {direct_read_body, pull_flags},
-    {},
-    nullptr,
+    {[](Operation& operation, const BcastArguments& arguments) {
+       return pull_down(operation, arguments, flat_place(operation, arguments.root), false);
+     },
+     pull_flags},
     {.lends = Readers::many}};
 
 }  // namespace tutti

@@ -8,10 +8,7 @@
 // shared memory, chunk by chunk, and copies out behind the root.
 // Requires: at most TUTTI_FLAT_MAX ranks. CMA-aware, section V.B, 1.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -19,8 +16,10 @@ namespace {
 
 /// How the root's flag counts: so many steps a reader, of which one that copies out sees each.
 struct Steps {
-  Steps(std::size_t of, std::size_t usual_chunk, int readers)
-      : bytes(of), chunk(std::max(usual_chunk, of / (progress_max / static_cast<unsigned>(readers)) + 1)) {}
+  Steps(const Communicator& communicator, std::size_t of)
+      : bytes(of),
+        chunk(std::max(communicator.chunk_bytes(0),
+                       of / (progress_max / static_cast<unsigned>(communicator.size() - 1)) + 1)) {}
   std::size_t bytes;
   std::size_t chunk;
 
@@ -33,10 +32,11 @@ struct Steps {
   std::size_t piece(memory::Region region) const { return region.kind() == memory::Kind::arena ? chunk : bytes; }
 };
 
-Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
+Task direct_write_root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
+  const Steps steps(communicator, arguments.bytes);
   for (int i = 0; i + 1 < communicator.size(); ++i) {
-    const int reader = (arguments.root + i + 1) % communicator.size();
+    const int reader = rank_at(arguments.root, i + 1, communicator.size());
     co_await operation.posted(reader);
     const memory::Region region = posted_destination(operation, reader);
     const std::size_t piece = steps.piece(region);
@@ -50,16 +50,16 @@ Task root(Operation& operation, const BcastArguments& arguments, Steps steps) {
   operation.seen_all();
 }
 
-Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) {
+Task direct_write_reader(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  const int root = arguments.root;
-  const int index = (communicator.rank() - root - 1 + communicator.size()) % communicator.size();
+  const Steps steps(communicator, arguments.bytes);
+  const int index = distance_of(communicator.rank(), arguments.root, communicator.size()) - 1;
   const Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::destination);
   post(operation, {}, mine);
   const std::size_t piece = steps.piece(mine.region);
   for (std::size_t at = 0; at < arguments.bytes; at += piece) {
     const std::size_t end = std::min(at + piece, arguments.bytes);
-    co_await operation.done(root, steps.until(index, end));
+    co_await operation.done(arguments.root, steps.until(index, end));
     if (mine.copied)
       copy_bytes(arguments.buffer + at, mine.local + at, end - at);
     else
@@ -67,17 +67,9 @@ Task reader(Operation& operation, const BcastArguments& arguments, Steps steps) 
   }
 }
 
-Task direct_write_body(Operation& operation, const BcastArguments& arguments) {
-  const Communicator& communicator = operation.communicator();
-  const Steps steps(arguments.bytes, communicator.chunk_bytes(0), communicator.size() - 1);
-  const bool is_root = communicator.rank() == arguments.root;
-  return is_root ? root(operation, arguments, steps) : reader(operation, arguments, steps);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_direct_write;
-const selection::Algorithm<BcastArguments> bcast_direct_write{
+selection::Algorithm<BcastArguments> bcast_direct_write{
     "direct-write",
     {"2", "(p-1) n, all by the root, for one rank after the other", "CMA-aware V.B.1"},
     selection::requires_few_ranks,
@@ -96,9 +88,7 @@ const selection::Algorithm<BcastArguments> bcast_direct_write{
           .workers = 1,
           .across = selection::Across::all};
     },
-    {direct_write_body, only_done},
-    {},
-    nullptr,
+    {rooted<direct_write_root, direct_write_reader>, only_done},
     {.stores_to_peers = true}};
 
 }  // namespace tutti

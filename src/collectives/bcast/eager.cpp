@@ -7,9 +7,7 @@
 
 #include "collectives/common/eager.h"
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -41,8 +39,7 @@ class EagerBcast {
 
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_eager;
-const selection::Algorithm<BcastArguments> bcast_eager{
+selection::Algorithm<BcastArguments> bcast_eager{
     "eager",
     {"1", "2n: in and out; up to 112 bytes travel with the flag", "XHC III.D"},
     selection::requires_few_bytes_and_ranks,

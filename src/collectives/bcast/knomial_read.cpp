@@ -11,9 +11,8 @@
 
 #include <iterator>
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/trees/pull.h"
-#include "selection/looks.h"
 #include "topology/knomial.h"
 
 namespace tutti {
@@ -35,7 +34,7 @@ Task knomial_read_body(Operation& operation, const BcastArguments& arguments) {
   int* children = operation.array<int>(static_cast<std::size_t>(place.child_count));
   place.children = children;
   tree.for_each_child(self, [&](int child) { *children++ = rank_of(child); });
-  return pull(operation, arguments, place, false);
+  return pull_down(operation, arguments, place, false);
 }
 
 int readers_candidate(const selection::Shape& shape, int index) {
@@ -45,8 +44,7 @@ int readers_candidate(const selection::Shape& shape, int index) {
 
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_knomial_read;
-const selection::Algorithm<BcastArguments> bcast_knomial_read{
+selection::Algorithm<BcastArguments> bcast_knomial_read{
     "knomial-read",
     {"2 a step, log_{k+1} p steps", "n, at most k from one buffer at once", "CMA-aware V.B.2"},
     selection::requires_nothing,
@@ -69,6 +67,7 @@ const selection::Algorithm<BcastArguments> bcast_knomial_read{
                              .common = true};
     },
     {knomial_read_body, pull_flags},
+    {},
     {"k", readers_candidate}};
 
 }  // namespace tutti

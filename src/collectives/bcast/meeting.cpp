@@ -12,9 +12,7 @@
 
 #include "collectives/common/meeting.h"
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -31,12 +29,11 @@ Meeting meeting_of(const BcastArguments& arguments, int ranks, memory::Region so
   return Meeting(arguments.bytes, ranks, shares);
 }
 
-Task root(Operation& operation, const BcastArguments& arguments) {
+Task meeting_root(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  Exposure mine = expose(operation, arguments.buffer, arguments.bytes, Side::source);
-  post_filling(operation, mine, {}, arguments.buffer, arguments.bytes);
+  const Exposure mine = stage(operation, arguments.buffer, arguments.bytes);
   for (int i = 1; !mine.copied && i < communicator.size(); ++i) {
-    const int reader = (arguments.root + i) % communicator.size();
+    const int reader = rank_at(arguments.root, i, communicator.size());
     co_await operation.posted(reader);
     const memory::Region region = posted_destination(operation, reader);
     const Meeting meeting = meeting_of(arguments, communicator.size(), mine.region, region);
@@ -49,7 +46,7 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   }
   if (mine.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
-    const int reader = (arguments.root + i) % communicator.size();
+    const int reader = rank_at(arguments.root, i, communicator.size());
     std::uint64_t copied = 0;
     if (!mine.copied)
       copied = meeting_of(arguments, communicator.size(), mine.region, posted_destination(operation, reader))
@@ -59,10 +56,10 @@ Task root(Operation& operation, const BcastArguments& arguments) {
   operation.seen_all();
 }
 
-Task reader(Operation& operation, const BcastArguments& arguments) {
+Task meeting_reader(Operation& operation, const BcastArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const int root = arguments.root;
-  const int distance = (communicator.rank() - root + communicator.size()) % communicator.size();
+  const int distance = distance_of(communicator.rank(), root, communicator.size());
   // The root stores only where it can do so directly; anything else is read by its owner.
   memory::Region own = communicator.node().reachable(arguments.buffer, arguments.bytes);
   if (!own.loads_and_stores()) own = {};
@@ -80,15 +77,9 @@ Task reader(Operation& operation, const BcastArguments& arguments) {
   take_stored(arguments.buffer + meeting.front(), arguments.bytes - meeting.front(), arguments.store);
 }
 
-Task meeting_body(Operation& operation, const BcastArguments& arguments) {
-  const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? root(operation, arguments) : reader(operation, arguments);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_meeting;
-const selection::Algorithm<BcastArguments> bcast_meeting{
+selection::Algorithm<BcastArguments> bcast_meeting{
     "meeting",
     {"2", "n, of which the root stores n/2p to n/p", "XHC IV.A; the root's part is ours"},
     selection::requires_few_ranks,
@@ -117,9 +108,7 @@ const selection::Algorithm<BcastArguments> bcast_meeting{
           .common = true,
           .beside = {.remote_bytes = stored, .written_bytes = stored, .slot_bytes = staged ? bytes : 0.0}};
     },
-    {meeting_body, Meeting::flags},
-    {},
-    nullptr,
+    {rooted<meeting_root, meeting_reader>, Meeting::flags},
     {.stores_to_peers = true}};
 
 }  // namespace tutti

@@ -9,13 +9,9 @@
 // for the end. The paper's T_scatter + T_allgather for parallel reads and ring-source.
 // Requires: nothing. CMA-aware, section V.B, 3.
 
-#include <algorithm>
 #include <cmath>
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
-#include "topology/partition.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -27,18 +23,20 @@ constexpr FlagSet scatter_allgather_flags = FlagSet::of(ready, done_flag);
 
 /// One call on one rank. Positions are distances from the root.
 struct Parts {
-  int root = 0, ranks = 0;
-  std::size_t bytes = 0, chunk = 0;
+  Parts(const Communicator& communicator, const BcastArguments& arguments)
+      : root(arguments.root), ranks(communicator.size()), bytes(arguments.bytes), chunk(communicator.chunk_bytes(0)) {}
+  const int root, ranks;
+  const std::size_t bytes, chunk;
 
   topology::Range block(int position) const {
     return topology::share_of({0, bytes}, static_cast<std::size_t>(position), static_cast<std::size_t>(ranks),
                               grain_bytes);
   }
-  int rank(int position) const { return (position + root) % ranks; }
-  int position(int rank) const { return (rank - root + ranks) % ranks; }
+  int rank(int position) const { return rank_at(root, position, ranks); }
 };
 
-Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
+Task scatter_allgather_root(Operation& operation, const BcastArguments& arguments) {
+  const Parts parts(operation.communicator(), arguments);
   const Exposure mine = expose(operation, arguments.buffer, parts.bytes, Side::source);
   post(operation, mine, {});
   const std::size_t step = mine.copied ? parts.chunk : parts.bytes;
@@ -51,9 +49,9 @@ Task root(Operation& operation, const BcastArguments& arguments, Parts parts) {
   for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));
 }
 
-Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) {
-  Communicator& communicator = operation.communicator();
-  const int self = parts.position(communicator.rank());
+Task scatter_allgather_reader(Operation& operation, const BcastArguments& arguments) {
+  const Parts parts(operation.communicator(), arguments);
+  const int self = distance_of(operation.communicator().rank(), parts.root, parts.ranks);
   const topology::Range own = parts.block(self);
   const Exposure mine = expose(operation, arguments.buffer + own.begin, own.length(), Side::source);
   post(operation, mine, {});
@@ -85,17 +83,9 @@ Task reader(Operation& operation, const BcastArguments& arguments, Parts parts) 
   for (int i = 1; i < parts.ranks; ++i) co_await operation.done(parts.rank(i));
 }
 
-Task scatter_allgather_body(Operation& operation, const BcastArguments& arguments) {
-  const Communicator& communicator = operation.communicator();
-  const Parts parts{arguments.root, communicator.size(), arguments.bytes, communicator.chunk_bytes(0)};
-  return communicator.rank() == arguments.root ? root(operation, arguments, parts)
-                                               : reader(operation, arguments, parts);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_scatter_allgather;
-const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
+selection::Algorithm<BcastArguments> bcast_scatter_allgather{
     "scatter-allgather",
     {"p + 2", "n in p blocks, of which one from a shared buffer", "CMA-aware V.B.3"},
     selection::requires_nothing,
@@ -119,6 +109,6 @@ const selection::Algorithm<BcastArguments> bcast_scatter_allgather{
                              .common = true,
                              .across = selection::Across::all};
     },
-    {scatter_allgather_body, scatter_allgather_flags}};
+    {rooted<scatter_allgather_root, scatter_allgather_reader>, scatter_allgather_flags}};
 
 }  // namespace tutti

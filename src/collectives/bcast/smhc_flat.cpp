@@ -5,22 +5,12 @@
 // Cost: two flag hops and one back and forth for each piece; n bytes copied by the root and n by each other rank.
 // Requires: at most TUTTI_FLAT_MAX ranks.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_flat_body(Operation& operation, const BcastArguments& arguments) {
-  return smhc::bcast(operation, flat_place(operation, arguments.root), arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<BcastArguments> bcast_smhc_flat;
-const selection::Algorithm<BcastArguments> bcast_smhc_flat{
+selection::Algorithm<BcastArguments> bcast_smhc_flat{
     "smhc-flat",
     {"2, and back and forth for each piece", "2n, through shared memory", "SMHC as XHC V.C describes it"},
     selection::requires_few_ranks,
@@ -53,6 +43,9 @@ const selection::Algorithm<BcastArguments> bcast_smhc_flat{
                              .common = true,
                              .beside = {.remote_bytes = last, .slot_bytes = bytes, .exposures = 1}};
     },
-    {smhc_flat_body, smhc::flags}};
+    {[](Operation& operation, const BcastArguments& arguments) {
+       return smhc::bcast(operation, flat_place(operation, arguments.root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

@@ -7,23 +7,12 @@
 // rank.
 // Requires: nothing. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_socket_body(Operation& operation, const BcastArguments& arguments) {
-  return smhc::bcast(operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)),
-                     arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<BcastArguments> bcast_smhc_socket;
-const selection::Algorithm<BcastArguments> bcast_smhc_socket{
+selection::Algorithm<BcastArguments> bcast_smhc_socket{
     "smhc-socket",
     {"4, and back and forth a level for each piece", "2n, a leader 3n", "SMHC as XHC V.C describes it"},
     selection::requires_nothing,
@@ -65,6 +54,9 @@ const selection::Algorithm<BcastArguments> bcast_smhc_socket{
                              .streams = static_cast<double>(shape.ranks),
                              .common = true};
     },
-    {smhc_socket_body, smhc::flags}};
+    {[](Operation& operation, const BcastArguments& arguments) {
+       return smhc::bcast(operation, socket_place(operation, arguments.root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

@@ -7,13 +7,9 @@
 // Cost: one flag hop a level and the first chunk of each level, then n bytes at the slowest level.
 // Requires: nothing. With TUTTI_HIERARCHY=flat this is the paper's XHC-flat.
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/trees/pull.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -38,13 +34,12 @@ Task xhc_body(Operation& operation, const BcastArguments& arguments) {
   if (eager::fits_inline(arguments.bytes)) return xhc_body_inline(operation, arguments);
   Communicator& communicator = operation.communicator();
   const bool eager = arguments.bytes <= communicator.node().settings.eager_max;
-  return pull(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager);
+  return pull_down(operation, arguments, place_in(operation, communicator.plan(arguments.root)), eager);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> bcast_xhc;
-const selection::Algorithm<BcastArguments> bcast_xhc{
+selection::Algorithm<BcastArguments> bcast_xhc{
     "xhc",
     {"1 a level, and back", "n, chunk by chunk", "XHC IV.A"},
     selection::requires_nothing,
@@ -76,8 +71,6 @@ const selection::Algorithm<BcastArguments> bcast_xhc{
           .across = selection::Across::levels};
     },
     {xhc_body, pull_flags},
-    {},
-    nullptr,
     {.lends = Readers::many}};
 
 }  // namespace tutti

@@ -32,26 +32,21 @@ RootedCrossing::RootedCrossing(Operation& operation, int root, Owner of_others)
     owner = tree.parent->lane % places;
 }
 
-void Crossing::lend(std::size_t bytes) {
-  lent_bytes_ = bytes;
-  if (place == owner) post(operation_, staging_buffer(operation_, Side::source, bytes), {});
+void Crossing::lend_first(std::size_t bytes) {
+  post(operation_, staging_buffer(operation_, Side::source, bytes), {});
 }
 
-std::byte* Crossing::area() const {
-  return operation_.communicator().peer(owner).pointer(posted_source(operation_, owner), 0, lent_bytes_);
-}
-
-void Crossing::lend_more(std::size_t bytes) {
-  more_bytes_ = bytes;
-  if (place != owner) return;
+void Crossing::lend_second(std::size_t bytes) {
   // The other region is being read.
   Post& post = operation_.own().post;
   post.regions.destination = staging_buffer(operation_, Side::destination, bytes).region.bits();
   operation_.publish(post.flag, 1);
 }
 
-std::byte* Crossing::more() const {
-  return operation_.communicator().peer(owner).pointer(posted_destination(operation_, owner), 0, more_bytes_);
+std::byte* Crossing::lent(Side side, std::size_t bytes) const {
+  const memory::Region region =
+      side == Side::source ? posted_source(operation_, owner) : posted_destination(operation_, owner);
+  return operation_.communicator().peer(owner).pointer(region, 0, bytes);
 }
 
 /// On all nodes the operations of a communicator have the same numbers, since each is one of all ranks. Those of its two
@@ -61,28 +56,12 @@ network::Address Crossing::address(int rank, int step, int lane) const {
   return {rank, operation_.sequence() << 1 | (pending ? 1u : 0u), step, lane};
 }
 
-void Crossing::send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes) {
-  if (bytes > 0) post_send(of_server(to_node, lane, step), data, bytes);
+void Crossing::post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
+  sends_.push_back(channel_.post_send(to, data, bytes));
 }
 
-void Crossing::receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes) {
-  if (bytes > 0) post_receive(of_server(from_node, lane, step), data, bytes);
-}
-
-void Crossing::send_to(int rank, int step, const std::byte* data, std::size_t bytes) {
-  if (bytes > 0) post_send(address(rank, step, 0), data, bytes);
-}
-
-void Crossing::receive_from(int rank, int step, std::byte* data, std::size_t bytes) {
-  if (bytes > 0) post_receive(address(rank, step, 0), data, bytes);
-}
-
-void Crossing::signal(int to_node, int lane, int step) {
-  post_send(of_server(to_node, lane, step), nullptr, 0);
-}
-
-void Crossing::expect_signal(int from_node, int lane, int step) {
-  post_receive(of_server(from_node, lane, step), nullptr, 0);
+void Crossing::post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
+  receives_.push_back(channel_.post_receive(from, data, bytes));
 }
 
 bool Crossing::all_over(std::pmr::vector<network::Ticket>& tickets) {

@@ -9,6 +9,7 @@
 #include "engine/operation.h"
 #include "engine/spanning.h"
 #include "network/multi_object.h"
+#include "topology/partition.h"
 
 namespace tutti {
 
@@ -54,26 +55,37 @@ class Crossing {
   /// Whether this rank carries what goes along the lane: lanes place, place + places, ...
   bool serves(int lane) const { return lane % places == place; }
 
-  /// Memory of the owner that all ranks of the node may load and store: it lends it, the others wait for it. To be called
-  /// by all of them, of as many bytes, and then leave() at the end.
-  void lend(std::size_t bytes);
-  auto lent() { return operation_.posted(owner); }
-  std::byte* area() const;
+  /// std::byte* area = co_await crossing.lend(bytes): memory of the owner that all ranks of the node may load and
+  /// store. It lends it, the others wait for it. To be called by all of them, of as many bytes, and then leave() at the
+  /// end.
+  auto lend(std::size_t bytes) {
+    if (place == owner) lend_first(bytes);
+    return Lent{operation_.posted(owner), [this, bytes] { return lent(Side::source, bytes); }};
+  }
   /// A second piece, of a size that is known only after something has come into the first.
-  void lend_more(std::size_t bytes);
-  auto lent_more() { return operation_.posted(owner, 1); }
-  std::byte* more() const;
+  auto lend_more(std::size_t bytes) {
+    if (place == owner) lend_second(bytes);
+    return Lent{operation_.posted(owner, 1), [this, bytes] { return lent(Side::destination, bytes); }};
+  }
 
-  /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank. Of no bytes there
-  /// is no message, since both ends know how many they are.
-  void send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes);
-  void receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes);
+  /// Messages with the rank that serves the lane on another node. The lane has to be served by this rank. Of no bytes
+  /// there is no message, since both ends know how many they are.
+  void send(int to_node, int lane, int step, const std::byte* data, std::size_t bytes) {
+    if (bytes > 0) post_send(of_server(to_node, lane, step), data, bytes);
+  }
+  void receive(int from_node, int lane, int step, std::byte* data, std::size_t bytes) {
+    if (bytes > 0) post_receive(of_server(from_node, lane, step), data, bytes);
+  }
   /// The same with one rank of another node, at most one each way in a step.
-  void send_to(int rank, int step, const std::byte* data, std::size_t bytes);
-  void receive_from(int rank, int step, std::byte* data, std::size_t bytes);
+  void send_to(int rank, int step, const std::byte* data, std::size_t bytes) {
+    if (bytes > 0) post_send(address(rank, step, 0), data, bytes);
+  }
+  void receive_from(int rank, int step, std::byte* data, std::size_t bytes) {
+    if (bytes > 0) post_receive(address(rank, step, 0), data, bytes);
+  }
   /// The same without bytes, for what only has to be heard of.
-  void signal(int to_node, int lane, int step);
-  void expect_signal(int from_node, int lane, int step);
+  void signal(int to_node, int lane, int step) { post_send(of_server(to_node, lane, step), nullptr, 0); }
+  void expect_signal(int from_node, int lane, int step) { post_receive(of_server(from_node, lane, step), nullptr, 0); }
   /// co_await crossing.received(): all that it has posted to receive has come.
   auto received() {
     return operation_.until(place, [this] { return all_over(receives_); });
@@ -90,22 +102,30 @@ class Crossing {
   }
 
   /// How many steps this rank has received, for ranks of its node that await it.
-  void announce(int steps) { operation_.publish(steps_received, count(steps)); }
-  auto announced(int by_place, int steps) { return operation_.has(by_place, steps_received, count(steps)); }
+  void announce(int steps) { operation_.publish(steps_received, steps); }
+  auto announced(int by_place, int steps) { return operation_.has(by_place, steps_received, steps); }
 
  private:
-  static std::uint64_t count(int steps) { return static_cast<std::uint64_t>(steps); }
+  /// Awaits the owner's post, and then says where the memory is.
+  template <class Posted, class Where>
+  struct [[nodiscard]] Lent : Posted {
+    Lent(const Posted& posted, Where at) : Posted(posted), where(at) {}
+    std::byte* await_resume() const {
+      Posted::await_resume();
+      return where();
+    }
+    Where where;
+  };
+  void lend_first(std::size_t bytes);
+  void lend_second(std::size_t bytes);
+  std::byte* lent(Side side, std::size_t bytes) const;
 
   network::Address address(int rank, int step, int lane) const;
   network::Address of_server(int other_node, int lane, int step) const {
     return address(nodes.rank_at(other_node, lane % nodes.places(other_node)), step, lane);
   }
-  void post_send(const network::Address& to, const std::byte* data, std::size_t bytes) {
-    sends_.push_back(channel_.post_send(to, data, bytes));
-  }
-  void post_receive(const network::Address& from, std::byte* data, std::size_t bytes) {
-    receives_.push_back(channel_.post_receive(from, data, bytes));
-  }
+  void post_send(const network::Address& to, const std::byte* data, std::size_t bytes);
+  void post_receive(const network::Address& from, std::byte* data, std::size_t bytes);
   bool all_over(std::pmr::vector<network::Ticket>& tickets);
   void arrive();
   /// Whether all between this rank and `at` have arrived; moves `at` on.
@@ -116,14 +136,13 @@ class Crossing {
   mutable OperationMemory memory_;
   std::pmr::vector<network::Ticket> sends_{&memory_}, receives_{&memory_};
   std::uint64_t phase_ = 0;
-  std::size_t lent_bytes_ = 0, more_bytes_ = 0;
 };
 
 /// One with a root.
 class RootedCrossing : public Crossing {
  public:
-  /// Who owns the shared memory: on the root's node the root, on another one its first rank, or the one that hears from the
-  /// parent in the tree.
+  /// Who owns the shared memory: on the root's node the root, on another one its first rank, or the one that hears from
+  /// the parent in the tree.
   enum class Owner { first, receiver };
   RootedCrossing(Operation& operation, int root, Owner of_others = Owner::first);
 
@@ -131,7 +150,22 @@ class RootedCrossing : public Crossing {
   const bool at_root;             ///< this rank's node is the root's
   const network::TreePlace tree;  ///< this node's place
 
-  /// The step of what goes along a branch towards the root.
+  // Messages along a branch, if this rank serves its lane: away from the root, in the steps from `first` on, ...
+  void send_down(const network::Branch& to, int first, const std::byte* data, std::size_t bytes) {
+    if (serves(to.lane)) send(to.node, to.lane, first + to.round, data, bytes);
+  }
+  void receive_down(const network::Branch& from, int first, std::byte* data, std::size_t bytes) {
+    if (serves(from.lane)) receive(from.node, from.lane, first + from.round, data, bytes);
+  }
+  // ... and towards it.
+  void send_up(const network::Branch& to, int first, const std::byte* data, std::size_t bytes) {
+    if (serves(to.lane)) send(to.node, to.lane, first + step_up(to), data, bytes);
+  }
+  void receive_up(const network::Branch& from, int first, std::byte* data, std::size_t bytes) {
+    if (serves(from.lane)) receive(from.node, from.lane, first + step_up(from), data, bytes);
+  }
+
+ private:
   int step_up(const network::Branch& branch) const {
     return network::rounds_of(nodes.count(), lanes) - 1 - branch.round;
   }
@@ -159,9 +193,19 @@ Starts starts_of_nodes(const Crossing& crossing, const Size& size) {
   return starts_of(crossing, static_cast<std::size_t>(crossing.nodes.count()),
                    [&](std::size_t node) { return size(static_cast<int>(node)); });
 }
+/// The same of all elements, or bytes, in shares that are equal but for `grain`.
+inline Starts starts_of_shares(const Crossing& crossing, std::size_t all, std::size_t grain) {
+  const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
+  return starts_of(crossing, nodes, [&](std::size_t node) {
+    return topology::share_of({0, all}, node, nodes, grain).length();
+  });
+}
 inline std::size_t bytes_at(const Starts& starts, int node) {
   const auto n = static_cast<std::size_t>(node);
   return starts[n + 1] - starts[n];
+}
+inline std::size_t bytes_at(const Starts& starts, topology::Range nodes) {
+  return starts[nodes.end] - starts[nodes.begin];
 }
 /// Where node n's part lies in memory that begins with that of node `first`.
 inline std::size_t place_at(const Starts& starts, int node, std::size_t first = 0) {

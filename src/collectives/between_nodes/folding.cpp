@@ -2,22 +2,6 @@
 
 namespace tutti {
 
-Task fold_node(Operation& /*operation*/, Crossing& crossing, Folding& folding, const std::byte* send,
-               std::size_t messages_max, FoldingArea& area) {
-  const auto places = static_cast<std::size_t>(crossing.places);
-  crossing.lend((places + 1 + messages_max) * folding.stride());
-  co_await crossing.lent();
-  std::byte* const contributions = crossing.area();
-  area.combined = contributions + places * folding.stride();
-  area.received = area.combined + folding.stride();
-  copy_bytes(contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), send, folding.bytes());
-  co_await crossing.together();
-  Sources sources(crossing.memory());
-  for (std::size_t place = 0; place < places; ++place) sources.push_back(contributions + place * folding.stride());
-  folding.combine(folding.share(), area.combined, sources);
-  co_await crossing.together();
-}
-
 Runs::Runs(const Crossing& crossing, bool ordered)
     : all(crossing.memory()), of_node(static_cast<std::size_t>(crossing.nodes.count()), crossing.memory()) {
   const network::Nodes& nodes = crossing.nodes;
@@ -39,9 +23,7 @@ Task fold_runs(Operation& /*operation*/, Crossing& crossing, RunResults& results
                std::size_t bytes, std::size_t own_at) {
   Folding& folding = results.folding;
   const auto places = static_cast<std::size_t>(crossing.places);
-  crossing.lend(whole_lines(bytes) + (places + 1) * folding.stride());
-  co_await crossing.lent();
-  results.area = crossing.area();
+  results.area = co_await crossing.lend(whole_lines(bytes) + (places + 1) * folding.stride());
   results.contributions = results.area + whole_lines(bytes);
   results.result = results.contributions + places * folding.stride();
   copy_bytes(results.contributions + static_cast<std::size_t>(crossing.place) * folding.stride(), send,

@@ -45,17 +45,6 @@ class Folding {
   std::pmr::vector<const void*> sources_;
 };
 
-/// Shared memory of a reduction that goes in rounds.
-struct FoldingArea {
-  std::byte* combined = nullptr;  ///< of the node's ranks, and of what has come
-  std::byte* received = nullptr;  ///< from other nodes in one round, a stride apart
-};
-
-/// The part before the first round: lends the memory, for so many messages in a round, and combines what the ranks of the
-/// node have.
-Task fold_node(Operation& operation, Crossing& crossing, Folding& folding, const std::byte* send,
-               std::size_t messages_max, FoldingArea& area);
-
 using Sources = std::pmr::vector<const std::byte*>;
 
 /// Which of a node's contributions are combined to one result each: all of them, or, where the order of ranks matters,

@@ -66,8 +66,7 @@ Task scatter_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, i
   if (tree.parent) {
     const network::Branch& from = *tree.parent;
     if (crossing.serves(from.lane)) {
-      crossing.receive(from.node, from.lane, first_step + from.round, parts.at(static_cast<int>(from.nodes.begin)),
-                       parts.bytes(from.nodes));
+      crossing.receive_down(from, first_step, parts.at(from.nodes), parts.bytes(from.nodes));
       co_await crossing.received();
       crossing.announce(announced);
     } else {
@@ -75,16 +74,12 @@ Task scatter_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, i
     }
   }
   for (const network::Branch& to : tree.children)
-    if (crossing.serves(to.lane))
-      crossing.send(to.node, to.lane, first_step + to.round, parts.at(static_cast<int>(to.nodes.begin)),
-                    parts.bytes(to.nodes));
+    crossing.send_down(to, first_step, parts.at(to.nodes), parts.bytes(to.nodes));
 }
 
 void receive_from_children(RootedCrossing& crossing, NodeParts parts, int first_step) {
   for (const network::Branch& from : crossing.tree.children)
-    if (crossing.serves(from.lane))
-      crossing.receive(from.node, from.lane, first_step + crossing.step_up(from),
-                       parts.at(static_cast<int>(from.nodes.begin)), parts.bytes(from.nodes));
+    crossing.receive_up(from, first_step, parts.at(from.nodes), parts.bytes(from.nodes));
 }
 
 Task gather_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, int first_step) {
@@ -92,9 +87,7 @@ Task gather_along_tree(Operation&, RootedCrossing& crossing, NodeParts parts, in
   co_await crossing.received();
   co_await crossing.together();
   const network::TreePlace& tree = crossing.tree;
-  if (tree.parent && crossing.serves(tree.parent->lane))
-    crossing.send(tree.parent->node, tree.parent->lane, first_step + crossing.step_up(*tree.parent),
-                  parts.at(static_cast<int>(tree.nodes.begin)), parts.bytes(tree.nodes));
+  if (tree.parent) crossing.send_up(*tree.parent, first_step, parts.at(tree.nodes), parts.bytes(tree.nodes));
 }
 
 }  // namespace tutti

@@ -4,14 +4,6 @@
 
 namespace tutti {
 
-namespace {
-
-std::size_t bytes_of(const Packed& packed, topology::Range nodes) {
-  return packed.starts[nodes.end] - packed.starts[nodes.begin];
-}
-
-}  // namespace
-
 RootBlocks::RootBlocks(Operation& operation, RootedCrossing& crossing, const Blocks& own, Side side,
                        std::ptrdiff_t skip)
     : operation_(operation), crossing_(crossing), own_(own), side_(side), skip_(skip), is_root_(crossing.is_root) {
@@ -67,7 +59,7 @@ void RootBlocks::for_parts(const Packed& packed, topology::Range nodes, std::siz
 
 std::byte* RootBlocks::whole(const Packed& packed, topology::Range nodes, std::size_t at) const {
   if (!is_root_ && !memory::always_mapped(region_.kind())) return nullptr;
-  const std::size_t all = bytes_of(packed, nodes);
+  const std::size_t all = bytes_at(packed.starts, nodes);
   std::byte* found = nullptr;
   // One that is as long as all of them has no other beside it.
   for_parts(packed, nodes, at, [&](std::ptrdiff_t begin, std::size_t, std::size_t bytes) {
@@ -80,14 +72,15 @@ std::byte* RootBlocks::whole(const Packed& packed, topology::Range nodes, std::s
 std::size_t RootBlocks::bytes_to_copy(const Packed& packed, std::size_t at) const {
   std::size_t bytes = 0;
   for (const network::Branch& branch : crossing_.tree.children)
-    if (crossing_.serves(branch.lane) && !whole(packed, branch.nodes, at)) bytes += bytes_of(packed, branch.nodes);
+    if (crossing_.serves(branch.lane) && !whole(packed, branch.nodes, at))
+      bytes += bytes_at(packed.starts, branch.nodes);
   return bytes;
 }
 
 void RootBlocks::make_messages(const Packed& packed, std::size_t at, std::size_t scratch_at) {
   std::byte* copied = operation_.scratch(scratch_at + bytes_to_copy(packed, at)) + scratch_at;
   for (const network::Branch& to : crossing_.tree.children) {
-    const std::size_t bytes = bytes_of(packed, to.nodes);
+    const std::size_t bytes = bytes_at(packed.starts, to.nodes);
     if (!crossing_.serves(to.lane) || bytes == 0) continue;
     const std::byte* message = whole(packed, to.nodes, at);
     if (!message) {
@@ -107,15 +100,14 @@ void RootBlocks::make_messages(const Packed& packed, std::size_t at, std::size_t
 }
 
 void RootBlocks::send(int first_step) {
-  for (const Message& each : messages_)
-    crossing_.send(each.to->node, each.to->lane, first_step + each.to->round, each.begin, each.bytes);
+  for (const Message& each : messages_) crossing_.send_down(*each.to, first_step, each.begin, each.bytes);
   messages_.clear();
 }
 
 void RootBlocks::receive(const Packed& packed, std::size_t at, int first_step) {
   std::byte* copied = operation_.scratch(bytes_to_copy(packed, at));
   for (const network::Branch& from : crossing_.tree.children) {
-    const std::size_t bytes = bytes_of(packed, from.nodes);
+    const std::size_t bytes = bytes_at(packed.starts, from.nodes);
     if (!crossing_.serves(from.lane) || bytes == 0) continue;
     std::byte* message = whole(packed, from.nodes, at);
     if (!message) {
@@ -123,7 +115,7 @@ void RootBlocks::receive(const Packed& packed, std::size_t at, int first_step) {
       coming_.push_back({from.nodes, message});
       copied += bytes;
     }
-    crossing_.receive(from.node, from.lane, first_step + crossing_.step_up(from), message, bytes);
+    crossing_.receive_up(from, first_step, message, bytes);
   }
 }
 

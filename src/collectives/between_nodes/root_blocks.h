@@ -1,9 +1,10 @@
-// The blocks of a root, as the ranks of its node have them: they send from the root's buffer and receive into it, without a
-// copy where that is possible (PiP-MColl, section III).
+// The blocks of a root, as the ranks of its node have them: they send from the root's buffer and receive into it,
+// without a copy where that is possible (PiP-MColl, section III).
 //
-// Messages go to and from the buffer itself where it is mapped, and where the blocks of a message follow each other in it.
-// Else each rank copies what it sends or receives, so that the copies are shared as the messages are. What is mapped by
-// xpmem is copied as well: the kernel pins no such pages, which is what networks and other processes ask it for.
+// Messages go to and from the buffer itself where it is mapped, and where the blocks of a message follow each other in
+// it. Else each rank copies what it sends or receives, so that the copies are shared as the messages are. What is
+// mapped by xpmem is copied as well: the kernel pins no such pages, which is what networks and other processes ask it
+// for.
 #pragma once
 
 #include <vector>
@@ -16,9 +17,9 @@ namespace tutti {
 
 class RootBlocks {
  public:
-  /// The root is the crossing's owner. It makes this first, and so posts its blocks; other ranks of the node make it after
-  /// co_await crossing.lent(). own: the root's blocks, which outlive this; ignored elsewhere. side: source where peers read
-  /// them. skip: a block that nobody touches, or -1.
+  /// The root is the crossing's owner. It makes this first, and so posts its blocks; other ranks of the node make it
+  /// after co_await operation.posted(crossing.owner). own: the root's blocks, which outlive this; ignored elsewhere.
+  /// side: source where peers read them. skip: a block that nobody touches, or -1.
   RootBlocks(Operation& operation, RootedCrossing& crossing, const Blocks& own, Side side, std::ptrdiff_t skip = -1);
 
   /// Of the block of a rank; where peers write, the room for it.

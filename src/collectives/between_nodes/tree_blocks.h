@@ -1,8 +1,8 @@
 // Scatter and Gather between nodes, with the tree of base P + 1: of blocks whose sizes all know, or only the root.
 #pragma once
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/crossing.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 

@@ -1,11 +1,6 @@
 #include "collectives/common/neighbor_exchange.h"
 
-#include <algorithm>
-
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/buffers/own_block.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "selection/model.h"
 
 namespace tutti {
 
@@ -127,13 +122,10 @@ class NeighborBlocks {
   void take(std::size_t i) {
     const int source = arguments_.sources[i];
     const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
-    std::byte* const to = arguments_.receive.at(i);
-    const std::size_t room = arguments_.receive.size(i);
-    if (PackedBlocks(operation_).open(source, index, to, room)) return;
+    const Block to{arguments_.receive.at(i), arguments_.receive.size(i)};
+    if (PackedBlocks(operation_).open(source, index, to.at, to.bytes)) return;
     answers_ = true;
-    const RemoteBlock block = posted_block(operation_, source, index, Side::source);
-    if (const std::size_t bytes = operation_.fitting(block.bytes, room))
-      operation_.peer(source).copy_from(block.region, block.offset, to, bytes, arguments_.store);
+    pull(operation_, source, arguments_.source_blocks[i], to, arguments_.store);
   }
   /// Everything was taken.
   void say_taken() {
@@ -182,13 +174,13 @@ class NeighborBlocks {
       operation_.own().offer.flag.set(operation_.stamp(Offer::to_read));
   }
 
-  /// Before this rank waits for others: what it sends to itself is in its caches now (own_block.h).
+  /// Before this rank waits for others (keep()).
   void take_own() {
     for (std::size_t i = 0; i < sources_; ++i) {
       if (arguments_.sources[i] != self_) continue;
       const auto index = static_cast<std::size_t>(arguments_.source_blocks[i]);
       const std::size_t bytes = operation_.fitting(arguments_.send.size(index), arguments_.receive.size(i));
-      copy_own_block(arguments_.receive.at(i), arguments_.send.at(index), bytes, arguments_.store);
+      keep(arguments_.receive.at(i), arguments_.send.at(index), bytes, arguments_.store);
     }
   }
 

@@ -13,8 +13,7 @@
 // and, for the forms with a v or w, sizes are known to few. A rank waits for its own neighbours only.
 #pragma once
 
-#include "collectives/collectives.h"
-#include "engine/operation.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "base/copy.h"
-#include "collectives/common/buffers/exposure.h"
-
 namespace tutti::smhc {
 
 namespace {

@@ -3,10 +3,7 @@
 // it. Two pieces take turns, so that one is filled while the other is read. The tree is flat, or has a leader a socket.
 #pragma once
 
-#include <algorithm>
-
-#include "collectives/arguments.h"
-#include "collectives/common/trees/tree_place.h"
+#include "collectives/common/trees/pull.h"
 
 namespace tutti::smhc {
 

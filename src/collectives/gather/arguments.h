@@ -14,6 +14,8 @@ struct GatherArguments {
   bool regular = true;  ///< Gather; then `bytes` is equal on all ranks
   memory::Store store = memory::Store::cached;
   int parameter = 0;
+
+  Block own() const { return {const_cast<std::byte*>(send), bytes}; }
 };
 
 template <>

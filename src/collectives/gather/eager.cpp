@@ -7,10 +7,7 @@
 
 #include "collectives/common/eager.h"
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -58,8 +55,7 @@ class EagerGather {
 
 }  // namespace
 
-extern const selection::Algorithm<GatherArguments> gather_eager;
-const selection::Algorithm<GatherArguments> gather_eager{
+selection::Algorithm<GatherArguments> gather_eager{
     "eager",
     {"1", "n in, (p-1) n out at the root", "XHC III.D"},
     {"equal blocks of at most TUTTI_EAGER_MAX bytes, TUTTI_FLAT_MAX ranks",

@@ -8,14 +8,9 @@
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/trees/branches.h"
-#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -85,15 +80,9 @@ Task member(Operation& operation, const GatherArguments& arguments) {
   if (!in_the_ring) co_await operation.done(plan.parent);
 }
 
-Task hierarchical_body(Operation& operation, const GatherArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? hierarchical_root(operation, arguments)
-                                                           : member(operation, arguments);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<GatherArguments> gather_hierarchical;
-const selection::Algorithm<GatherArguments> gather_hierarchical{
+selection::Algorithm<GatherArguments> gather_hierarchical{
     "hierarchical",
     {"1 a level, 2 if not in a slot", "n, leaders what is from all below them", "XHC III.A, CMA-aware VII.G"},
     selection::requires_equal_blocks,
@@ -122,6 +111,6 @@ const selection::Algorithm<GatherArguments> gather_hierarchical{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::levels};
     },
-    {hierarchical_body, only_done}};
+    {rooted<hierarchical_root, member>, only_done}};
 
 }  // namespace tutti

@@ -7,12 +7,8 @@
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.1.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "collectives/common/trees/rooted.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -20,8 +16,7 @@ namespace {
 
 Task parallel_write_root(Operation& operation, const GatherArguments& arguments) {
   Communicator& communicator = operation.communicator();
-  const Blocks& blocks = arguments.receive;
-  const ExposedBlocks mine = post_blocks(operation, {.blocks = blocks,
+  const ExposedBlocks mine = post_blocks(operation, {.blocks = arguments.receive,
                                                      .count = static_cast<std::size_t>(communicator.size()),
                                                      .side = Side::destination,
                                                      .skip = arguments.root});
@@ -30,41 +25,31 @@ Task parallel_write_root(Operation& operation, const GatherArguments& arguments)
   bool saw_all = true;
   for (int i = 1; i < communicator.size(); ++i) {
     const int writer = rank_at(arguments.root, i, communicator.size());
-    const auto index = static_cast<std::size_t>(writer);
-    const std::size_t bytes = blocks.size(index);
-    if (bytes == 0) {
+    const Block to = arguments.receive[writer];
+    if (to.bytes == 0) {
       saw_all = false;
       continue;
     }
     // Progress 0 would be seen before anything is there.
     co_await operation.posted(writer, 1);
-    if (packed.open(writer, 0, blocks.at(index), bytes)) continue;
-    const std::size_t came = operation.fitting(operation.slot(writer).post.regions.bytes, bytes);
+    if (packed.open(writer, 0, to.at, to.bytes)) continue;
+    const std::size_t came = operation.fitting(operation.slot(writer).post.regions.bytes, to.bytes);
     if (mine.exposure.copied)
-      copy_bytes(blocks.at(index), mine.local.at(index), came);
+      copy_bytes(to.at, mine.local[writer].at, came);
     else
-      take_stored(blocks.at(index), came, arguments.store);
+      take_stored(to.at, came, arguments.store);
   }
   if (saw_all) operation.seen_all();
 }
 
 Task parallel_write_writer(Operation& operation, const GatherArguments& arguments) {
-  Communicator& communicator = operation.communicator();
   if (!arguments.regular && PackedBlocks(operation).send_one(arguments.send, arguments.bytes)) co_return;
   co_await operation.posted(arguments.root);
-  const RemoteBlock block =
-      posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), Side::destination);
-  if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
-    operation.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+  push(operation, arguments.root, operation.communicator().rank(), arguments.own(), arguments.store);
   co_await operation.copied();
   Post& mine = operation.own().post;
   mine.regions.bytes = arguments.bytes;
   operation.publish(mine.flag, static_cast<std::uint64_t>(PackedBlocks::Place::delivered));
-}
-
-Task parallel_write_body(Operation& operation, const GatherArguments& arguments) {
-  const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? parallel_write_root(operation, arguments) : parallel_write_writer(operation, arguments);
 }
 
 std::uint64_t parallel_write_in_flight(const Communicator& communicator, const GatherArguments& arguments) {
@@ -74,8 +59,7 @@ std::uint64_t parallel_write_in_flight(const Communicator& communicator, const G
 
 }  // namespace
 
-extern const selection::Algorithm<GatherArguments> gather_parallel_write;
-const selection::Algorithm<GatherArguments> gather_parallel_write{
+selection::Algorithm<GatherArguments> gather_parallel_write{
     "parallel-write",
     {"2; 1 if small and irregular", "n, all at once", "CMA-aware IV.B.1"},
     selection::requires_nothing,
@@ -95,9 +79,7 @@ const selection::Algorithm<GatherArguments> gather_parallel_write{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {parallel_write_body, {}, parallel_write_in_flight},
-    {},
-    nullptr,
+    {rooted<parallel_write_root, parallel_write_writer>, {}, parallel_write_in_flight},
     {.stores_to_peers = true}};
 
 }  // namespace tutti

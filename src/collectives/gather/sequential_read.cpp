@@ -6,11 +6,8 @@
 // Cost: two flag hops; (p-1) n bytes copied by the root: p (alpha + n beta + l n/s).
 // Requires: nothing; every sender announces its size. CMA-aware, section IV.B.2.
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "collectives/common/trees/rooted.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -23,19 +20,15 @@ Task sequential_read_root(Operation& operation, const GatherArguments& arguments
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int sender = rank_at(arguments.root, i, communicator.size());
-    const auto index = static_cast<std::size_t>(sender);
-    if (const std::size_t size = arguments.receive.size(index)) {
+    if (const Block to = arguments.receive[sender]; to.bytes > 0) {
       co_await operation.posted(sender);
-      if (!arguments.regular && packed.open(sender, 0, arguments.receive.at(index), size)) continue;
-      const RemoteBlock block = posted_block(operation, sender, 0, Side::source);
-      if (const std::size_t bytes = operation.fitting(block.bytes, size))
-        operation.peer(sender).copy_from(block.region, block.offset, arguments.receive.at(index), bytes,
-                                         arguments.store);
+      if (!arguments.regular && packed.open(sender, 0, to.at, to.bytes)) continue;
+      pull(operation, sender, 0, to, arguments.store);
       co_await operation.copied();
     } else {
       saw_all = false;
     }
-    operation.publish_done(static_cast<std::uint64_t>(i));
+    operation.publish_done(i);
   }
   if (saw_all) operation.seen_all();
 }
@@ -47,12 +40,7 @@ Task sender(Operation& operation, const GatherArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, {block, 1, Side::source});
   if (arguments.bytes == 0 || mine.exposure.in_the_ring) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
-  co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
-}
-
-Task sequential_read_body(Operation& operation, const GatherArguments& arguments) {
-  const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? sequential_read_root(operation, arguments) : sender(operation, arguments);
+  co_await operation.done(arguments.root, distance);
 }
 
 std::uint64_t sequential_read_in_flight(const Communicator& communicator, const GatherArguments& arguments) {
@@ -62,8 +50,7 @@ std::uint64_t sequential_read_in_flight(const Communicator& communicator, const 
 
 }  // namespace
 
-extern const selection::Algorithm<GatherArguments> gather_sequential_read;
-const selection::Algorithm<GatherArguments> gather_sequential_read{
+selection::Algorithm<GatherArguments> gather_sequential_read{
     "sequential-read",
     {"2; 1 if small and irregular", "(p-1) n, all by the root", "CMA-aware IV.B.2"},
     selection::requires_nothing,
@@ -84,9 +71,7 @@ const selection::Algorithm<GatherArguments> gather_sequential_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .across = selection::Across::all};
     },
-    {sequential_read_body, only_done, sequential_read_in_flight},
-    {},
-    nullptr,
+    {rooted<sequential_read_root, sender>, only_done, sequential_read_in_flight},
     {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

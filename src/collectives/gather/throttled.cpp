@@ -8,7 +8,7 @@
 // (p-1)/k (alpha + n beta + l gamma(k) n/s).
 // Requires: nothing; the sizes of Gatherv are announced by the root. CMA-aware, section IV.B.3.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/trees/throttle.h"
 
 namespace tutti {
@@ -17,43 +17,33 @@ namespace {
 
 Task throttled_root(Operation& operation, const GatherArguments& arguments) {
   return lead_chains(operation, arguments, arguments.receive, Side::destination, [&](const ExposedBlocks& mine) {
-    Communicator& communicator = operation.communicator();
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    for (std::size_t i = 0; !arguments.regular && i < ranks; ++i)
-      if (static_cast<int>(i) != arguments.root)
-        operation.fitting(operation.slot(static_cast<int>(i)).post.regions.bytes, arguments.receive.size(i));
-    for (std::size_t i = 0; !mine.exposure.copied && i < ranks; ++i)
-      if (static_cast<int>(i) != arguments.root)
-        take_stored(arguments.receive.at(i), arguments.receive.size(i), arguments.store);
-    collect_blocks(mine, arguments.receive, ranks, arguments.root);
+    const int ranks = operation.communicator().size();
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank == arguments.root) continue;
+      const Block to = arguments.receive[rank];
+      if (!arguments.regular) operation.fitting(operation.slot(rank).post.regions.bytes, to.bytes);
+      if (!mine.exposure.copied) take_stored(to.at, to.bytes, arguments.store);
+    }
+    collect_blocks(mine, arguments.receive, static_cast<std::size_t>(ranks), arguments.root);
   });
 }
 
 Task throttled_writer(Operation& operation, const GatherArguments& arguments) {
   // How much there is to write, for a root that has less room: seen with the flag that says that it is done.
   operation.own().post.regions.bytes = arguments.bytes;
-  return copy_in_turn(operation, arguments, Side::destination, [&](const RemoteBlock& block) {
-    if (const std::size_t bytes = std::min(arguments.bytes, block.bytes))
-      operation.peer(arguments.root).copy_to(block.region, block.offset, arguments.send, bytes, arguments.store);
+  return copy_in_turn(operation, arguments, [&] {
+    push(operation, arguments.root, operation.communicator().rank(), arguments.own(), arguments.store);
   });
-}
-
-Task throttled_body(Operation& operation, const GatherArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? throttled_root(operation, arguments)
-                                                           : throttled_writer(operation, arguments);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<GatherArguments> gather_throttled;
-const selection::Algorithm<GatherArguments> gather_throttled{
-    "throttled",
-    {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
-    selection::requires_nothing,
-    throttled_cost<true>,
-    {throttled_body, only_done},
-    {"k", throttle_candidate},
-    nullptr,
-    {.stores_to_peers = true}};
+selection::Algorithm<GatherArguments> gather_throttled{"throttled",
+                                                       {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.B.3"},
+                                                       selection::requires_nothing,
+                                                       throttled_cost<true>,
+                                                       {rooted<throttled_root, throttled_writer>, only_done},
+                                                       {.stores_to_peers = true},
+                                                       {"k", throttle_candidate}};
 
 }  // namespace tutti

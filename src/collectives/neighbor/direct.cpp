@@ -4,12 +4,12 @@
 // Cost: one flag hop for what travels in lines or data areas, else two; n bytes copied of n received, twice if small.
 // Requires: nothing. After MPI 4.1, section 8.6; single copy as in XHC, section III.C.
 
+#include "collectives/algorithm.h"
 #include "collectives/common/neighbor_exchange.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<NeighborArguments> neighbor_direct;
-const selection::Algorithm<NeighborArguments> neighbor_direct{
+selection::Algorithm<NeighborArguments> neighbor_direct{
     "direct",
     {"2; 1 if small", "n of n received, 2n if small", "MPI 4.1, 8.6; XHC III.C"},
     selection::requires_nothing,
@@ -18,8 +18,6 @@ const selection::Algorithm<NeighborArguments> neighbor_direct{
        return exchange_with_neighbors(operation, arguments, Taken::read);
      },
      neighbor_flags, neighbors_in_flight},
-    {},
-    nullptr,
     {.lends = Readers::many, .packs_small = true}};
 
 }  // namespace tutti

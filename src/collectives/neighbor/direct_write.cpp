@@ -5,12 +5,12 @@
 // Cost: as `direct`; who has much to send waits for those it is for.
 // Requires: nothing. `direct` with writes, as CMA-aware has them for other collectives (section III).
 
+#include "collectives/algorithm.h"
 #include "collectives/common/neighbor_exchange.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<NeighborArguments> neighbor_direct_write;
-const selection::Algorithm<NeighborArguments> neighbor_direct_write{
+selection::Algorithm<NeighborArguments> neighbor_direct_write{
     "direct-write",
     {"2; 1 if small", "n stored of n sent, 2n if small", "direct, with writes as in CMA-aware III"},
     selection::requires_nothing,
@@ -24,8 +24,6 @@ const selection::Algorithm<NeighborArguments> neighbor_direct_write{
        return exchange_with_neighbors(operation, arguments, Taken::stored);
      },
      neighbor_flags, neighbors_in_flight},
-    {},
-    nullptr,
     {.stores_to_peers = true, .packs_small = true}};
 
 }  // namespace tutti

@@ -10,11 +10,8 @@
 
 #include <bit>
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/sequence.h"
-#include "engine/operation.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -57,8 +54,7 @@ Task binomial_body(Operation& operation, const ReduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_binomial;
-const selection::Algorithm<ReduceArguments> reduce_binomial{
+selection::Algorithm<ReduceArguments> reduce_binomial{
     "binomial",
     {"log2 p", "n in, n log2 p read by the root", "Thakur et al., IJHPCA 2005; through slots: ours"},
     {"at most TUTTI_EAGER_MAX bytes", [](const selection::Shape& shape) { return shape.small(); }},

@@ -6,31 +6,25 @@
 // Requires: at most TUTTI_FLAT_MAX ranks. The eager form's way, without its copies: single copy as in XHC, section
 // III.C.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-Task root(Operation& operation, const ReduceArguments& arguments) {
+Task direct_root(Operation& operation, const ReduceArguments& arguments) {
   const int self = operation.communicator().rank();
-  const auto ranks = static_cast<std::size_t>(operation.communicator().size());
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
-  co_await operation.others_posted();
-  posted_sources(operation, {}, sources);
+  RemoteBuffer* const sources = co_await Contributions(operation, {});
   sources[self].region = own_memory(arguments.send);
   const RemoteBuffer result{self, own_memory(arguments.receive)};
-  co_await reduce_range(operation, *arguments.combiner, {0, arguments.count}, {sources, ranks}, result,
-                        arguments.store);
+  co_await reduce_range(operation, *arguments.combiner, {0, arguments.count},
+                        {sources, operation.communicator().size()}, result, arguments.store);
   operation.publish_done();
 }
 
-Task contributor(Operation& operation, const ReduceArguments& arguments) {
-  auto* const send = const_cast<std::byte*>(arguments.send);
-  Exposure source = expose(operation, send, arguments.bytes(), Side::source);
-  post_filling(operation, source, {}, send, arguments.bytes());
+Task direct_contributor(Operation& operation, const ReduceArguments& arguments) {
+  const Exposure source = stage(operation, arguments.send, arguments.bytes());
   // What lies in the ring stays there for the root.
   if (source.in_the_ring) co_return;
   co_await operation.done(arguments.root);
@@ -38,15 +32,9 @@ Task contributor(Operation& operation, const ReduceArguments& arguments) {
   operation.seen_all();
 }
 
-Task direct_body(Operation& operation, const ReduceArguments& arguments) {
-  const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? root(operation, arguments) : contributor(operation, arguments);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_direct;
-const selection::Algorithm<ReduceArguments> reduce_direct{
+selection::Algorithm<ReduceArguments> reduce_direct{
     "direct",
     {"2", "p n read by the root", "XHC III.C, without hierarchy"},
     selection::requires_few_ranks,
@@ -66,9 +54,7 @@ const selection::Algorithm<ReduceArguments> reduce_direct{
                              .workers = 1,
                              .across = selection::Across::all};
     },
-    {direct_body, only_done},
-    {},
-    nullptr,
+    {rooted<direct_root, direct_contributor>, only_done},
     {.lends = Readers::one}};
 
 }  // namespace tutti

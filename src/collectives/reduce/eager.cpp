@@ -5,45 +5,21 @@
 // Cost: one flag hop, n bytes copied, p n bytes reduced at the root.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. XHC, section III.D.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/eager_reduce.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-class EagerReduce {
- public:
-  EagerReduce(const OperationView& operation, const ReduceArguments& arguments)
-      : operation_(operation),
-        arguments_(arguments),
-        is_root_(operation.communicator().rank() == arguments.root),
-        contributions_(operation, is_root_ ? operation.communicator().size() : 0, arguments.send, arguments.bytes()) {}
-  static std::size_t payload(const Communicator&, const ReduceArguments& arguments) { return arguments.bytes(); }
-
-  void send() {
-    if (!is_root_) eager::send(operation_, arguments_.send, arguments_.bytes());
-  }
-  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
-  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
-  void end() {
-    if (!is_root_) return;
-    operation_.seen_all();
-    contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
-  }
-
- private:
-  OperationView operation_;
-  const ReduceArguments& arguments_;
-  bool is_root_;
-  eager::Contributions contributions_;
-};
+eager::Part reduce_part(const OperationView& operation, const ReduceArguments& arguments) {
+  const bool is_root = operation.communicator().rank() == arguments.root;
+  return {!is_root, is_root ? operation.communicator().size() : 0, {0, arguments.count}, arguments.send};
+}
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_eager;
-const selection::Algorithm<ReduceArguments> reduce_eager{
+selection::Algorithm<ReduceArguments> reduce_eager{
     "eager",
     {"1", "n in, p n read by the root", "XHC III.D"},
     selection::requires_few_bytes_and_ranks,
@@ -62,6 +38,6 @@ const selection::Algorithm<ReduceArguments> reduce_eager{
                              .beside = {.slot_bytes = shape.oversubscribed() ? 0.0 : bytes},
                              .across = selection::Across::all};
     },
-    eager::forms<EagerReduce, ReduceArguments>()};
+    eager::reduction_forms<ReduceArguments, reduce_part>()};
 
 }  // namespace tutti

@@ -11,9 +11,8 @@
 // The root may make its partial results in that buffer as well: what others store there is made of what its partner has
 // read before.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/halving.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
@@ -60,8 +59,7 @@ Task reduce_scatter_gather_body(Operation& operation, const ReduceArguments& arg
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather;
-const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
+selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
     "reduce-scatter-gather",
     {"2 + log2 p, 1 more if p is no power of 2", "n (q-1)/q read, n/q stored; q: largest power of 2 up to p",
      "Thakur et al., IJHPCA 2005; in place: ours"},
@@ -92,8 +90,6 @@ const selection::Algorithm<ReduceArguments> reduce_reduce_scatter_gather{
           .across = across_neighbors(shape)};
     },
     {reduce_scatter_gather_body, halving_flags},
-    {},
-    nullptr,
     {.stores_to_peers = true}};
 
 }  // namespace tutti

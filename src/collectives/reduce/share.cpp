@@ -9,8 +9,7 @@
 
 #include "collectives/common/reducing/share.h"
 
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -25,9 +24,7 @@ Task share_body(Operation& operation, const ReduceArguments& arguments) {
   const topology::Range mine = share_of_rank(communicator, self, buffers);
   post_filling(operation, buffers, arguments.send, mine);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(ranks));
-  co_await operation.others_posted();
-  posted_sources(operation, buffers.source, sources);
+  RemoteBuffer* const sources = co_await Contributions(operation, buffers.source);
   const bool in_place = own_source(buffers, arguments.send, sources[self]);
 
   RemoteBuffer destination{arguments.root, posted_destination(operation, arguments.root, buffers.destination)};
@@ -42,8 +39,7 @@ Task share_body(Operation& operation, const ReduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_share;
-const selection::Algorithm<ReduceArguments> reduce_share{
+selection::Algorithm<ReduceArguments> reduce_share{
     "share",
     {"2", "n read, n/p written", "XBRC as XHC V.C describes it"},
     selection::requires_few_ranks,
@@ -66,8 +62,8 @@ const selection::Algorithm<ReduceArguments> reduce_share{
                              .across = selection::Across::all};
     },
     {share_body, only_done},
+    {.stores_to_peers = true, .lends = Readers::one},
     {},
-    "xbrc",
-    {.stores_to_peers = true, .lends = Readers::one}};
+    "xbrc"};
 
 }  // namespace tutti

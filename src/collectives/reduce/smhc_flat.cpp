@@ -6,22 +6,12 @@
 // alone.
 // Requires: at most TUTTI_FLAT_MAX ranks.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_flat_body(Operation& operation, const ReduceArguments& arguments) {
-  return smhc::reduce(operation, flat_place(operation, arguments.root), arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<ReduceArguments> reduce_smhc_flat;
-const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
+selection::Algorithm<ReduceArguments> reduce_smhc_flat{
     "smhc-flat",
     {"2, and back and forth for each piece", "n in, p n read by the root",
      "SMHC as XHC V.C describes it, turned round"},
@@ -37,6 +27,9 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_flat{
                              .streams = 1,
                              .across = selection::Across::all};
     },
-    {smhc_flat_body, smhc::flags}};
+    {[](Operation& operation, const ReduceArguments& arguments) {
+       return smhc::reduce(operation, flat_place(operation, arguments.root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

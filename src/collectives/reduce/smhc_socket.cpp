@@ -8,23 +8,12 @@
 // reduced by each leader as its socket has ranks.
 // Requires: an operator that commutes. On one socket it is smhc-flat. TUTTI_HIERARCHY does not matter to it.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/smhc.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
-namespace {
-
-Task smhc_socket_body(Operation& operation, const ReduceArguments& arguments) {
-  return smhc::reduce(
-      operation, place_in(operation, operation.communicator().plan(arguments.root, Grouping::by_socket)), arguments);
-}
-
-}  // namespace
-
-extern const selection::Algorithm<ReduceArguments> reduce_smhc_socket;
-const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
+selection::Algorithm<ReduceArguments> reduce_smhc_socket{
     "smhc-socket",
     {"4, and back and forth a level for each piece", "n in, n of each rank of a socket read by its leader",
      "SMHC as XHC V.C describes it, turned round"},
@@ -42,6 +31,9 @@ const selection::Algorithm<ReduceArguments> reduce_smhc_socket{
                              .exposures = 2,
                              .streams = 2};
     },
-    {smhc_socket_body, smhc::flags}};
+    {[](Operation& operation, const ReduceArguments& arguments) {
+       return smhc::reduce(operation, socket_place(operation, arguments.root), arguments);
+     },
+     smhc::flags}};
 
 }  // namespace tutti

@@ -5,7 +5,7 @@
 // Cost: two flag hops a level, then n bytes from every member of the largest group, divided among its workers.
 // Requires: nothing. For operators that do not commute groups are of consecutive ranks.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/xhc_reduce.h"
 
 namespace tutti {
@@ -24,8 +24,7 @@ Task xhc_body(Operation& operation, const ReduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> reduce_xhc;
-const selection::Algorithm<ReduceArguments> reduce_xhc{
+selection::Algorithm<ReduceArguments> reduce_xhc{
     "xhc",
     {"2 a level", "n of each member of a group, divided among the members", "XHC IV.B"},
     selection::requires_nothing,

@@ -13,7 +13,7 @@ struct ReduceScatterArguments {
   const std::size_t* counts = nullptr;
   std::size_t count = 0;  ///< the sum of all
   const Combiner* combiner = nullptr;
-  topology::Range piece = {};  ///< of a long message, what this operation carries; set by Collectives (Algorithm::cut)
+  topology::Range piece = {};  ///< of a long message, what this operation carries; set by Collectives (Forms::cut)
   memory::Store store = memory::Store::cached;
   int parameter = 0;
 

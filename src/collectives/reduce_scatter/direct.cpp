@@ -9,12 +9,8 @@
 // Where buffers may have to be staged, a long message takes several rounds, each with a piece of every rank's range, so
 // that all ranks work in each of them and the staging buffer stays small.
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
-#include "selection/looks.h"
 #include "topology/owned_range.h"
 
 namespace tutti {
@@ -129,8 +125,7 @@ Cut direct_cut(const Communicator& communicator, const ReduceScatterArguments& a
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct;
-const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
+selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
     "direct",
     {"2", "n read: the own range of every buffer; n/p written", "XBRC (XHC V.C), by owner"},
     selection::requires_few_ranks,
@@ -149,10 +144,7 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_direct{
                              .concurrency = readers_of_one(shape, shape.ranks - 1),
                              .across = selection::Across::all};
     },
-    {direct_body, only_done},
-    {},
-    nullptr,
-    {.lends = Readers::one},
-    direct_cut};
+    {direct_body, only_done, nullptr, nullptr, direct_cut},
+    {.lends = Readers::one}};
 
 }  // namespace tutti

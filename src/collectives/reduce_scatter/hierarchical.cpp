@@ -11,8 +11,7 @@
 
 #include <cmath>
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
 #include "topology/owned_range.h"
 
@@ -38,11 +37,9 @@ Task hierarchical_body(Operation& operation, const ReduceScatterArguments& argum
   const auto members = static_cast<std::size_t>(blocks.size(block));
   const std::size_t bytes = segment.length() * combiner.element_bytes;
 
-  auto* send = const_cast<std::byte*>(arguments.send) + segment.begin * combiner.element_bytes;
-  Exposure source = expose(operation, send, bytes, Side::source);
   Exposure partial;
   if (self == leader) partial = staging_buffer(operation, Side::destination, bytes);
-  post_filling(operation, source, partial, send, bytes);
+  const Exposure source = stage(operation, arguments.send + segment.begin * combiner.element_bytes, bytes, partial);
 
   // Phase 1. Here elements are counted from the segment's first.
   RemoteBuffer* contributions = operation.array<RemoteBuffer>(members);
@@ -91,8 +88,7 @@ Cut hierarchical_cut(const Communicator& communicator, const ReduceScatterArgume
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical;
-const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
+selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
     "hierarchical",
     {"3", "n in its block of ranks, then n/p from each block", "ours; two levels as in XHC III.A"},
     selection::requires_nothing,
@@ -114,10 +110,6 @@ const selection::Algorithm<ReduceScatterArguments> reduce_scatter_hierarchical{
                              .concurrency = readers_of_one(shape, shape.ranks / blocks - 1),
                              .across = selection::Across::levels};
     },
-    {hierarchical_body, reduce_scatter_hierarchical_flags},
-    {},
-    nullptr,
-    {},
-    hierarchical_cut};
+    {hierarchical_body, reduce_scatter_hierarchical_flags, nullptr, nullptr, hierarchical_cut}};
 
 }  // namespace tutti

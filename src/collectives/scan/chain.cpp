@@ -8,10 +8,7 @@
 // numbers go from one to the other; any Scan needs as many, since what is before a rank changes there.
 // Requires: nothing. Ours; pipelined chains are in the literature for Bcast and Reduce.
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
 
 namespace tutti {
@@ -107,8 +104,7 @@ Task chain_body(Operation& operation, const ScanArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_chain;
-const selection::Algorithm<ScanArguments> scan_chain{
+selection::Algorithm<ScanArguments> scan_chain{
     "chain",
     {"p-1", "n read, one block after the other", "ours"},
     selection::requires_nothing,

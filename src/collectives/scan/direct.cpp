@@ -6,8 +6,7 @@
 // Cost: two flag hops; rank r reads r n bytes, so n p^2/2 in all: for few ranks.
 // Requires: at most TUTTI_FLAT_MAX ranks. Single copy as in XHC, section III.C; XHC has no Scan, how it is done is ours.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
@@ -20,11 +19,7 @@ Task direct_body(Operation& operation, const ScanArguments& arguments) {
   const bool read_by_others = self + 1 < communicator.size();
   const int count = arguments.exclusive ? self : self + 1;
   Exposure exposed{{}, nullptr, false, true};
-  if (read_by_others) {
-    auto* send = const_cast<std::byte*>(arguments.send);
-    exposed = expose(operation, send, arguments.bytes(), Side::source);
-    post_filling(operation, exposed, {}, send, arguments.bytes());
-  }
+  if (read_by_others) exposed = stage(operation, arguments.send, arguments.bytes());
 
   RemoteBuffer* sources = operation.array<RemoteBuffer>(static_cast<std::size_t>(self) + 1);
   for (int rank = 0; rank < self; ++rank) {
@@ -48,8 +43,7 @@ Task direct_body(Operation& operation, const ScanArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_direct;
-const selection::Algorithm<ScanArguments> scan_direct{
+selection::Algorithm<ScanArguments> scan_direct{
     "direct",
     {"2", "r n read by rank r", "XHC III.C; that it scans is ours"},
     selection::requires_few_ranks,
@@ -73,8 +67,6 @@ const selection::Algorithm<ScanArguments> scan_direct{
                              .across = selection::Across::all};
     },
     {direct_body, only_done},
-    {},
-    nullptr,
     {.lends = Readers::many}};
 
 }  // namespace tutti

@@ -6,45 +6,22 @@
 // Cost: one flag hop, n bytes copied, r n read and r n reduced by rank r.
 // Requires: n <= TUTTI_EAGER_MAX, at most TUTTI_FLAT_MAX ranks. Copy-in/copy-out as in XHC, section III.D.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/eager_reduce.h"
 #include "collectives/common/reducing/prefix.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-class EagerScan {
- public:
-  EagerScan(const OperationView& operation, const ScanArguments& arguments)
-      : operation_(operation),
-        arguments_(arguments),
-        count_(operation.communicator().rank() + (arguments.exclusive ? 0 : 1)),
-        contributions_(operation, count_, arguments.send, arguments.bytes()) {}
-  static std::size_t payload(const Communicator&, const ScanArguments& arguments) { return arguments.bytes(); }
-
-  void send() {
-    const Communicator& communicator = operation_.communicator();
-    if (communicator.rank() + 1 < communicator.size()) eager::send(operation_, arguments_.send, arguments_.bytes());
-  }
-  bool next(eager::Wanted& wanted) { return contributions_.next(wanted); }
-  void take(const eager::Wanted& wanted) { contributions_.take(wanted); }
-  void end() {
-    if (count_ > 0) contributions_.combine(*arguments_.combiner, arguments_.receive, arguments_.count);
-  }
-
- private:
-  OperationView operation_;
-  const ScanArguments& arguments_;
-  int count_;
-  eager::Contributions contributions_;
-};
+eager::Part scan_part(const OperationView& operation, const ScanArguments& arguments) {
+  const int rank = operation.communicator().rank(), ranks = operation.communicator().size();
+  return {rank + 1 < ranks, rank + (arguments.exclusive ? 0 : 1), {0, arguments.count}, arguments.send};
+}
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_eager;
-const selection::Algorithm<ScanArguments> scan_eager{
+selection::Algorithm<ScanArguments> scan_eager{
     "eager",
     {"1", "n in, r n read by rank r", "XHC III.D"},
     selection::requires_few_bytes_and_ranks,
@@ -62,6 +39,6 @@ const selection::Algorithm<ScanArguments> scan_eager{
                              .common = true,
                              .across = selection::Across::all};
     },
-    eager::forms<EagerScan, ScanArguments>()};
+    eager::reduction_forms<ScanArguments, scan_part>()};
 
 }  // namespace tutti

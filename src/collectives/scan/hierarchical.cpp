@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
@@ -79,8 +79,7 @@ Task hierarchical_body(Operation& operation, const ScanArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_hierarchical;
-const selection::Algorithm<ScanArguments> scan_hierarchical{
+selection::Algorithm<ScanArguments> scan_hierarchical{
     "hierarchical",
     {"3", "2n in its block of ranks, twice; its share of each earlier block's total",
      "ours; two levels as in XHC III.A"},

@@ -10,8 +10,7 @@
 
 #include <bit>
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/share.h"
 
 namespace tutti {
@@ -96,14 +95,12 @@ Task recursive_doubling_body(Operation& operation, const ScanArguments& argument
   const int place = self - places.shift;
   const int steps = place < 0 ? 0 : steps_of(place);
 
-  auto* send = const_cast<std::byte*>(arguments.send);
-  Exposure source = expose(operation, send, arguments.bytes(), Side::source);
   Exposure partials;
   if (self > 0) {
     const std::size_t bytes = static_cast<std::size_t>(std::max(steps, 1)) * arguments.bytes();
     partials = staging_buffer(operation, Side::destination, bytes);
   }
-  post_filling(operation, source, partials, send, arguments.bytes());
+  const Exposure source = stage(operation, arguments.send, arguments.bytes(), partials);
 
   if (place >= 0) co_await make_prefix(operation, arguments, places, partials.local);
   operation.publish_done();
@@ -120,8 +117,7 @@ Task recursive_doubling_body(Operation& operation, const ScanArguments& argument
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_recursive_doubling;
-const selection::Algorithm<ScanArguments> scan_recursive_doubling{
+selection::Algorithm<ScanArguments> scan_recursive_doubling{
     "recursive-doubling",
     {"1 + log2 p", "n log2 p read", "Hillis and Steele, CACM 1986"},
     {"at most 32768 ranks", [](const selection::Shape& shape) { return shape.ranks <= most_ranks; }},

@@ -7,7 +7,7 @@
 // Cost: two flag hops; each rank reads n bytes and writes n, whatever p is: n/p from each buffer and into each.
 // Requires: at most TUTTI_FLAT_MAX ranks. Ours; the shares are XBRC's (as described in XHC, section V.C).
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/reducing/prefix.h"
 
 namespace tutti {
@@ -22,10 +22,8 @@ Task share_body(Operation& operation, const ScanArguments& arguments) {
   ReductionBuffers buffers = expose_reduction(operation, arguments, gets_result);
   post_filling(operation, buffers, arguments.send);
 
-  RemoteBuffer* sources = operation.array<RemoteBuffer>(ranks);
+  const RemoteBuffer* const sources = co_await Contributions(operation, buffers.source);
   RemoteBuffer* destinations = operation.array<RemoteBuffer>(ranks);
-  co_await operation.others_posted();
-  posted_sources(operation, buffers.source, sources);
   for (int rank = 0; rank < communicator.size(); ++rank)
     destinations[rank] = {rank, posted_destination(operation, rank, buffers.destination)};
 
@@ -41,8 +39,7 @@ Task share_body(Operation& operation, const ScanArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> scan_share;
-const selection::Algorithm<ScanArguments> scan_share{
+selection::Algorithm<ScanArguments> scan_share{
     "share",
     {"2", "n read, n written: all prefixes of the own share", "ours; the shares are XBRC's (XHC V.C)"},
     selection::requires_few_ranks,
@@ -64,8 +61,6 @@ const selection::Algorithm<ScanArguments> scan_share{
                              .across = selection::Across::all};
     },
     {share_body, only_done},
-    {},
-    nullptr,
     {.stores_to_peers = true, .lends = Readers::many}};
 
 }  // namespace tutti

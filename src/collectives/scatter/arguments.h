@@ -14,6 +14,8 @@ struct ScatterArguments {
   bool regular = true;  ///< Scatter; then `bytes` is equal on all ranks
   memory::Store store = memory::Store::cached;
   int parameter = 0;
+
+  Block own() const { return {receive, bytes}; }
 };
 
 template <>

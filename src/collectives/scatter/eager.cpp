@@ -8,10 +8,7 @@
 
 #include "collectives/common/eager.h"
 
-#include <algorithm>
-
-#include "collectives/collectives.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -109,8 +106,7 @@ class EagerScatter {
 
 }  // namespace
 
-extern const selection::Algorithm<ScatterArguments> scatter_eager;
-const selection::Algorithm<ScatterArguments> scatter_eager{
+selection::Algorithm<ScatterArguments> scatter_eager{
     "eager",
     {"1", "(p-1) n in at the root, n out; up to 112 bytes travel with the flag", "XHC III.D"},
     {"equal blocks that fit into a data area together, at most TUTTI_FLAT_MAX ranks",

@@ -7,12 +7,9 @@
 // Cost: one flag hop a level, two where buffers are read directly; a leader moves the blocks of all below it, n each.
 // Requires: equal blocks. The hierarchy is XHC's (section III.A), two-level forms are in CMA-aware, section VII.G.
 
-#include "base/copy.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
 #include "collectives/common/trees/branches.h"
-#include "collectives/common/trees/rooted.h"
 
 namespace tutti {
 
@@ -45,24 +42,14 @@ Task hierarchical_body_inline(Operation& operation, const ScatterArguments& argu
 /// Reads the blocks at places [begin, end) of this rank's branch from the parent: co_await operation.copied().
 void read(Operation& operation, const topology::RankPlan& plan, std::size_t begin, std::size_t end, std::size_t bytes,
           std::byte* destination) {
-  const memory::PeerTransfers parent = operation.peer(plan.parent);
+  PulledRuns runs(operation.peer(plan.parent), memory::Store::cached);
   const bool joined = operation.slot(plan.parent).post.regions.stride == bytes;
-  constexpr std::size_t at_once = 64;
-  memory::Run runs[at_once];
-  std::size_t found = 0;
-  memory::Region region;  // the same for all blocks of a rank
-  const auto copy = [&] {
-    if (found > 0) parent.copy_runs_from(region, runs, found);
-    found = 0;
-  };
   for_each_run(plan.own.places, begin, end, joined, [&](std::size_t first, std::size_t count) {
     const auto place = static_cast<std::size_t>(plan.own.places[first]);
     const RemoteBlock block = posted_block(operation, plan.parent, place, Side::source);
-    if (found == at_once) copy();
-    region = block.region;
-    runs[found++] = {block.offset, destination + (first - begin) * bytes, count * bytes};
+    runs.add(block.region, block.offset, destination + (first - begin) * bytes, count * bytes);
   });
-  copy();
+  runs.pull();
 }
 
 /// Reads what is for this rank and all below it, and lends it to the children.
@@ -109,8 +96,7 @@ Task hierarchical_body(Operation& operation, const ScatterArguments& arguments) 
 
 }  // namespace
 
-extern const selection::Algorithm<ScatterArguments> scatter_hierarchical;
-const selection::Algorithm<ScatterArguments> scatter_hierarchical{
+selection::Algorithm<ScatterArguments> scatter_hierarchical{
     "hierarchical",
     {"1 a level, 2 if not in a slot", "n, leaders what is for all below them", "XHC III.A, CMA-aware VII.G"},
     selection::requires_equal_blocks,

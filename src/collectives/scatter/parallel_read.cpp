@@ -7,43 +7,22 @@
 // alpha + n beta + l gamma(p-1) n/s.
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.1.
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/buffers/packed_blocks.h"
-#include "collectives/common/trees/rooted.h"
-#include "selection/looks.h"
 
 namespace tutti {
 
 namespace {
 
-/// The root's blocks for the others, each with its index.
-template <class Use>
-void for_each_sent(const Communicator& communicator, const ScatterArguments& arguments, Use&& use) {
-  for (int rank = 0; rank < communicator.size(); ++rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    if (rank != arguments.root)
-      use(PackedBlocks::index_of(rank, arguments.root), arguments.send.size(i), arguments.send.at(i));
-  }
-}
-
 PackedBlocks::Form form_of(const Communicator& communicator, const ScatterArguments& arguments) {
-  if (arguments.regular) return {};
-  PackedBlocks::Lengths lengths;
-  for_each_sent(communicator, arguments,
-                [&](std::size_t index, std::size_t bytes, const std::byte* from) { lengths.add(index, bytes, from); });
-  return PackedBlocks::form_for(communicator, lengths);
+  return arguments.regular ? PackedBlocks::Form{} : PackedBlocks::form_of_all(communicator, arguments.send);
 }
 
 Task parallel_read_root(Operation& operation, const ScatterArguments& arguments) {
   Communicator& communicator = operation.communicator();
   const auto ranks = static_cast<std::size_t>(communicator.size());
   if (const PackedBlocks::Form form = form_of(communicator, arguments); form.place != PackedBlocks::Place::none) {
-    PackedBlocks packed(operation);
-    for_each_sent(communicator, arguments, [&](std::size_t index, std::size_t bytes, const std::byte* from) {
-      packed.write(form, index, from, bytes);
-    });
-    packed.send(form, ranks - 1);
+    PackedBlocks(operation).send_all(form, arguments.send);
     keep_own_block(communicator, arguments);
     co_return;
   }
@@ -53,31 +32,22 @@ Task parallel_read_root(Operation& operation, const ScatterArguments& arguments)
   if (mine.exposure.in_the_ring) co_return;
   for (int i = 1; i < communicator.size(); ++i) {
     const int reader = rank_at(arguments.root, i, communicator.size());
-    if (arguments.send.size(static_cast<std::size_t>(reader)) == 0) continue;
-    co_await operation.done(reader);
+    if (arguments.send[reader].bytes > 0) co_await operation.done(reader);
   }
   if (arguments.regular) operation.seen_all();
 }
 
 Task parallel_read_reader(Operation& operation, const ScatterArguments& arguments) {
-  Communicator& communicator = operation.communicator();
-  const int self = communicator.rank();
+  const int self = operation.communicator().rank();
   if (arguments.bytes > 0) {
     co_await operation.posted(arguments.root);
     if (!arguments.regular && PackedBlocks(operation).open(arguments.root, PackedBlocks::index_of(self, arguments.root),
                                                            arguments.receive, arguments.bytes))
       co_return;
-    const RemoteBlock block = posted_block(operation, arguments.root, static_cast<std::size_t>(self), Side::source);
-    if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
-      operation.peer(arguments.root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+    pull(operation, arguments.root, self, arguments.own(), arguments.store);
     co_await operation.copied();
   }
   operation.publish_done();
-}
-
-Task parallel_read_body(Operation& operation, const ScatterArguments& arguments) {
-  const bool is_root = operation.communicator().rank() == arguments.root;
-  return is_root ? parallel_read_root(operation, arguments) : parallel_read_reader(operation, arguments);
 }
 
 std::uint64_t in_flight(const Communicator& communicator, const ScatterArguments& arguments) {
@@ -87,8 +57,7 @@ std::uint64_t in_flight(const Communicator& communicator, const ScatterArguments
 
 }  // namespace
 
-extern const selection::Algorithm<ScatterArguments> scatter_parallel_read;
-const selection::Algorithm<ScatterArguments> scatter_parallel_read{
+selection::Algorithm<ScatterArguments> scatter_parallel_read{
     "parallel-read",
     {"2; 1 if small and irregular", "n, all at once", "CMA-aware IV.A.1"},
     selection::requires_nothing,
@@ -108,9 +77,7 @@ const selection::Algorithm<ScatterArguments> scatter_parallel_read{
                              .held_bytes = bytes * (shape.ranks + 1),
                              .beside = {.copied_bytes = bytes}};
     },
-    {parallel_read_body, only_done, in_flight},
-    {},
-    nullptr,
+    {rooted<parallel_read_root, parallel_read_reader>, only_done, in_flight},
     {.lends = Readers::one, .packs_small = true}};
 
 }  // namespace tutti

@@ -5,10 +5,7 @@
 // Cost: two flag hops; (p-1) n bytes copied by the root: p (alpha + n beta + l n/s).
 // Requires: nothing; every receiver announces the size of its buffer. CMA-aware, section IV.A.2.
 
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/trees/rooted.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -24,16 +21,14 @@ Task sequential_write_root(Operation& operation, const ScatterArguments& argumen
   keep_own_block(communicator, arguments);
   for (int i = 1; i < communicator.size(); ++i) {
     const int receiver = rank_at(arguments.root, i, communicator.size());
-    const auto index = static_cast<std::size_t>(receiver);
-    if (const std::size_t size = arguments.send.size(index)) {
+    const Block own = arguments.send[receiver];
+    if (own.bytes > 0) {
       co_await operation.posted(receiver);
-      const RemoteBlock block = posted_block(operation, receiver, 0, Side::destination);
-      if (const std::size_t bytes = std::min(size, block.bytes))
-        operation.peer(receiver).copy_to(block.region, block.offset, arguments.send.at(index), bytes, arguments.store);
+      push(operation, receiver, 0, own, arguments.store);
       co_await operation.copied();
     }
-    if (!arguments.regular) sizes_said(operation, arguments.root)[index] = arguments.send.size(index);
-    operation.publish_done(static_cast<std::uint64_t>(i));
+    if (!arguments.regular) sizes_said(operation, arguments.root)[receiver] = own.bytes;
+    operation.publish_done(i);
   }
   if (arguments.regular) operation.seen_all();
 }
@@ -44,22 +39,16 @@ Task receiver(Operation& operation, const ScatterArguments& arguments) {
   const ExposedBlocks mine = post_blocks(operation, {block, 1, Side::destination});
   if (arguments.bytes == 0) co_return;
   const int distance = distance_of(communicator.rank(), arguments.root, communicator.size());
-  co_await operation.done(arguments.root, static_cast<std::uint64_t>(distance));
+  co_await operation.done(arguments.root, distance);
   if (!arguments.regular)
     operation.fitting(sizes_said(operation, arguments.root)[communicator.rank()], arguments.bytes);
   if (!mine.exposure.copied) take_stored(arguments.receive, arguments.bytes, arguments.store);
   collect_blocks(mine, block, 1);
 }
 
-Task sequential_write_body(Operation& operation, const ScatterArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? sequential_write_root(operation, arguments)
-                                                           : receiver(operation, arguments);
-}
-
 }  // namespace
 
-extern const selection::Algorithm<ScatterArguments> scatter_sequential_write;
-const selection::Algorithm<ScatterArguments> scatter_sequential_write{
+selection::Algorithm<ScatterArguments> scatter_sequential_write{
     "sequential-write",
     {"2", "(p-1) n, all by the root", "CMA-aware IV.A.2"},
     selection::requires_nothing,
@@ -81,9 +70,7 @@ const selection::Algorithm<ScatterArguments> scatter_sequential_write{
           .held_bytes = bytes * (shape.ranks + 1),
           .across = selection::Across::all};
     },
-    {sequential_write_body, only_done},
-    {},
-    nullptr,
+    {rooted<sequential_write_root, receiver>, only_done},
     {.stores_to_peers = true}};
 
 }  // namespace tutti

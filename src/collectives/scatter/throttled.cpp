@@ -8,7 +8,7 @@
 // (p-1)/k (alpha + n beta + l gamma(k) n/s).
 // Requires: nothing; the sizes of Scatterv are announced by the root. CMA-aware, section IV.A.3.
 
-#include "collectives/collectives.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/trees/throttle.h"
 
 namespace tutti {
@@ -20,26 +20,19 @@ Task throttled_root(Operation& operation, const ScatterArguments& arguments) {
 }
 
 Task throttled_reader(Operation& operation, const ScatterArguments& arguments) {
-  return copy_in_turn(operation, arguments, Side::source, [&](const RemoteBlock& block) {
-    if (const std::size_t bytes = operation.fitting(block.bytes, arguments.bytes))
-      operation.peer(arguments.root).copy_from(block.region, block.offset, arguments.receive, bytes, arguments.store);
+  return copy_in_turn(operation, arguments, [&] {
+    pull(operation, arguments.root, operation.communicator().rank(), arguments.own(), arguments.store);
   });
-}
-
-Task throttled_body(Operation& operation, const ScatterArguments& arguments) {
-  return operation.communicator().rank() == arguments.root ? throttled_root(operation, arguments)
-                                                           : throttled_reader(operation, arguments);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<ScatterArguments> scatter_throttled;
-const selection::Algorithm<ScatterArguments> scatter_throttled{
-    "throttled",
-    {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
-    selection::requires_nothing,
-    throttled_cost<false>,
-    {throttled_body, only_done},
-    {"k", throttle_candidate}};
+selection::Algorithm<ScatterArguments> scatter_throttled{"throttled",
+                                                         {"2 + (p-1)/k", "n, k ranks at a time", "CMA-aware IV.A.3"},
+                                                         selection::requires_nothing,
+                                                         throttled_cost<false>,
+                                                         {rooted<throttled_root, throttled_reader>, only_done},
+                                                         {},
+                                                         {"k", throttle_candidate}};
 
 }  // namespace tutti

@@ -10,9 +10,9 @@
 // Requires: nothing. PiP-MColl, section III.A.2; nodes of different sizes are ours: there the lanes are as many as the
 // largest node has ranks.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -22,9 +22,7 @@ Task bruck_body(Operation& operation, const AllgatherArguments& call) {
   Crossing crossing(operation);
   const AllgatherArguments arguments = piece_of(operation, crossing, call);
   const Packed packed(crossing, arguments.receive);
-  crossing.lend(packed.starts.back());
-  co_await crossing.lent();
-  std::byte* const area = crossing.area();
+  std::byte* const area = co_await crossing.lend(packed.starts.back());
   const auto self = static_cast<std::size_t>(crossing.self);
   const std::byte* const own = arguments.send ? arguments.send : arguments.receive.at(self);
   if (packed.size(crossing.self) > 0) copy_bytes(area + packed.in_node(crossing.self), own, packed.size(crossing.self));
@@ -38,8 +36,7 @@ Task bruck_body(Operation& operation, const AllgatherArguments& call) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> between_nodes_allgather_bruck;
-const selection::Algorithm<AllgatherArguments> between_nodes_allgather_bruck{
+selection::Algorithm<AllgatherArguments> between_nodes_allgather_bruck{
     "multi-object-bruck",
     {"ceil(log_{P+1} N)", "(N-1) P n", "PiP-MColl III.A.2; any N and P"},
     selection::requires_nodes,

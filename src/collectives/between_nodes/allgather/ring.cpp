@@ -10,13 +10,9 @@
 // alpha_r (N - 1) + (P - 1) N n beta_r inside, which is the paper's (P - 1) N P n by P ranks at once.
 // Requires: nothing. PiP-MColl, section III.B.1, Figure 4.
 
-#include <algorithm>
-#include <vector>
-
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
 #include "collectives/between_nodes/packed.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/blocks.h"
 
 namespace tutti {
 
@@ -78,16 +74,16 @@ class AllBlocks final : public RingShares {
   }
   void fetch(int place, int part) override {
     if (place == crossing_.place) return;
+    PulledRuns runs(operation_.peer(place), arguments_.store);
     if (part == crossing_.node) {
       const int rank = crossing_.nodes.rank_at(part, place);
-      if (packed_.size(rank) > 0) add_run(place, rank, 0, packed_.size(rank));
+      if (packed_.size(rank) > 0) add(runs, place, rank, 0, packed_.size(rank));
     } else {
       for (int lane = place; lane < crossing_.lanes; lane += crossing_.places)
         for_pieces(part, share(part, lane),
-                   [&](int rank, std::size_t at, std::size_t bytes) { add_run(place, rank, at, bytes); });
+                   [&](int rank, std::size_t at, std::size_t bytes) { add(runs, place, rank, at, bytes); });
     }
-    operation_.peer(place).copy_runs_from(region_, runs_.data(), runs_.size(), arguments_.store);
-    runs_.clear();
+    runs.pull();
   }
 
  private:
@@ -145,15 +141,9 @@ class AllBlocks final : public RingShares {
           memory += share(part, lane).length();
         }
   }
-  void add_run(int place, int rank, std::size_t at, std::size_t bytes) {
+  void add(PulledRuns& runs, int place, int rank, std::size_t at, std::size_t bytes) const {
     const RemoteBlock block = posted_block(operation_, place, static_cast<std::size_t>(rank), Side::destination);
-    region_ = block.region;
-    const memory::Run next{block.offset + at, local(rank) + at, bytes};
-    if (!runs_.empty() && runs_.back().offset + runs_.back().bytes == next.offset &&
-        runs_.back().destination + runs_.back().bytes == next.destination)
-      runs_.back().bytes += bytes;
-    else
-      runs_.push_back(next);
+    runs.add(block.region, block.offset + at, local(rank) + at, bytes);
   }
 
   Operation& operation_;
@@ -163,8 +153,6 @@ class AllBlocks final : public RingShares {
   const int self_;
   const ExposedBlocks exposed_;
   Lies* messages_ = nullptr;
-  memory::Region region_;  ///< of what is fetched: one for all blocks of a rank
-  std::pmr::vector<memory::Run> runs_{crossing_.memory()};
 };
 
 Task ring_body(Operation& operation, const AllgatherArguments& call) {
@@ -189,8 +177,7 @@ Task ring_body(Operation& operation, const AllgatherArguments& call) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllgatherArguments> between_nodes_allgather_ring;
-const selection::Algorithm<AllgatherArguments> between_nodes_allgather_ring{
+selection::Algorithm<AllgatherArguments> between_nodes_allgather_ring{
     "multi-object-ring",
     {"N-1", "(N-1) P n", "PiP-MColl III.B.1; any N and P"},
     selection::requires_nodes,

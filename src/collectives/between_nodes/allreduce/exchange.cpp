@@ -12,10 +12,8 @@
 // other N than powers of P + 1: the paper's windows (Bruck) begin with each node itself, so that every node combines in
 // another order, and gets other bits of sums of floating-point numbers. Here all nodes combine the same ranges.
 
-#include <algorithm>
-
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/folding.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -23,40 +21,41 @@ namespace {
 
 Task exchange_body(Operation& operation, const AllreduceArguments& arguments) {
   Crossing crossing(operation);
-  Folding folding(crossing, *arguments.combiner, arguments.count);
+  RunResults results(crossing, *arguments.combiner, arguments.count, false);
+  Folding& folding = results.folding;
   const auto rounds =
       network::exchange_rounds(crossing.nodes.count(), crossing.lanes, crossing.node, crossing.memory());
   std::size_t others = 0;
   for (const network::ExchangeRound& round : rounds) others = std::max(others, round.receives.size());
-  FoldingArea area;
-  co_await fold_node(operation, crossing, folding, arguments.send, others, area);
+  co_await fold_runs(operation, crossing, results, arguments.send, (1 + others) * folding.stride(), 0);
+  // Of the node's ranks, and of what has come; behind it what comes from other nodes in one round.
+  std::byte* const combined = results.area;
+  std::byte* const received = combined + folding.stride();
   Sources sources(crossing.memory());
   for (std::size_t step = 0; step < rounds.size(); ++step) {
     const network::ExchangeRound& round = rounds[step];
-    sources.assign(static_cast<std::size_t>(round.parts), area.combined);
+    sources.assign(static_cast<std::size_t>(round.parts), combined);
     for (std::size_t i = 0; i < round.receives.size(); ++i) {
       const network::ExchangeRound::End& from = round.receives[i];
-      std::byte* const here = area.received + i * folding.stride();
+      std::byte* const here = received + i * folding.stride();
       sources[static_cast<std::size_t>(from.part)] = here;
       if (crossing.serves(from.lane))
         crossing.receive(from.node, from.lane, static_cast<int>(step), here, folding.bytes());
     }
     for (const network::ExchangeRound::End& to : round.sends)
-      if (crossing.serves(to.lane))
-        crossing.send(to.node, to.lane, static_cast<int>(step), area.combined, folding.bytes());
+      if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, static_cast<int>(step), combined, folding.bytes());
     co_await crossing.over();
     co_await crossing.together();
-    folding.combine(folding.share(), area.combined, sources);
+    folding.combine(folding.share(), combined, sources);
     co_await crossing.together();
   }
-  copy_bytes(arguments.receive, area.combined, folding.bytes());
+  copy_bytes(arguments.receive, combined, folding.bytes());
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_exchange;
-const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_exchange{
+selection::Algorithm<AllreduceArguments> between_nodes_allreduce_exchange{
     "multi-object-exchange",
     {"ceil(log_{P+1} N)", "n P ceil(log_{P+1} N) for powers of P+1, else less",
      "PiP-MColl III.A.3; the same bits everywhere, in the order of nodes"},

@@ -6,9 +6,9 @@
 // Cost: alpha_e ceil(log_{P+1} N) + (R - r) n beta_e for R runs, r of them the node's own; R n / P combined by each rank.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2, which assumes that operators commute.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -31,8 +31,7 @@ Task ordered_body(Operation& operation, const AllreduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered;
-const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered{
+selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered{
     "multi-object-ordered",
     {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node", "after PiP-MColl III.A.2"},
     selection::requires_nodes,
@@ -47,8 +46,6 @@ const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_ordered{
                                          .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
     {ordered_body, crossing_flags},
-    {},
-    nullptr,
     {.gathers_runs = true}};
 
 }  // namespace tutti

@@ -14,10 +14,10 @@
 
 #include <cmath>
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/chunks.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -47,14 +47,9 @@ class SharedChunks final : public RingShares {
 Task reduce_scatter_ring_body(Operation& operation, const AllreduceArguments& arguments) {
   Crossing crossing(operation);
   Folding folding(crossing, *arguments.combiner, arguments.count);
-  const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
   const std::size_t grain = topology::elements_in_line(arguments.combiner->element_bytes);
-  const Chunks chunks(crossing, folding, *arguments.combiner, starts_of(crossing, nodes, [&](std::size_t node) {
-                        return topology::share_of({0, arguments.count}, node, nodes, grain).length();
-                      }));
-  crossing.lend(chunks.area_bytes() + folding.bytes());
-  co_await crossing.lent();
-  std::byte* const area = crossing.area();
+  const Chunks chunks(crossing, folding, *arguments.combiner, starts_of_shares(crossing, arguments.count, grain));
+  std::byte* const area = co_await crossing.lend(chunks.area_bytes() + folding.bytes());
   copy_bytes(area + chunks.contribution(crossing.place), arguments.send, folding.bytes());
   co_await crossing.together();
   const NodeParts parts{area + chunks.area_bytes(), &chunks.starts};
@@ -67,8 +62,7 @@ Task reduce_scatter_ring_body(Operation& operation, const AllreduceArguments& ar
 
 }  // namespace
 
-extern const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring;
-const selection::Algorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring{
+selection::Algorithm<AllreduceArguments> between_nodes_allreduce_reduce_scatter_ring{
     "multi-object-reduce-scatter-ring",
     {"ceil((N-1)/P) + N-1", "2 n (N-1)/N; of each run in the first half", "PiP-MColl III.B.2; any N, P and order"},
     selection::requires_nodes,

@@ -9,8 +9,8 @@
 
 #include <cmath>
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -37,9 +37,8 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
   const Between between{nodes, arguments.send.bytes};
   const Starts starts = starts_of_nodes(crossing, [&](int node) { return between.bytes(crossing.node, node); });
   const std::size_t half = whole_lines(starts.back());
-  crossing.lend(2 * half);
-  co_await crossing.lent();
-  const NodeParts to_go{crossing.area(), &starts}, to_come{crossing.area() + half, &starts};
+  std::byte* const area = co_await crossing.lend(2 * half);
+  const NodeParts to_go{area, &starts}, to_come{area + half, &starts};
   const auto copy_out = [&](int node, const std::byte* from) {
     for (int place = 0; place < nodes.places(node); ++place)
       copy_bytes(arguments.receive.at(static_cast<std::size_t>(nodes.rank_at(node, place))),
@@ -64,8 +63,7 @@ Task direct_body(Operation& operation, const AlltoallArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_direct;
-const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_direct{
+selection::Algorithm<AlltoallArguments> between_nodes_alltoall_direct{
     "multi-object-direct",
     {"ceil((N-1)/P)", "(N-1) P^2 n", "after PiP-MColl"},
     selection::requires_nodes_and_equal_blocks,

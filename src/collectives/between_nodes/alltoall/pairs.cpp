@@ -9,10 +9,8 @@
 
 #include <cstdint>
 
-#include "base/copy.h"
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/packed.h"
-#include "collectives/between_nodes/slices.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -46,7 +44,7 @@ Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
   Crossing crossing(operation);
   const network::Nodes& nodes = crossing.nodes;
   const auto places = static_cast<std::size_t>(crossing.places);
-  crossing.lend(places * places * sizeof(std::uint64_t));
+  auto lent = crossing.lend(places * places * sizeof(std::uint64_t));
   // So that not all send to the same rank at once.
   int to = crossing.self, from = crossing.self;
   for (int distance = 1; distance < nodes.ranks(); ++distance) {
@@ -58,8 +56,7 @@ Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
     if (nodes.node_of(to) != crossing.node)
       crossing.send_to(to, 0, arguments.send.at(to_block), arguments.send.size(to_block));
   }
-  co_await crossing.lent();
-  auto* const sizes = reinterpret_cast<std::uint64_t*>(crossing.area());
+  auto* const sizes = reinterpret_cast<std::uint64_t*>(co_await lent);
   const auto rank_at = [&](int place) { return static_cast<std::size_t>(nodes.rank_at(crossing.node, place)); };
   for (int to = 0; to < crossing.places; ++to)
     sizes[static_cast<std::size_t>(crossing.place) * places + static_cast<std::size_t>(to)] =
@@ -67,9 +64,7 @@ Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
   co_await crossing.together();
   const Slices slices(operation, sizes, places * places, places * places);
   const Inside inside(crossing, slices, sizes, places);
-  crossing.lend_more(inside.bytes());
-  co_await crossing.lent_more();
-  std::byte* const blocks = crossing.more();
+  std::byte* const blocks = co_await crossing.lend_more(inside.bytes());
   for (int slice = 0; slice < slices.count(); ++slice) {
     if (slice > 0) co_await crossing.together();  // the memory is used again
     for (int to = 0; to < crossing.places; ++to)
@@ -88,8 +83,7 @@ Task pairs_body(Operation& operation, const AlltoallArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_pairs;
-const selection::Algorithm<AlltoallArguments> between_nodes_alltoall_pairs{
+selection::Algorithm<AlltoallArguments> between_nodes_alltoall_pairs{
     "pairs",
     {"1", "(N-1) P^2 n", "each rank for itself"},
     selection::requires_nodes,

@@ -5,8 +5,8 @@
 // Cost: alpha_e ceil(log_{P+1} N), and 1 + ceil(log_{P+1} N) flag hops.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -23,8 +23,7 @@ Task dissemination_body(Operation& operation, const BarrierArguments&) {
 
 }  // namespace
 
-extern const selection::Algorithm<BarrierArguments> between_nodes_barrier_dissemination;
-const selection::Algorithm<BarrierArguments> between_nodes_barrier_dissemination{
+selection::Algorithm<BarrierArguments> between_nodes_barrier_dissemination{
     "multi-object-dissemination",
     {"ceil(log_{P+1} N)", "0", "after PiP-MColl III.A.2"},
     selection::requires_nodes,

@@ -10,9 +10,8 @@
 
 #include <vector>
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
@@ -22,13 +21,7 @@ namespace {
 class Message final : public RingShares {
  public:
   Message(Operation& operation, const Crossing& crossing, const BcastArguments& arguments, bool is_root)
-      : starts(starts_of_nodes(crossing,
-                               [&](int node) {
-                                 const auto nodes = static_cast<std::size_t>(crossing.nodes.count());
-                                 return topology::share_of({0, arguments.bytes}, static_cast<std::size_t>(node), nodes,
-                                                           cache_line_bytes)
-                                     .length();
-                               })),
+      : starts(starts_of_shares(crossing, arguments.bytes, cache_line_bytes)),
         operation_(operation),
         crossing_(crossing),
         arguments_(arguments),
@@ -105,16 +98,16 @@ class Message final : public RingShares {
 };
 
 Task scatter(Operation& operation, RootedCrossing& crossing, Message& message) {
-  const auto bytes = [&](topology::Range nodes) { return message.starts[nodes.end] - message.starts[nodes.begin]; };
+  const auto bytes = [&](topology::Range nodes) { return bytes_at(message.starts, nodes); };
   const bool has_it = crossing.place == crossing.owner;
   if (has_it && crossing.tree.parent) {
-    crossing.receive(crossing.tree.parent->node, crossing.tree.parent->lane, crossing.tree.parent->round,
-                     message.own(message.starts[crossing.tree.nodes.begin]), bytes(crossing.tree.nodes));
+    crossing.receive_down(*crossing.tree.parent, 0, message.own(message.starts[crossing.tree.nodes.begin]),
+                          bytes(crossing.tree.nodes));
     co_await crossing.received();
     message.hold(crossing.tree.nodes);
     crossing.announce(1);
   } else if (!has_it) {
-    co_await crossing.lent();
+    co_await operation.posted(crossing.owner);
     if (crossing.tree.parent) co_await crossing.announced(crossing.owner, 1);
   }
   for (const network::Branch& to : crossing.tree.children) {
@@ -128,7 +121,7 @@ Task scatter(Operation& operation, RootedCrossing& crossing, Message& message) {
       message.hold(to.nodes);
       from = message.own(begin);
     }
-    crossing.send(to.node, to.lane, to.round, from, bytes(to.nodes));
+    crossing.send_down(to, 0, from, bytes(to.nodes));
   }
   if (!has_it)
     message.copy(crossing.owner, place_at(message.starts, crossing.node), bytes_at(message.starts, crossing.node));
@@ -147,8 +140,7 @@ Task scatter_ring_body(Operation& operation, const BcastArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> between_nodes_bcast_scatter_ring;
-const selection::Algorithm<BcastArguments> between_nodes_bcast_scatter_ring{
+selection::Algorithm<BcastArguments> between_nodes_bcast_scatter_ring{
     "multi-object-scatter-ring",
     {"ceil(log_{P+1} N) + N-1", "2 n (N-1)/N, the root's", "van de Geijn's on PiP-MColl III.A.1 and III.B.1"},
     selection::requires_nodes,

@@ -6,19 +6,15 @@
 // Cost: alpha_e ceil(log_{P+1} N), and of the node that sends most, n bytes a branch; inside alpha_r + n beta_r.
 // Requires: nothing. In the spirit of PiP-MColl, sections III.A.1 and III.C.
 
-#include <algorithm>
-
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
-#include "collectives/common/buffers/exposure.h"
 
 namespace tutti {
 
 namespace {
 
 void send(RootedCrossing& crossing, const std::byte* message, std::size_t bytes) {
-  for (const network::Branch& to : crossing.tree.children)
-    if (crossing.serves(to.lane)) crossing.send(to.node, to.lane, to.round, message, bytes);
+  for (const network::Branch& to : crossing.tree.children) crossing.send_down(to, 0, message, bytes);
 }
 
 /// On the rank that has the message.
@@ -26,8 +22,7 @@ Task hand_out(Operation& operation, RootedCrossing& crossing, const BcastArgumen
   Exposure exposure = expose(operation, arguments.buffer, arguments.bytes, Side::source);
   if (crossing.tree.parent) {
     post(operation, exposure, {});
-    crossing.receive(crossing.tree.parent->node, crossing.tree.parent->lane, crossing.tree.parent->round,
-                     exposure.local, arguments.bytes);
+    crossing.receive_down(*crossing.tree.parent, 0, exposure.local, arguments.bytes);
     co_await crossing.received();
     crossing.announce(1);
   } else {
@@ -40,7 +35,7 @@ Task hand_out(Operation& operation, RootedCrossing& crossing, const BcastArgumen
 
 /// On the other ranks of its node.
 Task take(Operation& operation, RootedCrossing& crossing, const BcastArguments& arguments) {
-  co_await crossing.lent();
+  co_await operation.posted(crossing.owner);
   if (crossing.tree.parent) co_await crossing.announced(crossing.owner, 1);
   const memory::Region theirs = posted_source(operation, crossing.owner);
   const memory::PeerTransfers owner = operation.peer(crossing.owner);
@@ -68,8 +63,7 @@ Task tree_body(Operation& operation, const BcastArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<BcastArguments> between_nodes_bcast_tree;
-const selection::Algorithm<BcastArguments> between_nodes_bcast_tree{
+selection::Algorithm<BcastArguments> between_nodes_bcast_tree{
     "multi-object-tree",
     {"ceil(log_{P+1} N)", "n a branch, at most P ceil(log_{P+1} N)", "after PiP-MColl III.A.1 and III.C"},
     selection::requires_nodes,

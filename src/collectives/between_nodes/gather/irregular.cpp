@@ -9,12 +9,12 @@
 // blocks of one size.
 // Requires: nothing. After PiP-MColl, section III.A.1, and the two-level Gather of the CMA-aware paper, section VII.G.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/tree_blocks.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<GatherArguments> between_nodes_gather_irregular;
-const selection::Algorithm<GatherArguments> between_nodes_gather_irregular{
+selection::Algorithm<GatherArguments> between_nodes_gather_irregular{
     "multi-object-sizes-tree",
     {"2 ceil(log_{P+1} N)", "(N-1) P (n + 8) come to the root's node", "after PiP-MColl III.A.1, CMA-aware VII.G"},
     selection::requires_nodes,

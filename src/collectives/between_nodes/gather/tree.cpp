@@ -9,12 +9,12 @@
 // Requires: blocks of the same size. In the spirit of PiP-MColl, section III.A.1, and of the two-level Gather that the
 // CMA-aware paper asks for in section VII.G.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/tree_blocks.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<GatherArguments> between_nodes_gather_tree;
-const selection::Algorithm<GatherArguments> between_nodes_gather_tree{
+selection::Algorithm<GatherArguments> between_nodes_gather_tree{
     "multi-object-tree",
     {"ceil(log_{P+1} N)", "(N-1) P n come to the root's node", "after PiP-MColl III.A.1, CMA-aware VII.G"},
     selection::requires_nodes_and_equal_blocks,

@@ -6,8 +6,8 @@
 // Requires: nothing. MPI 4.1, section 8.6; no multi-object algorithm: what neighbors have for each other has nothing in
 // common that could be put together.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/crossing.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -32,8 +32,7 @@ Task pairs_body(Operation& operation, const NeighborArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<NeighborArguments> between_nodes_neighbor_pairs;
-const selection::Algorithm<NeighborArguments> between_nodes_neighbor_pairs{
+selection::Algorithm<NeighborArguments> between_nodes_neighbor_pairs{
     "pairs",
     {"1", "n a neighbor on another node", "MPI 4.1, 8.6"},
     selection::requires_nodes,

@@ -7,9 +7,9 @@
 // rank there.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.1, the other way round.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -36,8 +36,7 @@ Task ordered_body(Operation& operation, const ReduceArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered;
-const selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered{
+selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered{
     "multi-object-ordered",
     {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node come to the root's node", "after PiP-MColl III.A.1"},
     selection::requires_nodes,
@@ -52,8 +51,6 @@ const selection::Algorithm<ReduceArguments> between_nodes_reduce_ordered{
                                          .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
     {ordered_body, crossing_flags},
-    {},
-    nullptr,
     {.gathers_runs = true}};
 
 }  // namespace tutti

@@ -7,11 +7,10 @@
 // n + n ceil(log_{P+1} N) combined by each rank.
 // Requires: a commutative operator, or nodes in the order of ranks. In the spirit of PiP-MColl, sections III.A.3 and III.C.
 
-#include <algorithm>
 #include <span>
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/folding.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -27,44 +26,45 @@ std::span<const network::Branch> children_in(const network::TreePlace& tree, int
 Task tree_body(Operation& operation, const ReduceArguments& arguments) {
   RootedCrossing crossing(operation, arguments.root);
   const network::TreePlace& tree = crossing.tree;
-  Folding folding(crossing, *arguments.combiner, arguments.count);
+  RunResults results(crossing, *arguments.combiner, arguments.count, false);
+  Folding& folding = results.folding;
   const int rounds = network::rounds_of(crossing.nodes.count(), crossing.lanes);
   std::size_t others = 0;
   for (int round = 0; round < rounds; ++round) others = std::max(others, children_in(tree, round).size());
-  FoldingArea area;
-  co_await fold_node(operation, crossing, folding, arguments.send, others, area);
+  co_await fold_runs(operation, crossing, results, arguments.send, (1 + others) * folding.stride(), 0);
+  // Of the node's ranks, and of what has come; behind it what comes from other nodes in one round.
+  std::byte* const combined = results.area;
+  std::byte* const received = combined + folding.stride();
   Sources sources(crossing.memory());
   for (int step = 0; step < rounds; ++step) {
     const auto children = children_in(tree, rounds - 1 - step);
     if (children.empty()) continue;
     sources.clear();
-    std::byte* here = area.received;
+    std::byte* here = received;
     bool has_own = false;
     for (const network::Branch& from : children) {
       if (!has_own && from.nodes.begin > static_cast<std::size_t>(crossing.node)) {
-        sources.push_back(area.combined);
+        sources.push_back(combined);
         has_own = true;
       }
       sources.push_back(here);
-      if (crossing.serves(from.lane)) crossing.receive(from.node, from.lane, step, here, folding.bytes());
+      crossing.receive_up(from, 0, here, folding.bytes());
       here += folding.stride();
     }
-    if (!has_own) sources.push_back(area.combined);
+    if (!has_own) sources.push_back(combined);
     co_await crossing.received();
     co_await crossing.together();
-    folding.combine(folding.share(), area.combined, sources);
+    folding.combine(folding.share(), combined, sources);
     co_await crossing.together();
   }
-  if (tree.parent && crossing.serves(tree.parent->lane))
-    crossing.send(tree.parent->node, tree.parent->lane, crossing.step_up(*tree.parent), area.combined, folding.bytes());
-  if (crossing.is_root) copy_bytes(arguments.receive, area.combined, folding.bytes());
+  if (tree.parent) crossing.send_up(*tree.parent, 0, combined, folding.bytes());
+  if (crossing.is_root) copy_bytes(arguments.receive, combined, folding.bytes());
   co_await leave(operation, crossing);
 }
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceArguments> between_nodes_reduce_tree;
-const selection::Algorithm<ReduceArguments> between_nodes_reduce_tree{
+selection::Algorithm<ReduceArguments> between_nodes_reduce_tree{
     "multi-object-tree",
     {"ceil(log_{P+1} N)", "n; to the root's node n a branch, at most P ceil(log_{P+1} N)",
      "after PiP-MColl III.A.3 and III.C"},

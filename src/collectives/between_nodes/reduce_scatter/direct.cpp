@@ -8,13 +8,12 @@
 // Requires: nothing. Where the order of ranks matters and is not that of nodes, the chunks of all runs of ranks are sent.
 // After PiP-MColl, section III.B.2.
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/chunks.h"
 #include "collectives/between_nodes/packed.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -47,9 +46,7 @@ Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) 
   const std::size_t element_bytes = arguments.combiner->element_bytes;
   Folding folding(crossing, *arguments.combiner, piece.length());
   const Chunks chunks(crossing, folding, *arguments.combiner, Starts(chunk_starts, crossing.memory()));
-  crossing.lend(chunks.area_bytes() + bytes_at(chunks.starts, crossing.node));
-  co_await crossing.lent();
-  std::byte* const area = crossing.area();
+  std::byte* const area = co_await crossing.lend(chunks.area_bytes() + bytes_at(chunks.starts, crossing.node));
   std::byte* const contribution = area + chunks.contribution(crossing.place);
   for (const Part& part : parts) {
     const std::size_t at = chunk_starts[static_cast<std::size_t>(nodes.node_of(part.rank))] + part.in_node;
@@ -70,8 +67,7 @@ Task direct_body(Operation& operation, const ReduceScatterArguments& arguments) 
 
 }  // namespace
 
-extern const selection::Algorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct;
-const selection::Algorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct{
+selection::Algorithm<ReduceScatterArguments> between_nodes_reduce_scatter_direct{
     "multi-object-direct",
     {"ceil((N-1)/P)", "n (N-1)/N, for each run of ranks on a node", "after PiP-MColl III.B.2"},
     selection::requires_nodes,

@@ -7,9 +7,9 @@
 // the last rank.
 // Requires: nothing. In the spirit of PiP-MColl, section III.A.2.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/folding.h"
 #include "collectives/between_nodes/moves.h"
-#include "collectives/collectives.h"
 
 namespace tutti {
 
@@ -38,8 +38,7 @@ Task ordered_body(Operation& operation, const ScanArguments& arguments) {
 
 }  // namespace
 
-extern const selection::Algorithm<ScanArguments> between_nodes_scan_ordered;
-const selection::Algorithm<ScanArguments> between_nodes_scan_ordered{
+selection::Algorithm<ScanArguments> between_nodes_scan_ordered{
     "multi-object-ordered",
     {"ceil(log_{P+1} N)", "(N-1) n for each run of ranks on a node", "after PiP-MColl III.A.2"},
     selection::requires_nodes,
@@ -55,8 +54,6 @@ const selection::Algorithm<ScanArguments> between_nodes_scan_ordered{
                                          .bytes = (shape.nodes - 1.0) * shape.runs * bytes}};
     },
     {ordered_body, crossing_flags},
-    {},
-    nullptr,
     {.gathers_runs = true}};
 
 }  // namespace tutti

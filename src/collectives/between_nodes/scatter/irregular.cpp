@@ -9,12 +9,12 @@
 // blocks of one size.
 // Requires: nothing. After PiP-MColl, section III.A.1, which has blocks of one size.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/tree_blocks.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<ScatterArguments> between_nodes_scatter_irregular;
-const selection::Algorithm<ScatterArguments> between_nodes_scatter_irregular{
+selection::Algorithm<ScatterArguments> between_nodes_scatter_irregular{
     "multi-object-sizes-tree",
     {"2 ceil(log_{P+1} N)", "(N-1) P (n + 8), the root's", "after PiP-MColl III.A.1"},
     selection::requires_nodes,

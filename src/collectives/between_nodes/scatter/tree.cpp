@@ -8,12 +8,12 @@
 // alpha_r + n beta_r inside, since the ranks copy at once; with N n beta_r more on the root's node where they have to pack.
 // Requires: blocks of the same size. PiP-MColl, section III.A.1; the root may be any rank, N any number.
 
+#include "collectives/algorithm.h"
 #include "collectives/between_nodes/tree_blocks.h"
 
 namespace tutti {
 
-extern const selection::Algorithm<ScatterArguments> between_nodes_scatter_tree;
-const selection::Algorithm<ScatterArguments> between_nodes_scatter_tree{
+selection::Algorithm<ScatterArguments> between_nodes_scatter_tree{
     "multi-object-tree",
     {"ceil(log_{P+1} N)", "(N-1) P n, the root's", "PiP-MColl III.A.1; any root, N and P"},
     selection::requires_nodes_and_equal_blocks,

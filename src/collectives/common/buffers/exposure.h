@@ -22,19 +22,18 @@ struct Exposure {
 };
 
 /// What has to be copied for peers goes through the ring up to here, and from here on through a staging buffer where
-/// there is a choice: slots of this size do not all stay in a private cache, and a staging buffer is the one that the last
-/// call has used.
+/// there is a choice: slots of this size do not all stay in a private cache, and a staging buffer is the one that the
+/// last call has used.
 inline std::size_t ring_bytes(const Settings& settings) {
   return settings.eager_max / 2;
 }
-/// Whether `bytes` of a buffer that peers reach by `kind` go through the ring if they fit: what would need the kernel, to
-/// be copied or to be attached.
+/// Whether `bytes` of a buffer that peers reach by `kind` go through the ring if they fit: what would need the kernel,
+/// to be copied or to be attached.
 bool better_in_the_ring(const Operation& operation, memory::Kind kind, std::size_t bytes);
 
-/// Exposes `buffer`. prefer_slot: copy through the operation's slot although peers could reach the buffer itself.
-/// A buffer that peers cannot reach, or of which the call lends a copy, goes through the slot if it fits, else through a
-/// staging buffer of the arena.
-/// Nothing is copied here.
+/// Exposes `buffer`. prefer_slot: copy through the operation's slot although peers could reach the buffer itself. A
+/// buffer that peers cannot reach, or of which the call lends a copy, goes through the slot if it fits, else through a
+/// staging buffer of the arena. Nothing is copied here.
 Exposure expose(Operation& operation, std::byte* buffer, std::size_t bytes, Side side, bool prefer_slot = false);
 
 /// Memory of this rank that peers reach: its data area of the operation, or a staging buffer of the arena.
@@ -68,8 +67,8 @@ inline memory::Region as_lent(const Operation& operation, const Exposure& source
   return source.copied && operation.call().moving == Moving::lent ? source.region.taken_over() : source.region;
 }
 
-/// Where peers have stored results that this rank's program is about to use (memory::take_lines): stores through the caches
-/// only. To be called when they are there.
+/// Where peers have stored results that this rank's program is about to use (memory::take_lines): stores through the
+/// caches only. To be called when they are there.
 inline void take_stored(std::byte* at, std::size_t bytes, memory::Store store) {
   if (store == memory::Store::cached && bytes >= taken_min) memory::take_lines(at, bytes);
 }

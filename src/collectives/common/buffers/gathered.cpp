@@ -21,33 +21,14 @@ Gathered::Gathered(Operation& operation, const AllgatherArguments& arguments)
 
 void Gathered::fetch(int place, int first, int last) {
   const int rank = order_.rank(place);
-  const memory::PeerTransfers from = operation_.peer(rank);
-  constexpr std::size_t at_once = 64;
-  memory::Run runs[at_once];
-  std::size_t count = 0;
-  memory::Region region;  // the same for all blocks of a rank
-  const auto copy = [&] {
-    if (count > 0) from.copy_runs_from(region, runs, count, arguments_.store);
-    count = 0;
-  };
+  PulledRuns runs(operation_.peer(rank), arguments_.store);
   for (int each = first; each < last; ++each) {
     const auto i = static_cast<std::size_t>(order_.rank(each));
-    RemoteBlock block = posted_block(operation_, rank, i, Side::destination);
-    block.bytes = operation_.fitting(block.bytes, arguments_.receive.size(i));
-    if (block.bytes == 0) continue;
-    region = block.region;
-    std::byte* const destination = exposed_.local.at(i);
-    if (count > 0) {
-      memory::Run& run = runs[count - 1];
-      if (block.offset == run.offset + run.bytes && destination == run.destination + run.bytes) {
-        run.bytes += block.bytes;
-        continue;
-      }
-      if (count == at_once) copy();
-    }
-    runs[count++] = {block.offset, destination, block.bytes};
+    const RemoteBlock block = posted_block(operation_, rank, i, Side::destination);
+    if (const std::size_t bytes = operation_.fitting(block.bytes, arguments_.receive.size(i)))
+      runs.add(block.region, block.offset, exposed_.local.at(i), bytes);
   }
-  copy();
+  runs.pull();
 }
 
 void Gathered::collect() {

@@ -1,8 +1,8 @@
-// The receive buffer of an Allgather while it fills: peers read from it the blocks that have already arrived. What it has
-// is counted in steps of the algorithm; every rank may fill in another order.
-// Ranks are spoken of by their places in the order of the machine (topology/machine_order.h). So who exchanges what with
-// whom, and which boundaries that crosses, does not depend on how they are numbered; where the blocks of places belong
-// follows from the order, which each rank knows.
+// The receive buffer of an Allgather while it fills: peers read from it the blocks that have already arrived. What it
+// has is counted in steps of the algorithm; every rank may fill in another order. Ranks are spoken of by their places
+// in the order of the machine (topology/machine_order.h). So who exchanges what with whom, and which boundaries that
+// crosses, does not depend on how they are numbered; where the blocks of places belong follows from the order, which
+// each rank knows.
 #pragma once
 
 #include "collectives/arguments.h"
@@ -20,14 +20,11 @@ class Gathered {
   Gathered(Operation& operation, const AllgatherArguments& arguments);
 
   /// This rank has done `step`.
-  void announce(std::uint64_t step) { operation_.publish(steps_done, step); }
+  void announce(int step) { operation_.publish(steps_done, step); }
   /// Of this rank.
   int place() const { return order_.place(operation_.communicator().rank()); }
   /// co_await: the rank at `place` has done `step`.
-  auto reached(int place, std::uint64_t step) {
-    const int rank = order_.rank(place);
-    return operation_.has(rank, steps_done, step);
-  }
+  auto reached(int place, int step) { return operation_.has(order_.rank(place), steps_done, step); }
   /// Copies the blocks of the places [first, last) from the rank at `place`, which has announced them. Those that are
   /// neighbours by rank as well are one piece. They are there after co_await operation.copied().
   void fetch(int place, int first, int last);

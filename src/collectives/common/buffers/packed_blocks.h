@@ -110,6 +110,21 @@ class PackedBlocks {
       operation_.expect_data(form.sizes == Sizes::same ? form.bytes : count * form.distance());
   }
 
+  /// The form of a block for every other rank.
+  static Form form_of_all(const Communicator& communicator, const Blocks& blocks) {
+    Lengths lengths;
+    const int self = communicator.rank();
+    for (int rank = 0; rank < communicator.size(); ++rank)
+      if (rank != self) lengths.add(index_of(rank, self), blocks[rank].bytes, blocks[rank].at);
+    return form_for(communicator, lengths);
+  }
+  void send_all(const Form& form, const Blocks& blocks) {
+    const int self = operation_.communicator().rank(), ranks = operation_.communicator().size();
+    for (int rank = 0; rank < ranks; ++rank)
+      if (rank != self) write(form, index_of(rank, self), blocks[rank].at, blocks[rank].bytes);
+    send(form, static_cast<std::size_t>(ranks - 1));
+  }
+
   /// The form of one block alone.
   static Form form_of_one(const Communicator& communicator, const std::byte* source, std::size_t bytes) {
     return form_for(communicator, {1, bytes, bytes, source});

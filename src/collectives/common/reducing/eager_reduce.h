@@ -1,40 +1,62 @@
-// The contributions of several ranks to a small reduction, all combined in one pass.
+// A small reduction: contributions of several ranks, all combined in one pass (see eager.h).
 #pragma once
 
-#include "collectives/arguments.h"
+#include "collectives/algorithm.h"
 #include "collectives/common/eager.h"
 
 namespace tutti::eager {
 
-/// Those of the ranks from 0 to `count` - 1, in rank order.
-class Contributions {
- public:
-  /// own: this rank's, for which nobody waits. Each has sent `bytes`, of which those from `begin` to `end` are combined.
-  Contributions(const OperationView& operation, int count, const std::byte* own, std::size_t bytes, std::size_t begin,
-                std::size_t end)
-      : operation_(operation), count_(count), own_(own), bytes_(bytes), begin_(begin), end_(end) {}
-  Contributions(const OperationView& operation, int count, const std::byte* own, std::size_t bytes)
-      : Contributions(operation, count, own, bytes, 0, bytes) {}
+/// What one rank does in it.
+struct Part {
+  bool sends;                ///< its contribution, for others
+  int count;                 ///< it combines those of the ranks from 0 to `count` - 1, in rank order
+  topology::Range elements;  ///< of each
+  const std::byte* own;      ///< its contribution, for which nobody waits; may be where the result goes
+};
 
+/// part_of(operation, arguments): the part of this rank.
+template <class Arguments, Part (*part_of)(const OperationView&, const Arguments&)>
+class Reduction {
+ public:
+  Reduction(const OperationView& operation, const Arguments& arguments)
+      : operation_(operation),
+        arguments_(arguments),
+        part_(part_of(operation, arguments)),
+        bytes_(arguments.bytes()),
+        begin_(part_.elements.begin * arguments.combiner->element_bytes),
+        end_(part_.elements.end * arguments.combiner->element_bytes) {}
+  static std::size_t payload(const Communicator&, const Arguments& arguments) { return arguments.bytes(); }
+
+  void send() {
+    if (part_.sends) eager::send(operation_, arguments_.send, bytes_);
+  }
   bool next(Wanted& wanted) {
-    if (rank_ == operation_.communicator().rank() && rank_ < count_) sources_[rank_++] = own_ + begin_;
-    if (rank_ >= count_) return false;
+    if (rank_ == operation_.communicator().rank() && rank_ < part_.count) sources_[rank_++] = part_.own + begin_;
+    if (rank_ >= part_.count) return false;
     wanted = eager::wanted(rank_, bytes_, end_);
     return true;
   }
   void take(const Wanted& wanted) { sources_[rank_++] = payload_of(operation_, wanted.rank, bytes_) + begin_; }
-  /// destination: may be the own contribution.
-  void combine(const Combiner& combiner, std::byte* destination, std::size_t elements) const {
-    combiner(destination, sources_, static_cast<std::size_t>(count_), elements);
+  void end() {
+    if (part_.count == 0) return;
+    if (part_.count == operation_.communicator().size()) operation_.seen_all();
+    (*arguments_.combiner)(arguments_.receive, sources_, static_cast<std::size_t>(part_.count),
+                           part_.elements.length());
   }
 
  private:
   OperationView operation_;
-  int count_;
-  const std::byte* own_;
+  const Arguments& arguments_;
+  Part part_;
   std::size_t bytes_, begin_, end_;
   int rank_ = 0;
   const void** sources_ = operation_.sources();
 };
+
+/// The forms of such an algorithm.
+template <class Arguments, Part (*part_of)(const OperationView&, const Arguments&)>
+constexpr selection::Forms<Arguments> reduction_forms() {
+  return forms<Reduction<Arguments, part_of>, Arguments>();
+}
 
 }  // namespace tutti::eager

@@ -42,7 +42,7 @@ Task reduce_by_halving(Operation& operation, const Halving& halving) {
   for (int step = 0; step < folded.steps; ++step) {
     const int other = halving.partner(step);
     const bool untouched = step == 0 && !folded.takes_over(sequence.place(other));
-    const auto combined = static_cast<std::uint64_t>(step) + 1;
+    const int combined = step + 1;
     const Slot& slot = operation.slot(other);
     co_await operation.has(untouched ? slot.post.flag : slot.flags[combined_so_often], untouched ? 0 : combined, other);
     const RemoteBuffer theirs{other,

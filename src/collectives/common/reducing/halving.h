@@ -8,7 +8,6 @@
 // combined in rank order.
 #pragma once
 
-#include "collectives/common/reducing/folded.h"
 #include "collectives/common/reducing/sequence.h"
 #include "collectives/common/reducing/share.h"
 

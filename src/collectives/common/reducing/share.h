@@ -70,12 +70,25 @@ ReductionBuffers expose_reduction(Operation& operation, const Reduction& of, boo
 /// latter others may begin to read before all is copied. unread: elements that no peer wants.
 void post_filling(Operation& operation, ReductionBuffers& buffers, const std::byte* send, topology::Range unread = {});
 
-/// Where the contributions of all ranks are, in rank order, one entry a rank; `own`: this rank's. All have posted.
-inline void posted_sources(Operation& operation, const Exposure& own, RemoteBuffer* sources) {
-  Communicator& communicator = operation.communicator();
-  for (int rank = 0; rank < communicator.size(); ++rank) sources[rank] = {rank, posted_source(operation, rank, own)};
-  operation.seen_all();
-}
+/// co_await Contributions(operation, own): waits until all have posted. Where the contributions of all ranks are, in rank
+/// order, one entry a rank; `own`: this rank's.
+class [[nodiscard]] Contributions : public Operation::OthersHave {
+ public:
+  Contributions(Operation& operation, const Exposure& own)
+      : OthersHave(operation.others_posted()), operation_(operation), own_(own.region) {}
+  RemoteBuffer* await_resume() const {
+    const Communicator& communicator = operation_.communicator();
+    auto* const sources = operation_.array<RemoteBuffer>(static_cast<std::size_t>(communicator.size()));
+    for (int rank = 0; rank < communicator.size(); ++rank)
+      sources[rank] = {rank, rank == communicator.rank() ? own_ : posted_source(operation_, rank)};
+    operation_.seen_all();
+    return sources;
+  }
+
+ private:
+  Operation& operation_;
+  const memory::Region own_;
+};
 
 /// The same by shares, where of a copy that is lent the own share is not made: that is read in the user's buffer. In place
 /// its result goes there by the same address, since one buffer may be mapped at several; true then.

@@ -16,7 +16,7 @@ bool leader_works(const topology::RankPlan& plan, const topology::Membership& gr
 /// What a rank brings to a level is its own contribution if this is the first level in which it takes part, else what
 /// its own group below has reduced into its destination. This: as another rank sees it.
 memory::Region brought(Operation& operation, int rank, int level) {
-  return operation.slot(rank).flags[first_level_of].get() == operation.stamp(static_cast<std::uint64_t>(level))
+  return operation.slot(rank).flags[first_level_of].get() == operation.stamp(level)
              ? posted_source(operation, rank)
              : posted_destination(operation, rank);
 }
@@ -58,7 +58,7 @@ XhcReduction xhc_expose(Operation& operation, const Reduction& of, bool wants_re
   }
   const int first_level = reduction.plan->memberships.front().level;
   SlotFlags& own = operation.own().flags;
-  own[first_level_of].set(operation.stamp(static_cast<std::uint64_t>(first_level)));
+  own[first_level_of].set(operation.stamp(first_level));
   own[ready_for_level[first_level]].set(operation.stamp(grains_complete(reduction.bytes, reduction.bytes)));
   post(operation, reduction.buffers.source, reduction.buffers.destination);
   return reduction;

@@ -4,9 +4,7 @@
 
 #include <vector>
 
-#include "collectives/common/buffers/exposure.h"
-#include "selection/algorithm.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 

@@ -1,13 +1,34 @@
 #include "collectives/common/trees/pull.h"
 
-#include <algorithm>
-
-#include "base/copy.h"
-#include "collectives/common/buffers/exposure.h"
-
 namespace tutti {
 
-Task pull(Operation& operation, const BcastArguments& arguments, TreePlace place, bool through_slot) {
+TreePlace flat_place(Operation& operation, int root) {
+  Communicator& communicator = operation.communicator();
+  TreePlace place;
+  place.chunk_bytes = communicator.chunk_bytes(0);
+  if (communicator.rank() != root) {
+    place.parent = root;
+    return place;
+  }
+  int* children = operation.array<int>(static_cast<std::size_t>(communicator.size() - 1));
+  for (int rank = 0; rank < communicator.size(); ++rank)
+    if (rank != root) children[place.child_count++] = rank;
+  place.children = children;
+  return place;
+}
+
+TreePlace place_in(Operation& operation, const topology::RankPlan& plan) {
+  TreePlace place;
+  place.parent = plan.parent;
+  place.chunk_bytes = operation.communicator().chunk_bytes(plan.parent < 0 ? 0 : plan.parent_level);
+  int* children = operation.array<int>(static_cast<std::size_t>(plan.child_count));
+  for (const auto& level : plan.children)
+    for (const int child : level) children[place.child_count++] = child;
+  place.children = children;
+  return place;
+}
+
+Task pull_down(Operation& operation, const BcastArguments& arguments, TreePlace place, bool through_slot) {
   const std::size_t bytes = arguments.bytes;
   const std::uint64_t all = grains_complete(bytes, bytes);
   const bool is_root = place.parent < 0;

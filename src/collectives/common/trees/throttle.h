@@ -2,13 +2,9 @@
 // other copies.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
-#include "collectives/common/buffers/blocks.h"
-#include "collectives/common/trees/rooted.h"
-#include "selection/algorithm.h"
-#include "selection/looks.h"
+#include "collectives/algorithm.h"
 
 namespace tutti {
 
@@ -36,10 +32,9 @@ Task lead_chains(Operation& operation, const Arguments& arguments, const Blocks&
   at_end(mine);
 }
 
-/// The part of the others: when the rank before in the chain has finished, copy(block), block being this rank's in the
-/// root's buffer.
+/// The part of the others: copy(), when the rank before in the chain has finished.
 template <class Arguments, class Copy>
-Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, Copy copy) {
+Task copy_in_turn(Operation& operation, const Arguments& arguments, Copy copy) {
   Communicator& communicator = operation.communicator();
   const topology::MachineOrder& order = communicator.order(arguments.root);
   const int distance = order.place(communicator.rank());
@@ -50,7 +45,7 @@ Task copy_in_turn(Operation& operation, const Arguments& arguments, Side side, C
   }
   if (arguments.bytes > 0) {
     co_await operation.posted(arguments.root);
-    copy(posted_block(operation, arguments.root, static_cast<std::size_t>(communicator.rank()), side));
+    copy();
     co_await operation.copied();
   }
   operation.publish_done();
