@@ -102,6 +102,8 @@ const Collectives::Choice<Arguments>& Collectives::make(Choices<Arguments>& choi
   made.algorithm = chosen.algorithm;
   made.parameter = chosen.parameter;
   made.moving = chosen.moving;
+  made.collective = choices.collective;
+  made.regular = choices.regular;
   made.identity = identity_of(choices.collective, made.name);
   made.record =
       record_of({choices.collective, choices.regular, size_class_of(key.bytes), made.name,
@@ -138,14 +140,13 @@ void Collectives::choose_anew(const selection::UserChoice& user) {
 }
 
 template <class Arguments>
-Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen,
-                              const CallSizes& sizes) const {
-  if (choices.regular || spanning_) return chosen.moving;
+Moving Collectives::moving_of(const Choice<Arguments>& chosen, const CallSizes& sizes) const {
+  if (chosen.regular || spanning_) return chosen.moving;
   chosen.moving_of_class.resize(size_classes);
   std::optional<Moving>& known = chosen.moving_of_class[size_class_of(sizes.block)];
   if (known) return *known;
   selection::Shape shape = shape_of(sizes.block, true, true);
-  add_collective<Arguments>(shape, choices.collective);
+  add_collective<Arguments>(shape, chosen.collective);
   shape.parameter = chosen.parameter;
   double least = 0;
   selection::for_each_moving(*chosen.algorithm, shape, knowledge(), [&](Moving moving, double seconds) {
@@ -154,14 +155,11 @@ Moving Collectives::moving_of(const Choices<Arguments>& choices, const Choice<Ar
   return *known;
 }
 
-#define TUTTI_INSTANTIATE(Of, name)                                                                                  \
-  template const Collectives::Choice<Of##Arguments>& Collectives::make(Choices<Of##Arguments>& choices,              \
-                                                                       const CallKey& key);                          \
-  template Moving Collectives::moving_of(const Choices<Of##Arguments>& choices, const Choice<Of##Arguments>& chosen, \
-                                         const CallSizes& sizes) const;
-#define TUTTI_NO_INSTANCE(Of, name)
-TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+#define TUTTI_INSTANTIATE(Of, name)                                                                     \
+  template const Collectives::Choice<Of##Arguments>& Collectives::make(Choices<Of##Arguments>& choices, \
+                                                                       const CallKey& key);             \
+  template Moving Collectives::moving_of(const Choice<Of##Arguments>& chosen, const CallSizes& sizes) const;
+TUTTI_KINDS(TUTTI_INSTANTIATE)
 #undef TUTTI_INSTANTIATE
-#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

@@ -111,31 +111,20 @@ Arguments Collectives::completed(const Choice<Arguments>& chosen, const Argument
 }
 
 template <class Arguments>
-bool Collectives::call(const Arguments& arguments) {
+Collectives::Done Collectives::call(const Arguments& arguments) {
   const CallKey key = Kind<Arguments>::key(arguments, shape_.ranks);
-  Choices<Arguments>& choices = choices_for(arguments);
-  const Choice<Arguments>& chosen = choice(choices, key);
-  if (!chosen.algorithm) return false;
+  const Choice<Arguments>& chosen = choice(choices_for(arguments), key);
+  if (!chosen.algorithm) return {};
   if (const auto straight = chosen.algorithm->forms.straight; straight) [[likely]] {
-    Call call(choices.collective, chosen.identity, Kind<Arguments>::announced(key.bytes));
+    Call call(chosen.collective, chosen.identity, Kind<Arguments>::announced(key.bytes));
     straight(communicator_.blocking(), call, arguments);
-    truncated_ = call.truncated;
-    lends_copies_ = false;
-    return true;
+    return {true, call.truncated};
   }
-  const CallSizes sizes = Kind<Arguments>::sizes(arguments, limits_);
-  const Moving moving = moving_of(choices, chosen, sizes);
-  const Arguments whole = completed(chosen, arguments, sizes, moving);
-  const Cut cut = cut_of(chosen, whole, sizes);
-  Call call(choices.collective, chosen.identity, Kind<Arguments>::announced(key.bytes), cut.operations() > 1);
-  call.moving = moving;
-  call.lending = lending_of(moving, sizes, cut, 2 * limits_.segment);
-  call.spanning = spanning_;
-  for (std::size_t index = 0; index < cut.operations(); ++index)
-    run(communicator_.blocking(), call, chosen.algorithm->forms, part_of(whole, cut, index));
-  truncated_ = call.truncated;
-  lends_copies_ = call.lends_copies;
-  return true;
+  const Plan<Arguments> planned = plan(chosen, key.bytes, arguments, spanning_, false);
+  Call call = planned.call();
+  for (std::size_t index = 0; index < planned.cut.operations(); ++index)
+    run(communicator_.blocking(), call, chosen.algorithm->forms, part_of(planned.arguments, planned.cut, index));
+  return {true, call.truncated, call.lends_copies};
 }
 
 template <class Arguments>
@@ -161,36 +150,33 @@ Lending Collectives::lending_of(Moving moving, const CallSizes& sizes, const Cut
 }
 
 template <class Arguments>
-PendingCall* Collectives::prepare_in(const Arguments& arguments, const Through& through, Allocate allocate, void* of) {
-  const CallKey key = Kind<Arguments>::key(arguments, shape_.ranks);
-  Choices<Arguments>& choices = choices_for(arguments);
-  const Choice<Arguments>& chosen = choice(choices, key);
-  if (!chosen.algorithm) return nullptr;
+Plan<Arguments> Collectives::plan(const Choice<Arguments>& chosen, std::size_t bytes, const Arguments& arguments,
+                                  const Spanning* spanning, bool is_pending) const {
   const CallSizes sizes = Kind<Arguments>::sizes(arguments, limits_);
-  Moving moving = moving_of(choices, chosen, sizes);
-  if (tutti::lends_copies(moving) && sizes.held > pending_lent_max) moving = Moving::plain;
+  Moving moving = moving_of(chosen, sizes);
+  if (is_pending && tutti::lends_copies(moving) && sizes.held > pending_lent_max) moving = Moving::plain;
   const Arguments whole = completed(chosen, arguments, sizes, moving);
   const Cut cut = cut_of(chosen, whole, sizes);
-  const Plan<Arguments> plan{choices.collective,
-                             chosen.identity,
-                             Kind<Arguments>::announced(key.bytes),
-                             whole,
-                             *chosen.algorithm,
-                             cut,
-                             moving,
-                             lending_of(moving, sizes, cut, pending_lent_max),
-                             through.across};
+  const Lending lending = lending_of(moving, sizes, cut, is_pending ? pending_lent_max : 2 * limits_.segment);
+  return {chosen.collective, chosen.identity, Kind<Arguments>::announced(bytes), whole, *chosen.algorithm, cut, moving,
+          lending,           spanning};
+}
+
+template <class Arguments>
+PendingCall* Collectives::prepare_in(const Arguments& arguments, const Through& through, Allocate allocate, void* of) {
+  const CallKey key = Kind<Arguments>::key(arguments, shape_.ranks);
+  const Choice<Arguments>& chosen = choice(choices_for(arguments), key);
+  if (!chosen.algorithm) return nullptr;
+  const Plan<Arguments> planned = plan(chosen, key.bytes, arguments, through.across, true);
   using Made = PendingCallInPieces<Arguments>;
-  return new (allocate(of, sizeof(Made))) Made(through.inside, plan);
+  return new (allocate(of, sizeof(Made))) Made(through.inside, planned);
 }
 
 #define TUTTI_INSTANTIATE(Of, name)                                                                     \
-  template bool Collectives::call(const Of##Arguments& arguments);                                      \
+  template Collectives::Done Collectives::call(const Of##Arguments& arguments);                         \
   template PendingCall* Collectives::prepare_in(const Of##Arguments& arguments, const Through& through, \
                                                 Allocate allocate, void* of);
-#define TUTTI_NO_INSTANCE(Of, name)
-TUTTI_COLLECTIVES(TUTTI_INSTANTIATE, TUTTI_NO_INSTANCE)
+TUTTI_KINDS(TUTTI_INSTANTIATE)
 #undef TUTTI_INSTANTIATE
-#undef TUTTI_NO_INSTANCE
 
 }  // namespace tutti

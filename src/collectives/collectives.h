@@ -20,10 +20,8 @@
 
 namespace tutti {
 
-namespace selection {
 template <class Arguments>
-struct Candidate;
-}
+struct Plan;
 
 /// The algorithms of each collective, by name. Made from the files of its folder.
 template <class Arguments>
@@ -108,20 +106,26 @@ class Collectives {
   /// What all calls have in common: ranks, levels, ranks per core.
   const selection::Shape& shape() const { return shape_; }
 
-  // bool bcast(const BcastArguments& arguments), and so on.
-  // Each returns false, without having communicated, if the host's own collective is to be used: on all ranks alike.
+  /// What a call has come to.
+  struct Done {
+    bool ours =
+        false;  ///< if not, nothing was communicated, and the host's own collective is to be used: on all ranks alike
+    bool truncated = false;     ///< bytes were left out that a peer sent, for want of room
+    bool lends_copies = false;  ///< for reports: it has lent a copy of what peers would have reached without
+
+    operator bool() const { return ours; }  // NOLINT(google-explicit-constructor)
+  };
+  // Done bcast(const BcastArguments& arguments), and so on.
 #define TUTTI_METHOD(Of, name)                \
-  bool name(const Of##Arguments& arguments) { \
+  Done name(const Of##Arguments& arguments) { \
     return call(arguments);                   \
   }
-#define TUTTI_NO_METHOD(Of, name)
-  TUTTI_COLLECTIVES(TUTTI_METHOD, TUTTI_NO_METHOD)
+  TUTTI_KINDS(TUTTI_METHOD)
 #undef TUTTI_METHOD
-#undef TUTTI_NO_METHOD
 
   /// The same for arguments of any kind.
   template <class Arguments>
-  bool call(const Arguments& arguments);
+  Done call(const Arguments& arguments);
 
   /// Whose channels a pending call takes: this communicator's or those of another one of the same ranks. across: where its
   /// ranks sit on several nodes.
@@ -142,21 +146,14 @@ class Collectives {
     return std::unique_ptr<PendingCall>(prepare_in(arguments, {communicator_, spanning_}, allocate, nullptr));
   }
 
-  /// Of the call that ran last: bytes were left out that a peer sent, for want of room.
-  bool truncated() const {
-    return truncated_;
-  }
-  /// For reports: it has lent a copy of what peers would have reached without.
-  bool lends_copies() const {
-    return lends_copies_;
-  }
-
  private:
   static constexpr int size_classes = 66;  // by the width of the size
   struct AnyChoice {
     const char* name = selection::host_algorithm;
     CallRecord* record = nullptr;
     Moving moving = Moving::plain;
+    const char* collective = nullptr;
+    bool regular = true;
   };
   static const AnyChoice no_choice;  ///< before the first call
   template <class Arguments>
@@ -198,11 +195,15 @@ class Collectives {
   Cut cut_of(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes) const;
   /// How bytes are moved. Of blocks whose sizes differ each rank decides for its own.
   template <class Arguments>
-  Moving moving_of(const Choices<Arguments>& choices, const Choice<Arguments>& chosen, const CallSizes& sizes) const;
+  Moving moving_of(const Choice<Arguments>& chosen, const CallSizes& sizes) const;
   /// The arguments as the algorithm gets them.
   template <class Arguments>
   Arguments completed(const Choice<Arguments>& chosen, const Arguments& arguments, const CallSizes& sizes,
                       Moving moving) const;
+  /// How a call is carried out that is not straight. bytes: that it was chosen by.
+  template <class Arguments>
+  Plan<Arguments> plan(const Choice<Arguments>& chosen, std::size_t bytes, const Arguments& arguments,
+                       const Spanning* spanning, bool is_pending) const;
   /// Past all caches what does not fit in them, past those of its owner what is large in another rank's memory.
   memory::Store store_for(const CallSizes& sizes, std::size_t streamed_min) const {
     const double footprint = static_cast<double>(sizes.held) * shape_.ranks;
@@ -220,8 +221,6 @@ class Collectives {
   SizeLimits limits_;
   const AnyChoice* last_ = &no_choice;
   std::size_t last_bytes_ = 0;
-  bool truncated_ = false;
-  bool lends_copies_ = false;
   std::deque<CallRecord> records_;  ///< choices point into it
   bool quiet_ = false;              ///< choices are made for a benchmark
   // Choices<BcastArguments> bcast_, and so on.

@@ -24,6 +24,9 @@
   KIND(Scan, scan) ALSO(Scan, exscan)                        \
   KIND(Neighbor, neighbor) ALSO(Neighbor, neighborv)
 // clang-format on
+/// Of the former only.
+#define TUTTI_KINDS(KIND) TUTTI_COLLECTIVES(KIND, TUTTI_NOTHING)
+#define TUTTI_NOTHING(Of, name)
 
 namespace tutti {
 

@@ -41,6 +41,14 @@ struct Plan {
   Moving moving;
   Lending lending;
   const Spanning* spanning;
+
+  Call call() const {
+    Call call(collective, identity, bytes, cut.operations() > 1);
+    call.moving = moving;
+    call.lending = lending;
+    call.spanning = spanning;
+    return call;
+  }
 };
 
 /// A pending call. Its operations come one after the other, since what they need is as much as one rank should have at a time.
@@ -51,10 +59,7 @@ class PendingCallInPieces final : public PendingCall {
       : channel_(communicator.pending()), plan_(plan) {}
 
   void start() override {
-    call_.emplace(plan_.collective, plan_.identity, plan_.bytes, plan_.cut.operations() > 1);
-    call_->moving = plan_.moving;
-    call_->lending = plan_.lending;
-    call_->spanning = plan_.spanning;
+    call_.emplace(plan_.call());
     call_->first = next_ = channel_.sequence() + 1;
     index_ = 0;
     prepare();

@@ -39,9 +39,10 @@ bool call_between_nodes(const Spanning& spanning, const selection::Algorithm<Arg
                         const Arguments& arguments) {
   const selection::Knowledge knowledge = asking_for(algorithm);
   Collectives collectives(spanning.inside, knowledge, &spanning);
-  if (!collectives.call(arguments) || std::string(collectives.last_algorithm()) != algorithm.name)
+  const Collectives::Done done = collectives.call(arguments);
+  if (!done || std::string(collectives.last_algorithm()) != algorithm.name)
     throw std::logic_error(std::string(algorithm.name) + " was not chosen");
-  return !collectives.truncated();
+  return !done.truncated;
 }
 
 /// The same as a pending call, which has yet to be started. All that is passed outlives it.

@@ -265,8 +265,7 @@ class Forms : public testing::TestWithParam<Reach> {
   TEST_P(Forms, Kind) {             \
     sweep<Kind##Arguments>(#name);  \
   }
-#define TUTTI_NO_TEST(Kind, name)
-TUTTI_COLLECTIVES(TUTTI_TEST_FORM, TUTTI_NO_TEST)
+TUTTI_KINDS(TUTTI_TEST_FORM)
 
 INSTANTIATE_TEST_SUITE_P(Reaches, Forms, all_reaches(),
                          [](const auto& info) { return std::string(name_of(info.param)); });

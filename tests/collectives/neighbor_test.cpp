@@ -156,8 +156,9 @@ void exchange(const Edges& edges, LivedIn& collectives, int rank, Form form, std
     if (form == Form::same_block) arguments.send.stride = 0;
     arguments.receive = Blocks::regular(receive.data(), bytes);
   }
-  ASSERT_TRUE(collectives.neighbor(arguments));
-  ASSERT_FALSE(collectives.truncated());
+  const Collectives::Done done = collectives.neighbor(arguments);
+  ASSERT_TRUE(done);
+  ASSERT_FALSE(done.truncated);
   ASSERT_EQ(first_difference(receive, expected), receive.size())
       << "rank " << rank << " form " << static_cast<int>(form) << " bytes " << bytes;
   std::fill(send.begin(), send.end(), std::byte{0});  // nobody may still be reading
@@ -237,8 +238,9 @@ void cut(LivedIn& collectives, const Edges& edges, int rank, std::size_t bytes, 
   arguments.regular = false;
   arguments.send = Blocks::irregular(send.data(), sizes, offsets);
   arguments.receive = Blocks::irregular(receive.data(), room, offsets);
-  ASSERT_TRUE(collectives.neighbor(arguments));
-  ASSERT_EQ(collectives.truncated(), rank == 1);
+  const Collectives::Done done = collectives.neighbor(arguments);
+  ASSERT_TRUE(done);
+  ASSERT_EQ(done.truncated, rank == 1);
   ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), room[0] + room[1]);
 }
 
@@ -294,8 +296,9 @@ TEST_P(Neighbors, OfEqualBlocksTooLongOnesAreCutToo) {
         arguments.bytes = bytes;
         arguments.send = Blocks::regular(send.data(), bytes);
         arguments.receive = Blocks::regular(receive.data(), room);
-        ASSERT_TRUE(collectives.neighbor(arguments));
-        ASSERT_EQ(collectives.truncated(), rank == 1);
+        const Collectives::Done done = collectives.neighbor(arguments);
+        ASSERT_TRUE(done);
+        ASSERT_EQ(done.truncated, rank == 1);
         ASSERT_EQ(static_cast<std::size_t>(std::count(receive.begin(), receive.end(), std::byte{1})), 2 * room);
       }
     });
@@ -319,8 +322,9 @@ TEST_P(Neighbors, WhoHasLittleRoomAnswersThoseWhoSendMuch) {
       const std::size_t room[2] = {little, little};
       arguments.send = Blocks::irregular(send.data(), sizes, same);
       arguments.receive = Blocks::irregular(receive.data(), room, apart);
-      ASSERT_TRUE(collectives.neighbor(arguments));
-      ASSERT_EQ(collectives.truncated(), rank == 1);
+      const Collectives::Done done = collectives.neighbor(arguments);
+      ASSERT_TRUE(done);
+      ASSERT_EQ(done.truncated, rank == 1);
       ASSERT_EQ(std::count(receive.begin(), receive.end(), std::byte{1}), static_cast<std::ptrdiff_t>(2 * little));
     });
   }

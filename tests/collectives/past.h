@@ -137,14 +137,12 @@ class LivedIn : public Collectives {
   }
 
 #define TUTTI_TEST_METHOD(Kind, name)           \
-  bool name(const Kind##Arguments& arguments) { \
+  Done name(const Kind##Arguments& arguments) { \
     between();                                  \
     return Collectives::name(arguments);        \
   }
-#define TUTTI_TEST_NO_METHOD(Kind, name)
-  TUTTI_COLLECTIVES(TUTTI_TEST_METHOD, TUTTI_TEST_NO_METHOD)
+  TUTTI_KINDS(TUTTI_TEST_METHOD)
 #undef TUTTI_TEST_METHOD
-#undef TUTTI_TEST_NO_METHOD
 
  private:
   std::unique_ptr<PastCall> make(int number) {

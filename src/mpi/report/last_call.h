@@ -22,10 +22,10 @@ const char* mechanism_of(const LastCall& call);
 
 /// Notes what the collective that just ended was: one of ours, `bytes` of `buffer` of this rank (one block of them
 /// where all are of one size), or the host's.
-inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes) {
+inline void remember(Collectives& collectives, const void* buffer, std::size_t bytes, bool lends_copies = false) {
   Communicator& communicator = collectives.communicator();
-  last_call = {collectives.last_algorithm(), &communicator.node(),     buffer, bytes,
-               collectives.lends_copies(),   collectives.spans_nodes()};
+  last_call = {collectives.last_algorithm(), &communicator.node(), buffer, bytes, lends_copies,
+               collectives.spans_nodes()};
 }
 inline void remember_host() {
   last_call = {selection::host_algorithm, nullptr, nullptr, 0};

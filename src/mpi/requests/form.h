@@ -65,10 +65,11 @@ class Blocking {
   bool run(MPI_Comm communicator, Collectives& collectives, const Arguments& arguments, const Shown& shown,
            bool too_long, Before&& before, After&& after) {
     const int code = before();
-    if (!carried_out(without_return(communicator, [&] { return collectives.call(arguments); }))) return false;
-    remember(collectives, shown.buffer, shown.bytes);
+    const Collectives::Done done = without_return(communicator, [&] { return collectives.call(arguments); });
+    if (!carried_out(done)) return false;
+    remember(collectives, shown.buffer, shown.bytes, done.lends_copies);
     code_ = after(code);
-    if (collectives.truncated() || too_long) [[unlikely]]
+    if (done.truncated || too_long) [[unlikely]]
       throw TooLittleRoom();
     return true;
   }
