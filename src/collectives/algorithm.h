@@ -12,8 +12,8 @@
 #include <algorithm>
 
 #include "base/copy.h"
-#include "collectives/arguments.h"
 #include "collectives/common/buffers/blocks.h"
+#include "collectives/kinds.h"
 #include "selection/algorithm.h"
 #include "selection/looks.h"
 

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/arguments.h"
 #include "collectives/call_record.h"
 #include "collectives/call_shape.h"
 #include "collectives/kinds.h"

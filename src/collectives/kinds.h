@@ -1,10 +1,20 @@
-// The list of the collectives. From it follow what Collectives has of each (its method, its choices and that these are
-// forgotten) and the names that users, tables and files speak of.
+// The list of the collectives, and the arguments of all. From it follow what Collectives has of each (its method, its
+// choices and that these are forgotten) and the names that users, tables and files speak of.
 #pragma once
 
 #include <string_view>
 
-#include "collectives/arguments.h"
+#include "collectives/allgather/arguments.h"
+#include "collectives/allreduce/arguments.h"
+#include "collectives/alltoall/arguments.h"
+#include "collectives/barrier/arguments.h"
+#include "collectives/bcast/arguments.h"
+#include "collectives/gather/arguments.h"
+#include "collectives/neighbor/arguments.h"
+#include "collectives/reduce/arguments.h"
+#include "collectives/reduce_scatter/arguments.h"
+#include "collectives/scan/arguments.h"
+#include "collectives/scatter/arguments.h"
 #include "selection/model.h"
 
 // KIND(Kind, name): a collective with KindArguments. The method of Collectives and the folder of the algorithms have

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "collectives/arguments.h"
+#include "collectives/kinds.h"
 #include "collectives/own_memory.h"
 
 namespace tutti::test {

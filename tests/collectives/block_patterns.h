@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "collectives/arguments.h"
+#include "collectives/kinds.h"
 
 namespace tutti::test {
 

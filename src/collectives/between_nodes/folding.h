@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/copy.h"
-#include "collectives/arguments.h"
 #include "collectives/between_nodes/crossing.h"
+#include "collectives/kinds.h"
 
 namespace tutti {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "base/copy.h"
-#include "collectives/arguments.h"
 #include "collectives/between_nodes/crossing.h"
+#include "collectives/kinds.h"
 
 namespace tutti {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/arguments.h"
+#include "collectives/kinds.h"
 #include "mpi/arguments/call_memory.h"
 #include "mpi/arguments/datatypes.h"
 #include "mpi/arguments/device_memory.h"

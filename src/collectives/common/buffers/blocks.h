@@ -2,8 +2,8 @@
 // regular, else a table in the operation's data area. So nobody needs to know sizes beforehand.
 #pragma once
 
-#include "collectives/arguments.h"
 #include "collectives/common/buffers/exposure.h"
+#include "collectives/kinds.h"
 
 namespace tutti {
 

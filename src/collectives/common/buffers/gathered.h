@@ -5,8 +5,8 @@
 // each rank knows.
 #pragma once
 
-#include "collectives/arguments.h"
 #include "collectives/common/buffers/blocks.h"
+#include "collectives/kinds.h"
 
 namespace tutti {
 

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "collectives/arguments.h"
+#include "collectives/kinds.h"
 #include "engine/communicator.h"
 #include "selection/model.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "collectives/arguments.h"
 #include "collectives/common/buffers/exposure.h"
+#include "collectives/kinds.h"
 #include "selection/model.h"
 #include "topology/partition.h"
 

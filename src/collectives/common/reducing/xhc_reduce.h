@@ -8,8 +8,8 @@
 // the leader works too. A leader passes a chunk on to the next level as soon as its group has finished it.
 #pragma once
 
-#include "collectives/arguments.h"
 #include "collectives/common/reducing/share.h"
+#include "collectives/kinds.h"
 #include "selection/model.h"
 
 namespace tutti {
