@@ -115,37 +115,51 @@ std::size_t post_bytes_of(const Blocks& blocks, std::size_t count, std::size_t c
   return copied + (blocks.is_regular() ? 0 : count * sizeof(ShortEntry));
 }
 
+/// How much of block `i` a copy has.
+std::size_t size_in_copy(const BlocksToPost& what, std::size_t i) {
+  return static_cast<std::ptrdiff_t>(i) == what.skip ? 0 : what.blocks.size(i);
+}
+
+/// Where they are in a copy, one behind the other; irregular ones from `first` on.
+Blocks in_copy(Operation& operation, const BlocksToPost& what, std::byte* base, std::size_t first) {
+  Blocks copy = what.blocks;
+  copy.base = base;
+  if (copy.is_regular()) {
+    if (copy.stride != 0) copy.stride = copy.bytes;
+    return copy;
+  }
+  auto* const offsets = operation.array<std::ptrdiff_t>(what.count);
+  for (std::size_t i = 0, next = first; i < what.count; next += size_in_copy(what, i++))
+    offsets[i] = static_cast<std::ptrdiff_t>(next);
+  copy.offsets = offsets;
+  return copy;
+}
+
+/// copy(to, from, bytes): of each of them.
+template <class Copy>
+void copy_in(const BlocksToPost& what, const Blocks& to, const Copy& copy) {
+  const std::size_t distinct = what.blocks.is_regular() && what.blocks.stride == 0 ? 1 : what.count;
+  for (std::size_t i = 0; i < distinct; ++i)
+    if (const std::size_t bytes = size_in_copy(what, i)) copy(to.at(i), what.blocks.at(i), bytes);
+}
+
 /// Small blocks to read travel with the post itself: their reader needs no other line.
 ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
-  const Blocks& blocks = what.blocks;
-  Communicator& communicator = operation.communicator();
+  const bool is_regular = what.blocks.is_regular();
   Post& mine = operation.own().post;
   std::byte* const tail = mine.regions.tail;
-  ExposedBlocks exposed{{communicator.arena_region(tail), tail, true, true}, blocks};
-  exposed.local.base = tail;
-  if (blocks.is_regular()) {
-    exposed.local.stride = blocks.stride == 0 ? 0 : blocks.bytes;
-    const std::size_t distinct = blocks.stride == 0 ? 1 : what.count;
-    for (std::size_t i = 0; i < distinct; ++i)
-      if (static_cast<std::ptrdiff_t>(i) != what.skip) copy_bytes(exposed.local.at(i), blocks.at(i), blocks.bytes);
-    mine.regions.bytes = blocks.bytes;
-    mine.regions.stride = exposed.local.stride;
-  } else {
-    auto* const offsets = operation.array<std::ptrdiff_t>(what.count);
-    exposed.local.offsets = offsets;
-    std::size_t next = what.count * sizeof(ShortEntry);
-    for (std::size_t i = 0; i < what.count; ++i) {
-      const std::size_t bytes = static_cast<std::ptrdiff_t>(i) == what.skip ? 0 : blocks.size(i);
-      offsets[i] = static_cast<std::ptrdiff_t>(next);
-      const ShortEntry entry{static_cast<std::uint8_t>(next), static_cast<std::uint8_t>(bytes)};
-      std::memcpy(tail + i * sizeof entry, &entry, sizeof entry);
-      if (bytes) copy_bytes(tail + next, blocks.at(i), bytes);
-      next += bytes;
-    }
-    mine.regions.bytes = irregular_in_post;
+  const ExposedBlocks exposed{{operation.communicator().arena_region(tail), tail, true, true},
+                              in_copy(operation, what, tail, what.count * sizeof(ShortEntry))};
+  for (std::size_t i = 0; !is_regular && i < what.count; ++i) {
+    const ShortEntry entry{static_cast<std::uint8_t>(exposed.local.offset(i)),
+                           static_cast<std::uint8_t>(size_in_copy(what, i))};
+    std::memcpy(tail + i * sizeof entry, &entry, sizeof entry);
   }
+  copy_in(what, exposed.local, copy_bytes);
   mine.regions.source = exposed.exposure.region.bits();
   mine.regions.destination = 0;
+  mine.regions.bytes = is_regular ? exposed.local.bytes : irregular_in_post;
+  if (is_regular) mine.regions.stride = exposed.local.stride;
   operation.publish(mine.flag, what.progress);
   return exposed;
 }
@@ -155,75 +169,55 @@ ExposedBlocks post_in_tail(Operation& operation, const BlocksToPost& what) {
 ExposedBlocks post_blocks(Operation& operation, const BlocksToPost& what) {
   const Blocks& blocks = what.blocks;
   const std::size_t count = what.count;
-  const Side side = what.side;
-  const std::ptrdiff_t skip = what.skip;
+  const bool is_source = what.side == Side::source;
   Communicator& communicator = operation.communicator();
-  const std::size_t copied = bytes_without(blocks, count, skip);
-  if (side == Side::source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes)
-    return post_in_tail(operation, what);
+  const std::size_t copied = bytes_without(blocks, count, what.skip);
+  if (is_source && post_bytes_of(blocks, count, copied) <= Post::tail_bytes) return post_in_tail(operation, what);
   const Span span = span_of(blocks, count);
-  const memory::Kind kind = reach(operation, blocks, count, span, side);
-  std::byte* const area = operation.own_data();
+  const memory::Kind kind = reach(operation, blocks, count, span, what.side);
   const std::size_t table_bytes = table_bytes_of(blocks, count);
-  const bool fits = fit_data_area(communicator, blocks, count, copied);
   Post& mine = operation.own().post;
   const bool table_in_post = table_bytes <= Post::tail_bytes;
-  Entry* table = reinterpret_cast<Entry*>(table_in_post ? mine.regions.tail : area);
-  memory::Region table_region = table_in_post ? communicator.arena_region(mine.regions.tail) : operation.data_region();
+  std::byte* table = table_in_post ? mine.regions.tail : operation.own_data();
+  memory::Region table_region = table_in_post ? communicator.arena_region(table) : operation.data_region();
   if (table_bytes > communicator.slot_bytes()) [[unlikely]] {
-    std::byte* staging = operation.staging(side == Side::source ? 1 : 0, table_bytes);
-    table = reinterpret_cast<Entry*>(staging);
-    table_region = communicator.arena_region(staging);
+    table = operation.staging(is_source ? 1 : 0, table_bytes);
+    table_region = communicator.arena_region(table);
   }
 
   ExposedBlocks exposed{{{}, const_cast<std::byte*>(span.begin), false, false}, blocks};
-  std::size_t base_offset = 0;
+  const bool fits = fit_data_area(communicator, blocks, count, copied);
   if (fits && (what.prefer_slot || better_in_the_ring(operation, kind, copied))) {
-    exposed.exposure = {operation.data_region(), area, true, true};
-    if (!table_in_post) base_offset = table_bytes;
+    exposed.exposure = data_area(operation);
   } else if (kind == memory::Kind::none && copied > 0) {
-    exposed.exposure = staging_buffer(operation, side, copied);
-    if (side == Side::source) let_fill(exposed.exposure);
+    exposed.exposure = staging_buffer(operation, what.side, copied);
+    if (is_source) let_fill(exposed.exposure);
   } else {
     exposed.exposure.region = reachable(communicator.node(), blocks, count, span, kind);
   }
-
-  std::ptrdiff_t* offsets = nullptr;
-  if (exposed.exposure.copied && !blocks.is_regular()) offsets = operation.array<std::ptrdiff_t>(count);
-  if (exposed.exposure.copied) {
-    exposed.local = blocks;
-    exposed.local.base = exposed.exposure.local;
-    exposed.local.offsets = offsets;
-    if (blocks.is_regular()) exposed.local.stride = blocks.stride == 0 ? 0 : blocks.bytes;
+  const Exposure& exposure = exposed.exposure;
+  if (exposure.copied)
+    exposed.local = in_copy(operation, what, exposure.local, exposure.in_the_ring && !table_in_post ? table_bytes : 0);
+  for (std::size_t i = 0; !blocks.is_regular() && i < count; ++i) {
+    Entry& entry = reinterpret_cast<Entry*>(table)[i];
+    if (exposure.copied)
+      entry = {static_cast<std::uint64_t>(exposed.local.offset(i)), size_in_copy(what, i)};
+    else
+      entry = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
   }
-  if (!blocks.is_regular()) {
-    std::size_t next = base_offset;
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool skipped = static_cast<std::ptrdiff_t>(i) == skip;
-      if (exposed.exposure.copied) {
-        offsets[i] = static_cast<std::ptrdiff_t>(next);
-        table[i] = {next, skipped ? 0 : blocks.size(i)};
-        if (!skipped) next += blocks.size(i);
-      } else {
-        table[i] = {blocks.size(i) ? static_cast<std::uint64_t>(blocks.at(i) - span.begin) : 0, blocks.size(i)};
-      }
-    }
-  }
-  const auto copy_in = [&] {
-    const std::size_t distinct = blocks.is_regular() && blocks.stride == 0 ? 1 : count;
-    for (std::size_t i = 0; i < distinct; ++i)
-      if (static_cast<std::ptrdiff_t>(i) != skip && blocks.size(i))
-        fill(operation, exposed.exposure, static_cast<std::size_t>(exposed.local.at(i) - exposed.exposure.local),
-             blocks.at(i), blocks.size(i));
+  const bool fills = exposure.copied && is_source;
+  const auto fill_it = [&] {
+    copy_in(what, exposed.local, [&](std::byte* to, const std::byte* from, std::size_t bytes) {
+      fill(operation, exposure, static_cast<std::size_t>(to - exposure.local), from, bytes);
+    });
   };
-  const bool is_copied = exposed.exposure.copied && side == Side::source;
-  if (is_copied && exposed.exposure.in_the_ring) copy_in();
-  mine.regions.source = side == Side::source ? as_lent(operation, exposed.exposure).bits() : 0;
-  mine.regions.destination = side == Side::destination ? exposed.exposure.region.bits() : 0;
+  if (fills && exposure.in_the_ring) fill_it();
+  mine.regions.source = is_source ? as_lent(operation, exposure).bits() : 0;
+  mine.regions.destination = is_source ? 0 : exposure.region.bits();
   mine.regions.bytes = blocks.is_regular() ? blocks.bytes : irregular;
   mine.regions.stride = blocks.is_regular() ? exposed.local.stride : table_region.bits();
   operation.publish(mine.flag, what.progress);
-  if (is_copied && !exposed.exposure.in_the_ring) copy_in();
+  if (fills && !exposure.in_the_ring) fill_it();
   return exposed;
 }
 
