@@ -157,6 +157,8 @@ TEST(Workspaces, OfCommunicatorsBesideEachOtherAreTheSame) {
   auto first = build(ranks, ranks.layouts());
   auto layouts = ranks.layouts();
   Communicator beside(*ranks.nodes[0], std::move(layouts[0]), nullptr, first[0].get());
+  // Who revokes tells all ranks, in what they share.
+  const Communicator others(*ranks.nodes[1], std::move(layouts[1]), nullptr, first[1].get());
   const auto staging_of = [](Communicator& communicator) {
     auto workspace = communicator.workspaces().take();
     std::byte* const staging = workspace->staging(0, std::size_t{1} << 20);
