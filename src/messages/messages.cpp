@@ -143,7 +143,7 @@ void Messages::sweep() {
 }
 
 Outgoing::Outgoing(Messages& messages, const Message& message)
-    : messages_(messages), message_(message), block_(messages.take_block()) {
+    : messages_(messages), in_use_(messages.node()), message_(message), block_(messages.take_block()) {
   const memory::Region region =
       message.buffer && !message.is_lent ? node().reachable(message.buffer, message.bytes) : memory::Region();
   block_->region.store(region.bits(), std::memory_order_relaxed);
@@ -253,6 +253,7 @@ bool Outgoing::progress() {
 Incoming::Incoming(Messages& messages, const Envelope& envelope, std::byte* buffer, std::size_t room,
                    std::uint64_t patience)
     : node_(messages.node()),
+      in_use_(node_),
       peer_(envelope.sender),
       sent_(envelope.message_bytes),
       buffer_(buffer),

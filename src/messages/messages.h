@@ -78,6 +78,25 @@ struct Pieces {
   std::size_t length(std::size_t i) const { return i + 1 == count ? bytes - i * piece : piece; }
 };
 
+/// With xpmem, while it lives, what was attached of peers' memory is in use.
+class InUse {
+ public:
+  explicit InUse(Node& node) : node_(node) {
+    if (!node_.operations) return;
+    since_.store(node_.operations->now(), std::memory_order_relaxed);
+    node_.operations->add(since_);
+  }
+  ~InUse() {
+    if (node_.operations) node_.operations->remove(since_);
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  Node& node_;
+  memory::OperationClock::Since since_{0};
+};
+
 /// A process has one. Any thread may call it.
 class Messages {
  public:
@@ -174,6 +193,7 @@ class Outgoing {
   bool buffer_later();
 
   Messages& messages_;
+  const InUse in_use_;
   const Message message_;
   Block* block_;
   std::optional<std::size_t> staging_;
@@ -207,6 +227,7 @@ class Incoming {
   bool pull_lent();
 
   Node& node_;
+  const InUse in_use_;
   const int peer_;
   const std::size_t sent_;
   std::byte* const buffer_;

@@ -1,0 +1,198 @@
+// Messages between ranks that are threads: the envelope comes by a queue that stands for the MPI.
+#include "messages/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "collectives/thread_ranks.h"
+
+namespace tutti::test {
+
+namespace {
+
+using messages::Envelope;
+using messages::Incoming;
+using messages::Messages;
+using messages::Outgoing;
+using messages::Record;
+
+constexpr std::uint64_t key = 0x1234, communicator = 7;
+
+/// Envelopes to each rank, in their order.
+class Mail {
+ public:
+  explicit Mail(int ranks) : queues_(static_cast<std::size_t>(ranks)) {}
+  void put(int to, const Envelope& envelope) {
+    const std::lock_guard lock(mutex_);
+    queues_[static_cast<std::size_t>(to)].push_back(envelope);
+  }
+  std::optional<Envelope> get(int rank) {
+    const std::lock_guard lock(mutex_);
+    auto& queue = queues_[static_cast<std::size_t>(rank)];
+    if (queue.empty()) return std::nullopt;
+    const Envelope envelope = queue.front();
+    queue.pop_front();
+    return envelope;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::deque<Envelope>> queues_;
+};
+
+struct Rank {
+  explicit Rank(Collectives& collectives)
+      : node(collectives.communicator().node()),
+        messages(node, *node.arena->allocate(Messages::area_bytes(node.size)), key) {
+    collectives.barrier({});  // all have such an area
+  }
+  Node& node;
+  Messages messages;
+};
+
+std::byte content(std::size_t at, std::uint64_t message, int sender) {
+  return static_cast<std::byte>(at * 7 + at / 251 + message * 31 + static_cast<std::size_t>(sender) * 101);
+}
+
+std::vector<std::byte> bytes_of(std::size_t bytes, std::uint64_t message, int sender) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = content(i, message, sender);
+  return made;
+}
+
+class TwoSided : public testing::TestWithParam<Reach> {};
+
+TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
+  World world;
+  world.is_new = true;  // the area is at the same place in each arena
+  world.ranks = 3;
+  world.reach = GetParam();
+  Mail mail(world.ranks);
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(collectives);
+    const int next = (self + 1) % world.ranks, before = (self + world.ranks - 1) % world.ranks;
+    for (std::uint64_t message = 0; message < (short_sweep() ? 40 : 300); ++message) {
+      std::mt19937_64 alike(message);
+      constexpr std::size_t sizes[] = {1, 480, 8191, 8192, 8193, 40'000, 65'536, 300'001, 1'200'000};
+      const std::size_t bytes = sizes[alike() % 9];
+      const std::size_t room = alike() % 4 == 0 ? bytes / 2 + 1 : bytes + alike() % 100;
+      Outgoing::Message what;
+      what.peer = next;
+      what.communicator = communicator;
+      what.tag = static_cast<int>(message % 5);
+      what.bytes = bytes;
+      what.is_lent = alike() % 3 == 0;
+      what.store = alike() % 2 ? memory::Store::cached : memory::Store::streaming_to_peers;
+      const bool is_written_there = alike() % 5 == 0, receiver_is_impatient = alike() % 2;
+      std::vector<std::byte> sent = bytes_of(bytes, message, self), received(room);
+      what.buffer = is_written_there ? nullptr : sent.data();
+      if (is_written_there) what.is_lent = false;
+      Outgoing outgoing(rank.messages, what);
+      if (is_written_there) std::memcpy(outgoing.staging(), sent.data(), bytes);
+      mail.put(next, outgoing.announce());
+      outgoing.fill();
+      std::optional<Envelope> envelope;
+      const NeverWaiting both_sides(rank.node);
+      bool is_sent = false;
+      while (!envelope) {
+        is_sent = outgoing.progress();
+        envelope = mail.get(self);
+        take_turn(rank.node);
+      }
+      ASSERT_TRUE(rank.messages.is_envelope(*envelope));
+      rank.messages.has_come(*envelope);
+      Incoming incoming(rank.messages, *envelope, received.data(), room,
+                        receiver_is_impatient ? 0 : 1'000'000);
+      bool is_received = false;
+      while (!is_sent || !is_received) {
+        is_sent = is_sent || outgoing.progress();
+        is_received = is_received || incoming.progress();
+        take_turn(rank.node);
+      }
+      // The buffer is the program's again.
+      std::memset(sent.data(), 0, sent.size());
+      ASSERT_EQ(incoming.sent_bytes(), bytes);
+      ASSERT_EQ(incoming.bytes(), std::min(bytes, room));
+      for (std::size_t i = 0; i < incoming.bytes(); ++i)
+        ASSERT_EQ(received[i], content(i, message, before)) << "byte " << i << " of " << bytes << ", message " << message;
+    }
+    collectives.barrier({});
+  });
+}
+
+/// A sender that is not met goes on, with the message in its arena.
+TEST_P(TwoSided, SendersDependOnNobody) {
+  World world;
+  world.is_new = true;
+  world.ranks = 2;
+  world.reach = GetParam();
+  Mail mail(world.ranks);
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(collectives);
+    constexpr std::size_t bytes = 50'000;
+    constexpr std::uint64_t count = 5;
+    for (std::uint64_t message = 0; message < count; ++message) {
+      const std::vector<std::byte> sent = bytes_of(bytes, message, self);
+      Outgoing outgoing(rank.messages, {1 - self, communicator, 3, sent.data(), bytes, {}, false});
+      mail.put(1 - self, outgoing.announce());
+      while (!outgoing.progress()) take_turn(rank.node);
+    }
+    collectives.barrier({});
+    for (std::uint64_t message = 0; message < count; ++message) {
+      const NeverWaiting both_sides(rank.node);
+      const auto envelope = mail.get(self);
+      ASSERT_TRUE(envelope);
+      std::vector<std::byte> received(bytes);
+      Incoming incoming(rank.messages, *envelope, received.data(), bytes, 0);
+      while (!incoming.progress()) take_turn(rank.node);
+      EXPECT_EQ(received, bytes_of(bytes, message, 1 - self));
+    }
+    collectives.barrier({});
+  });
+}
+
+/// What a probe is told: of one communicator and tag, in the order in which they were sent.
+TEST(Messages, AreFoundInTheirOrder) {
+  World world;
+  world.is_new = true;
+  world.ranks = 2;
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(collectives);
+    std::vector<Envelope> said;
+    if (self == 0) {
+      for (std::uint64_t i = 0; i < 100; ++i)
+        rank.messages.say(1, {communicator + i % 2, static_cast<int>(i % 3), 0, 1000 + i, i % 4 != 0});
+    }
+    collectives.barrier({});
+    if (self == 1) {
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        // The last ones of another communicator and tag do not get into the way.
+        const auto next = rank.messages.next_from(0, communicator + i % 2, static_cast<int>(i % 3), false);
+        ASSERT_TRUE(next);
+        EXPECT_EQ(next->bytes, 1000 + i);
+        if (!next->is_envelope) {
+          rank.messages.took_itself(0, communicator + i % 2, static_cast<int>(i % 3));
+          continue;
+        }
+        Envelope envelope;
+        envelope.number = i;
+        rank.messages.has_come(envelope);
+      }
+      EXPECT_FALSE(rank.messages.next_from(0, communicator, 0, false));
+    }
+    collectives.barrier({});
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Reaches, TwoSided, all_reaches(), [](const auto& info) { return name_of(info.param); });
+
+}  // namespace
+
+}  // namespace tutti::test
