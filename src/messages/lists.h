@@ -45,7 +45,8 @@ class Lists {
     if (!offset) throw ArenaFull();
     std::byte* const base = node_.arena->base();
     (new (base + *offset) Link)->what = what;
-    sync::Flag& before = talk.said.empty() ? own_ends(peer).first : reinterpret_cast<Link*>(base + talk.said.back())->next;
+    sync::Flag& before =
+        talk.said.empty() ? own_ends(peer).first : reinterpret_cast<Link*>(base + talk.said.back())->next;
     talk.said.push_back(*offset);
     before.set(*offset);
     return talk.forgotten + talk.said.size() - 1;

@@ -24,8 +24,8 @@ bool claim(Block& block, std::size_t count, std::uint64_t one, std::uint64_t& be
   before = block.claims.load(std::memory_order_acquire);
   do {
     if (before == Block::closed || of_sender(before) + of_receiver(before) >= count) return false;
-  } while (!block.claims.compare_exchange_weak(before, before + one, std::memory_order_acq_rel,
-                                               std::memory_order_acquire));
+  } while (
+      !block.claims.compare_exchange_weak(before, before + one, std::memory_order_acq_rel, std::memory_order_acquire));
   return true;
 }
 
@@ -215,8 +215,7 @@ bool Outgoing::buffer_later() {
 }
 
 void Outgoing::push() {
-  const memory::Region destination =
-      memory::Region::from_bits(block_->destination.load(std::memory_order_relaxed));
+  const memory::Region destination = memory::Region::from_bits(block_->destination.load(std::memory_order_relaxed));
   const Pieces pieces(std::min<std::size_t>(message_.bytes, block_->room.load(std::memory_order_relaxed)));
   if (!destination.loads_and_stores()) {
     over_ = block_->pulled.get() == pieces.count;
@@ -264,8 +263,7 @@ Incoming::Incoming(Messages& messages, const Envelope& envelope, std::byte* buff
   const memory::Kind kind = lent_.kind();
   is_lent_ = kind == memory::Kind::filling;
   if (is_lent_) return;
-  const memory::Region region =
-      kind != memory::Kind::arena ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
+  const memory::Region region = kind != memory::Kind::arena ? node_.reachable(buffer, pieces_.bytes) : memory::Region();
   block_->destination.store(region.loads_and_stores() ? region.bits() : 0, std::memory_order_relaxed);
   block_->room.store(room, std::memory_order_relaxed);
   block_->accepted.set(1);

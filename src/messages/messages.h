@@ -35,8 +35,8 @@ struct Envelope {
   /// Of what is sent. A multiple of the size of every predefined type, which hosts do not divide, and a length that is rare
   /// among messages.
   static constexpr std::size_t bytes = 480;
-  std::uint64_t key[2] = {};    ///< of the job and node
-  std::uint64_t number = 0;  ///< of the Record in the list
+  std::uint64_t key[2] = {};  ///< of the job and node
+  std::uint64_t number = 0;   ///< of the Record in the list
   std::uint64_t message_bytes = 0;
   std::uint64_t block = 0;   ///< offset of its Block in the sender's arena
   std::uint64_t region = 0;  ///< where the sender has it
@@ -109,9 +109,7 @@ class Messages {
   Envelope say(int peer, const Record& record);
 
   /// Whether `bytes`, the beginning of a message of Envelope::bytes, are an envelope.
-  bool is_envelope(const Envelope& envelope) const {
-    return envelope.key[0] == key_[0] && envelope.key[1] == key_[1];
-  }
+  bool is_envelope(const Envelope& envelope) const { return envelope.key[0] == key_[0] && envelope.key[1] == key_[1]; }
   /// It has come: it is not the next one any more.
   void has_come(const Envelope& envelope);
   /// A message of an envelope's length has come that was none.
@@ -174,9 +172,7 @@ class Outgoing {
   Outgoing(const Outgoing&) = delete;
   Outgoing& operator=(const Outgoing&) = delete;
 
-  std::byte* staging() const {
-    return staging_ ? node().arena->base() + *staging_ + sizeof(memory::Filled) : nullptr;
-  }
+  std::byte* staging() const { return staging_ ? node().arena->base() + *staging_ + sizeof(memory::Filled) : nullptr; }
   /// Tells the receiver of it: what is to be sent in its place. Throws ArenaFull.
   Envelope announce();
   /// To be called once the envelope was sent: makes the copy that is lent, if one is.
@@ -199,8 +195,8 @@ class Outgoing {
   std::optional<std::size_t> staging_;
   bool staged_ = false;  ///< the message is in the arena
   bool over_ = false;
-  std::uint64_t since_ = 0;  ///< it was announced, in ticks
-  std::size_t pushed_ = 0;   ///< pieces
+  std::uint64_t since_ = 0;          ///< it was announced, in ticks
+  std::size_t pushed_ = 0;           ///< pieces
   std::optional<std::size_t> open_;  ///< the piece that is being stored
   memory::Transfers transfers_;
 };
@@ -236,8 +232,8 @@ class Incoming {
   const memory::Region lent_;  ///< where the sender had it when it sent the envelope
   Block* const block_;
   std::size_t pulled_ = 0;
-  std::uint64_t looked_ = 0;   ///< when the sender was last seen to go on, in ticks
-  std::uint64_t seen_ = 0;     ///< pieces that it had claimed then
+  std::uint64_t looked_ = 0;  ///< when the sender was last seen to go on, in ticks
+  std::uint64_t seen_ = 0;    ///< pieces that it had claimed then
   bool is_pulling_ = false;
   bool is_lent_ = false;
   memory::Transfers transfers_;

@@ -108,8 +108,7 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
       }
       ASSERT_TRUE(rank.messages.is_envelope(*envelope));
       rank.messages.has_come(*envelope);
-      Incoming incoming(rank.messages, *envelope, received.data(), room,
-                        receiver_is_impatient ? 0 : 1'000'000);
+      Incoming incoming(rank.messages, *envelope, received.data(), room, receiver_is_impatient ? 0 : 1'000'000);
       bool is_received = false;
       while (!is_sent || !is_received) {
         is_sent = is_sent || outgoing.progress();
@@ -121,7 +120,8 @@ TEST_P(TwoSided, MessagesComeWhoeverCopiesThem) {
       ASSERT_EQ(incoming.sent_bytes(), bytes);
       ASSERT_EQ(incoming.bytes(), std::min(bytes, room));
       for (std::size_t i = 0; i < incoming.bytes(); ++i)
-        ASSERT_EQ(received[i], content(i, message, before)) << "byte " << i << " of " << bytes << ", message " << message;
+        ASSERT_EQ(received[i], content(i, message, before))
+            << "byte " << i << " of " << bytes << ", message " << message;
     }
     collectives.barrier({});
   });

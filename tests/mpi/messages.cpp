@@ -77,7 +77,8 @@ class Doubles {
 };
 
 std::vector<Message> draw(Random& random, int ranks, bool crowded) {
-  constexpr std::size_t sizes[] = {0, 1, 59, 60, 61, 127, 128, 129, 512, 2047, 2048, 2049, 8192, 20'000, 40'000, 140'000};
+  constexpr std::size_t sizes[] = {0,   1,    59,   60,   61,   127,    128,    129,
+                                   512, 2047, 2048, 2049, 8192, 20'000, 40'000, 140'000};
   const Place places[] = {Place::kHeap, Place::kHeap, Place::kInsideHeap, Place::kMmap, Place::kAllocMem};
   std::vector<Message> all(static_cast<std::size_t>(1 + below(random, crowded ? 5 : 12)));
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -153,11 +154,10 @@ void round_of(Context& context, MPI_Comm communicator, std::uint64_t seed) {
     const Message& comes = by_wildcard ? *found->second[next[from]++] : *receive.comes;
     int count = -1;
     MPI_Get_count(&status, MPI_DOUBLE, &count);
-    context.expect(count == static_cast<int>(comes.doubles) && status.MPI_SOURCE == comes.source &&
-                       status.MPI_TAG == comes.tag,
-                   "%d doubles of rank %d with tag %d instead of %zu of rank %d with tag %d (seed %llu)", count,
-                   status.MPI_SOURCE, status.MPI_TAG, comes.doubles, comes.source, comes.tag,
-                   static_cast<unsigned long long>(seed));
+    context.expect(
+        count == static_cast<int>(comes.doubles) && status.MPI_SOURCE == comes.source && status.MPI_TAG == comes.tag,
+        "%d doubles of rank %d with tag %d instead of %zu of rank %d with tag %d (seed %llu)", count, status.MPI_SOURCE,
+        status.MPI_TAG, comes.doubles, comes.source, comes.tag, static_cast<unsigned long long>(seed));
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < comes.doubles; ++i) wrong += (*receive.into)[i] != comes.value(i, seed);
     context.expect(wrong == 0 && receive.into->gaps_are_whole(),
@@ -218,8 +218,8 @@ void round_of(Context& context, MPI_Comm communicator, std::uint64_t seed) {
   }
   for (const Message& each : all) {
     if (each.source != me) continue;
-    sent.push_back(std::make_unique<Doubles>(context, each.place_there, each.doubles,
-                                             each.gaps_there && each.doubles > 0, 1));
+    sent.push_back(
+        std::make_unique<Doubles>(context, each.place_there, each.doubles, each.gaps_there && each.doubles > 0, 1));
     Doubles& from = *sent.back();
     for (std::size_t i = 0; i < each.doubles; ++i) from[i] = each.value(i, seed);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -291,9 +291,8 @@ void round_of(Context& context, MPI_Comm communicator, std::uint64_t seed) {
     check(*receive, status);
     int count = -1;
     MPI_Get_count(&status, MPI_DOUBLE, &count);
-    context.expect(probed_count < 0 || probed_count == count,
-                   "%d doubles were found, and %d received (seed %llu)", probed_count, count,
-                   static_cast<unsigned long long>(seed));
+    context.expect(probed_count < 0 || probed_count == count, "%d doubles were found, and %d received (seed %llu)",
+                   probed_count, count, static_cast<unsigned long long>(seed));
   }
 
   // What was posted first.
@@ -325,8 +324,7 @@ void round_of(Context& context, MPI_Comm communicator, std::uint64_t seed) {
     std::vector<int> indices(open.size());
     for (int done = 0, some = 0; done < count; done += some) {
       MPI_Waitsome(count, open.data(), &some, indices.data(), statuses.data());
-      for (int i = 0; i < some; ++i)
-        tell(indices[static_cast<std::size_t>(i)], statuses[static_cast<std::size_t>(i)]);
+      for (int i = 0; i < some; ++i) tell(indices[static_cast<std::size_t>(i)], statuses[static_cast<std::size_t>(i)]);
     }
   } else {
     for (int i = 0; i < count; ++i) {
@@ -382,8 +380,14 @@ void long_messages_are_truncated(Context& context) {
   const int other = partner_in(context);
   std::vector<double> sent(40'000), received(40'000);
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<double>(i);
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(version, &length);
+  const bool is_intel = std::strstr(version, "Intel");
   for (const int room : {10'000, 39'999}) {
     for (const bool blocking : {true, false}) {
+      // Intel MPI ends the job in MPI_Wait, whatever the communicator's error handler.
+      if (is_intel && !blocking) continue;
       if (context.rank() % 2 == 0) {
         if (other == MPI_PROC_NULL) continue;
         MPI_Send(sent.data(), 40'000, MPI_DOUBLE, other, 5, communicator);
@@ -449,11 +453,16 @@ void requests_are_freed(Context& context) {
     MPI_Request_free(&request);
     MPI_Isend(sent.data(), 40'000, MPI_DOUBLE, other, 3, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    // This one has come when the one before it has.
-    volatile const double* const last = &received.back();
-    for (int flag = 0; *last != 1 + other;) MPI_Iprobe(other, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    context.expect(received.front() == 1 + other, "what was freed has not come");
-    received.back() = 0;
+    // Nobody tells that it has come; it comes in any order.
+    const double end = MPI_Wtime() + 60;
+    const auto has_come = [&] {
+      return std::all_of(received.begin(), received.end(),
+                         [&](const volatile double& each) { return each == 1 + other; });
+    };
+    for (int flag = 0; !has_come() && MPI_Wtime() < end;)
+      MPI_Iprobe(other, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    context.expect(has_come(), "what was freed has not come");
+    std::fill(received.begin(), received.end(), 0.0);
     int token = 0;
     MPI_Sendrecv(&token, 1, MPI_INT, other, 4, &token, 1, MPI_INT, other, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
@@ -475,8 +484,7 @@ void messages_are_exchanged(Context& context) {
       if (way == 0)
         MPI_Sendrecv(sent.data(), doubles, MPI_DOUBLE, right, 1, received.data(), doubles, MPI_DOUBLE, left, 1,
                      MPI_COMM_WORLD, &status);
-      if (way == 1)
-        MPI_Sendrecv_replace(sent.data(), doubles, MPI_DOUBLE, right, 1, left, 1, MPI_COMM_WORLD, &status);
+      if (way == 1) MPI_Sendrecv_replace(sent.data(), doubles, MPI_DOUBLE, right, 1, left, 1, MPI_COMM_WORLD, &status);
 #if MPI_VERSION >= 4
       if (way == 2)
         MPI_Isendrecv(sent.data(), doubles, MPI_DOUBLE, right, 1, received.data(), doubles, MPI_DOUBLE, left, 1,
@@ -504,8 +512,8 @@ int main(int argc, char** argv) {
     Context context(nullptr, 0);
     const std::vector<Test> tests{
 #define TEST(name) {#name, &name}
-        TEST(messages_are_exchanged),   TEST(programs_may_lean_on_buffers), TEST(long_messages_are_truncated),
-        TEST(receives_are_cancelled),   TEST(requests_are_freed),           TEST(messages_by_chance),
+        TEST(messages_are_exchanged), TEST(programs_may_lean_on_buffers), TEST(long_messages_are_truncated),
+        TEST(receives_are_cancelled), TEST(requests_are_freed),           TEST(messages_by_chance),
     };
     status = run_tests(context, tests, argc, argv);
   }

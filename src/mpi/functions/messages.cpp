@@ -352,35 +352,35 @@ using namespace tutti::mpi;
 
 // NOLINTBEGIN(bugprone-macro-parentheses)
 
-#define TUTTI_SEND(name, mode, Int)                                                                                \
+#define TUTTI_SEND(name, mode, Int)                                                                                  \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
     return send_or({buf, count, datatype, dest, tag, comm}, Mode::mode, next.name,                                   \
                    [=] { return next.name(buf, count, datatype, dest, tag, comm); });                                \
   }
-#define TUTTI_ISEND(name, mode, Int)                                                                                \
-  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
-                              MPI_Request* request) {                                                               \
-    return start_send_or({buf, count, datatype, dest, tag, comm}, Mode::mode, request, next.name,                   \
-                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });                \
+#define TUTTI_ISEND(name, mode, Int)                                                                               \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
+                              MPI_Request* request) {                                                              \
+    return start_send_or({buf, count, datatype, dest, tag, comm}, Mode::mode, request, next.name,                  \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });               \
   }
-#define TUTTI_RECV(name, Int)                                                                                       \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,      \
-                              MPI_Status* status) {                                                                 \
-    return receive_by({buf, count, datatype, comm}, status, next.name,                                              \
-                      [=](MPI_Status* told) { return next.name(buf, count, datatype, source, tag, comm, told); });  \
+#define TUTTI_RECV(name, Int)                                                                                      \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,     \
+                              MPI_Status* status) {                                                                \
+    return receive_by({buf, count, datatype, comm}, status, next.name,                                             \
+                      [=](MPI_Status* told) { return next.name(buf, count, datatype, source, tag, comm, told); }); \
   }
-#define TUTTI_IRECV(name, Int, is_persistent)                                                                       \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,      \
-                              MPI_Request* request) {                                                               \
-    return start_receive_by({buf, count, datatype, comm}, source, request, is_persistent, next.name,                \
-                            [=] { return next.name(buf, count, datatype, source, tag, comm, request); });           \
+#define TUTTI_IRECV(name, Int, is_persistent)                                                                  \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
+                              MPI_Request* request) {                                                          \
+    return start_receive_by({buf, count, datatype, comm}, source, request, is_persistent, next.name,           \
+                            [=] { return next.name(buf, count, datatype, source, tag, comm, request); });      \
   }
 
-#define TUTTI_SEND_INIT(name, mode, may_be_ours, Int)                                                               \
-  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
-                              MPI_Request* request) {                                                               \
-    return send_again_or({buf, count, datatype, dest, tag, comm}, Mode::mode, may_be_ours, request, next.name,      \
-                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });                \
+#define TUTTI_SEND_INIT(name, mode, may_be_ours, Int)                                                              \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
+                              MPI_Request* request) {                                                              \
+    return send_again_or({buf, count, datatype, dest, tag, comm}, Mode::mode, may_be_ours, request, next.name,     \
+                         [=] { return next.name(buf, count, datatype, dest, tag, comm, request); });               \
   }
 
 TUTTI_SEND_INIT(Send_init, standard, true, int)
@@ -410,65 +410,63 @@ TUTTI_IRECV(Irecv_c, MPI_Count, false)
 TUTTI_IRECV(Recv_init, int, true)
 TUTTI_IRECV(Recv_init_c, MPI_Count, true)
 
-#define TUTTI_SENDRECV(name, Int)                                                                                   \
-  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,     \
-                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,         \
-                              MPI_Comm comm, MPI_Status* status) {                                                  \
+#define TUTTI_SENDRECV(name, Int)                                                                                      \
+  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,        \
+                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,            \
+                              MPI_Comm comm, MPI_Status* status) {                                                     \
     return send_and_receive({sendbuf, sendcount, sendtype, dest, sendtag, comm}, {recvbuf, recvcount, recvtype, comm}, \
-                            source, recvtag, false, status, next.name, [=](MPI_Status* told) {                      \
-                              return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,     \
-                                               recvtype, source, recvtag, comm, told);                              \
-                            });                                                                                     \
+                            source, recvtag, false, status, next.name, [=](MPI_Status* told) {                         \
+                              return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,        \
+                                               recvtype, source, recvtag, comm, told);                                 \
+                            });                                                                                        \
   }
-#define TUTTI_SENDRECV_REPLACE(name, Int)                                                                           \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int dest, int sendtag, int source,       \
-                              int recvtag, MPI_Comm comm, MPI_Status* status) {                                     \
-    return send_and_receive({buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source,      \
-                            recvtag, true, status, next.name, [=](MPI_Status* told) {                               \
-                              return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm, told);   \
-                            });                                                                                     \
+#define TUTTI_SENDRECV_REPLACE(name, Int)                                                                         \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int dest, int sendtag, int source,     \
+                              int recvtag, MPI_Comm comm, MPI_Status* status) {                                   \
+    return send_and_receive({buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source,    \
+                            recvtag, true, status, next.name, [=](MPI_Status* told) {                             \
+                              return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm, told); \
+                            });                                                                                   \
   }
-#define TUTTI_ISENDRECV(name, Int)                                                                                  \
-  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,     \
-                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,         \
-                              MPI_Comm comm, MPI_Request* request) {                                                \
-    return start_send_and_receive({sendbuf, sendcount, sendtype, dest, sendtag, comm},                              \
-                                  {recvbuf, recvcount, recvtype, comm}, source, recvtag, false, request, next.name, \
-                                  [=] {                                                                             \
-                                    return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,          \
-                                                     recvcount, recvtype, source, recvtag, comm, request);          \
-                                  });                                                                               \
+#define TUTTI_ISENDRECV(name, Int)                                                                                    \
+  TUTTI_EXPORT int MPI_##name(const void* sendbuf, Int sendcount, MPI_Datatype sendtype, int dest, int sendtag,       \
+                              void* recvbuf, Int recvcount, MPI_Datatype recvtype, int source, int recvtag,           \
+                              MPI_Comm comm, MPI_Request* request) {                                                  \
+    return start_send_and_receive({sendbuf, sendcount, sendtype, dest, sendtag, comm},                                \
+                                  {recvbuf, recvcount, recvtype, comm}, source, recvtag, false, request, next.name,   \
+                                  [=] {                                                                               \
+                                    return next.name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, \
+                                                     recvtype, source, recvtag, comm, request);                       \
+                                  });                                                                                 \
   }
 #define TUTTI_ISENDRECV_REPLACE(name, Int)                                                                          \
   TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, int dest, int sendtag, int source,       \
                               int recvtag, MPI_Comm comm, MPI_Request* request) {                                   \
-    return start_send_and_receive({buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source, \
-                                  recvtag, true, request, next.name, [=] {                                          \
-                                    return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm,    \
-                                                     request);                                                      \
-                                  });                                                                               \
+    return start_send_and_receive(                                                                                  \
+        {buf, count, datatype, dest, sendtag, comm}, {buf, count, datatype, comm}, source, recvtag, true, request,  \
+        next.name, [=] { return next.name(buf, count, datatype, dest, sendtag, source, recvtag, comm, request); }); \
   }
-#define TUTTI_MRECV(name, Int)                                                                                      \
+#define TUTTI_MRECV(name, Int)                                                                                         \
   TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) { \
-    return receive_by({buf, count, datatype, MPI_COMM_SELF}, status, next.name,                                     \
-                      [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });            \
+    return receive_by({buf, count, datatype, MPI_COMM_SELF}, status, next.name,                                        \
+                      [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });               \
   }
-#define TUTTI_IMRECV(name, Int)                                                                                     \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,                    \
-                              MPI_Request* request) {                                                               \
-    return start_receive_by({buf, count, datatype, MPI_COMM_WORLD}, MPI_ANY_SOURCE, request, false, next.name,      \
-                            [=] { return next.name(buf, count, datatype, message, request); });                     \
+#define TUTTI_IMRECV(name, Int)                                                                                \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,               \
+                              MPI_Request* request) {                                                          \
+    return start_receive_by({buf, count, datatype, MPI_COMM_WORLD}, MPI_ANY_SOURCE, request, false, next.name, \
+                            [=] { return next.name(buf, count, datatype, message, request); });                \
   }
-#define TUTTI_BSEND(name, Int)                                                                                      \
+#define TUTTI_BSEND(name, Int)                                                                                       \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
-    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                    \
-    return next.name(buf, count, datatype, dest, tag, comm);                                                        \
+    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                     \
+    return next.name(buf, count, datatype, dest, tag, comm);                                                         \
   }
-#define TUTTI_IBSEND(name, Int)                                                                                     \
-  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,  \
-                              MPI_Request* request) {                                                               \
-    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                    \
-    return next.name(buf, count, datatype, dest, tag, comm, request);                                               \
+#define TUTTI_IBSEND(name, Int)                                                                                    \
+  TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
+                              MPI_Request* request) {                                                              \
+    envelopable({buf, count, datatype, dest, tag, comm}, false);                                                   \
+    return next.name(buf, count, datatype, dest, tag, comm, request);                                              \
   }
 
 TUTTI_BSEND(Bsend, int)

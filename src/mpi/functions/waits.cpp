@@ -74,8 +74,8 @@ bool is_all_of_host() {
 
 int one_by_host(const char* function, MPI_Request* request, MPI_Status* status, int* flag) {
   Completing completing(function, request ? 1 : 0, request, status);
-  const int code = flag ? next.Test(request, flag, completing.statuses())
-                        : next.Wait.to_its_end(request, completing.statuses());
+  const int code =
+      flag ? next.Test(request, flag, completing.statuses()) : next.Wait.to_its_end(request, completing.statuses());
   return code == MPI_SUCCESS && (!flag || *flag) ? completing.completed(0, 0) : code;
 }
 
@@ -452,23 +452,26 @@ TUTTI_EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Sta
   if (is_all_of_host() || !array_of_requests) [[likely]]
     return next.Waitall(count, array_of_requests, array_of_statuses);
   int flag = 1;
-  return complete_all(Several(next.Waitall.name(), How::waits, count, array_of_requests), &flag, array_of_statuses,
-                      [&] { return all_by_host(next.Waitall.name(), count, array_of_requests, array_of_statuses, nullptr); });
+  return complete_all(
+      Several(next.Waitall.name(), How::waits, count, array_of_requests), &flag, array_of_statuses,
+      [&] { return all_by_host(next.Waitall.name(), count, array_of_requests, array_of_statuses, nullptr); });
 }
 
 TUTTI_EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   if (is_all_of_host() || !array_of_requests || !flag) [[likely]]
     return next.Testall(count, array_of_requests, flag, array_of_statuses);
-  return complete_all(Several(next.Testall.name(), How::asks, count, array_of_requests), flag, array_of_statuses,
-                      [&] { return all_by_host(next.Testall.name(), count, array_of_requests, array_of_statuses, flag); });
+  return complete_all(Several(next.Testall.name(), How::asks, count, array_of_requests), flag, array_of_statuses, [&] {
+    return all_by_host(next.Testall.name(), count, array_of_requests, array_of_statuses, flag);
+  });
 }
 
 TUTTI_EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int* indx, MPI_Status* status) {
   if (is_all_of_host() || !array_of_requests || !indx) [[likely]]
     return next.Waitany(count, array_of_requests, indx, status);
   int flag = 1;
-  return complete_any(Several(next.Waitany.name(), How::waits, count, array_of_requests), indx, &flag, status,
-                      [&] { return any_by_host(next.Waitany.name(), count, array_of_requests, indx, status, nullptr); });
+  return complete_any(Several(next.Waitany.name(), How::waits, count, array_of_requests), indx, &flag, status, [&] {
+    return any_by_host(next.Waitany.name(), count, array_of_requests, indx, status, nullptr);
+  });
 }
 
 TUTTI_EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int* indx, int* flag, MPI_Status* status) {
@@ -483,7 +486,8 @@ TUTTI_EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int*
   if (is_all_of_host() || !array_of_requests || !outcount) [[likely]]
     return next.Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const auto by_host = [&](int* done) {
-    return some_by_host(next.Waitsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses, true);
+    return some_by_host(next.Waitsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses,
+                        true);
   };
   return complete_some(Several(next.Waitsome.name(), How::waits, incount, array_of_requests), outcount,
                        array_of_indices, array_of_statuses, by_host);
@@ -494,7 +498,8 @@ TUTTI_EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int*
   if (is_all_of_host() || !array_of_requests || !outcount) [[likely]]
     return next.Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   const auto by_host = [&](int* done) {
-    return some_by_host(next.Testsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses, false);
+    return some_by_host(next.Testsome.name(), incount, array_of_requests, done, array_of_indices, array_of_statuses,
+                        false);
   };
   return complete_some(Several(next.Testsome.name(), How::asks, incount, array_of_requests), outcount, array_of_indices,
                        array_of_statuses, by_host);

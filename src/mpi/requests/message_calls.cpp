@@ -79,8 +79,8 @@ SendPart::SendPart(const MessageBuffer& elements, const Destination& to, bool is
   set_way(message);
   outgoing_.emplace(*our_messages(), message);
   if (!is_there)
-    packed_ = pack(elements.buffer, elements.count, elements.datatype, elements.info, outgoing_->staging(),
-                   to.communicator);
+    packed_ =
+        pack(elements.buffer, elements.count, elements.datatype, elements.info, outgoing_->staging(), to.communicator);
 }
 
 int SendPart::begin() {
@@ -164,7 +164,8 @@ TwoSidedCall::~TwoSidedCall() {
   if (is_persistent_ && inner_ != MPI_REQUEST_NULL) host.Request_free(&inner_);
 }
 
-void TwoSidedCall::receive(const MessageBuffer& elements, MPI_Comm communicator, MPI_Request inner, bool is_persistent) {
+void TwoSidedCall::receive(const MessageBuffer& elements, MPI_Comm communicator, MPI_Request inner,
+                           bool is_persistent) {
   elements_ = elements;
   communicator_ = communicator;
   inner_ = inner;

@@ -84,7 +84,8 @@ class SendPart {
 /// What may be an envelope, and then the message that it stands for.
 class ReceivePart {
  public:
-  ReceivePart(const MessageBuffer& elements, MPI_Comm communicator) : elements_(elements), communicator_(communicator) {}
+  ReceivePart(const MessageBuffer& elements, MPI_Comm communicator)
+      : elements_(elements), communicator_(communicator) {}
   ReceivePart(const ReceivePart&) = delete;
   ReceivePart& operator=(const ReceivePart&) = delete;
 

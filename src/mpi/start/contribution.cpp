@@ -63,9 +63,9 @@ void add_arena(Job& job, int world_size, Contribution& contribution) {
   Card& card = contribution.card;
   node.arena = create_arena(contribution.arena_reason);
   if (!node.arena) return;
-  const std::size_t areas =
-      memory::CopyRequests::area_bytes(world_size) + partitioned::Announcements::area_bytes(world_size) +
-      messages::Messages::area_bytes(world_size);
+  const std::size_t areas = memory::CopyRequests::area_bytes(world_size) +
+                            partitioned::Announcements::area_bytes(world_size) +
+                            messages::Messages::area_bytes(world_size);
   if (!node.arena->allocate(header_bytes + areas)) {
     contribution.arena_reason = "there is no address space for it";
     node.arena.reset();

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "collectives/collectives.h"
+#include "messages/messages.h"
 #include "mpi/host.h"
 #include "mpi/start/node_ranks.h"
 #include "mpi/start/sources.h"
 #include "mpi/start/xpmem_setup.h"
-#include "messages/messages.h"
 #include "partitioned/announcements.h"
 #include "selection/machine.h"
 
@@ -36,7 +36,7 @@ struct Job {
   LeftBehind left_behind;
   std::unique_ptr<partitioned::Announcements> announcements;
   std::unique_ptr<messages::Messages> messages;  ///< null: all are the host's (TUTTI_MESSAGES)
-  XpmemShare xpmem;  ///< with a segment if the ranks of the node have agreed on it
+  XpmemShare xpmem;                              ///< with a segment if the ranks of the node have agreed on it
   MPI_Request host_turn = MPI_REQUEST_NULL;
   bool threads_may_call = false;  ///< on all ranks, any thread may call the host at any time
   bool active = false;            ///< false: every collective goes to the host
