@@ -5,6 +5,7 @@
 
 #include "base/copy.h"
 #include "base/ticks.h"
+#include "memory/available.h"
 
 namespace tutti::messages {
 
@@ -29,11 +30,18 @@ bool claim(Block& block, std::size_t count, std::uint64_t one, std::uint64_t& be
   return true;
 }
 
+/// What some MPIs buffer, so that programs may lean on it.
+constexpr std::size_t buffered_by_some = std::size_t{256} << 10;
+
+/// Whether the memory for a copy of a longer message may be taken: the program may need it.
+bool is_affordable(std::size_t bytes, int ranks) {
+  return bytes <= buffered_by_some || bytes <= memory::available_memory() / 16 / static_cast<std::size_t>(ranks);
+}
+
 /// For so long a sender waits for the receiver. What MPIs buffer: as long as a rendezvous takes, and then some. What is longer:
 /// several times as long as the copy takes that could be saved.
 std::uint64_t patience_of_sender(std::size_t bytes) {
   constexpr std::uint64_t least = 100'000, ticks_a_byte = 4;
-  constexpr std::size_t buffered_by_some = std::size_t{256} << 10;
   return least + (bytes > buffered_by_some ? bytes * ticks_a_byte : 0);
 }
 
@@ -149,6 +157,7 @@ Outgoing::Outgoing(Messages& messages, const Message& message)
   block_->region.store(region.bits(), std::memory_order_relaxed);
   if (region.kind() != memory::Kind::none) return;
   try {
+    if (!is_affordable(message.bytes, node().size)) throw ArenaFull();
     stage();
   } catch (...) {
     block_->finished.set(1);
@@ -202,13 +211,15 @@ Envelope Outgoing::announce() {
 
 /// The message was not accepted for long.
 bool Outgoing::buffer_later() {
-  if (ticks() - since_ < patience_of_sender(message_.bytes)) return false;
+  if (!may_buffer_ || ticks() - since_ < patience_of_sender(message_.bytes)) return false;
+  may_buffer_ = is_affordable(message_.bytes, node().size);
+  if (!may_buffer_) return false;
   std::uint64_t none = 0;
   if (!block_->claims.compare_exchange_strong(none, Block::closed, std::memory_order_acq_rel)) return false;
   try {
     stage();
   } catch (const ArenaFull&) {
-    // The receiver gets it out of the buffer.
+    may_buffer_ = false;  // the receiver gets it out of the buffer
   }
   block_->claims.store(0, std::memory_order_release);
   return staged_;
@@ -314,11 +325,14 @@ bool Incoming::pull_lent() {
 }
 
 bool Incoming::progress() {
+  // The sender may use the block for another message by now.
+  if (over_) return true;
   while (is_lent_ && pulled_ == 0)
     if (!pull_lent()) return false;
   while (!is_lent_ && (is_pulling_ || may_pull()))
     if (!pull()) break;
   if (is_pulling_ || pulled_ + block_->pushed.get() < pieces_.count) return false;
+  over_ = true;
   block_->finished.set(1);
   if (node_.waiter->sleepers_possible) node_.waiter->wake(&peer_, 1);
   return true;

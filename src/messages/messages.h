@@ -194,6 +194,7 @@ class Outgoing {
   Block* block_;
   std::optional<std::size_t> staging_;
   bool staged_ = false;  ///< the message is in the arena
+  bool may_buffer_ = true;
   bool over_ = false;
   std::uint64_t since_ = 0;          ///< it was announced, in ticks
   std::size_t pushed_ = 0;           ///< pieces
@@ -236,6 +237,7 @@ class Incoming {
   std::uint64_t seen_ = 0;    ///< pieces that it had claimed then
   bool is_pulling_ = false;
   bool is_lent_ = false;
+  bool over_ = false;
   memory::Transfers transfers_;
 };
 

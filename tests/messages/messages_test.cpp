@@ -158,6 +158,42 @@ TEST_P(TwoSided, SendersDependOnNobody) {
   });
 }
 
+/// A sender uses what it shares for the next message as soon as the receiver has the last one.
+TEST(Messages, ThatAreOverAreNotTouchedAgain) {
+  World world;
+  world.is_new = true;
+  world.ranks = 2;
+  Mail mail(world.ranks);
+  run_ranks(world, [&](int self, Collectives& collectives) {
+    Rank rank(collectives);
+    constexpr std::size_t bytes = 100'000;
+    std::optional<Incoming> incoming[2];
+    std::vector<std::byte> received[2] = {std::vector<std::byte>(bytes), std::vector<std::byte>(bytes)};
+    for (std::uint64_t message = 0; message < 20; ++message) {
+      if (self == 0) {
+        const std::vector<std::byte> sent = bytes_of(bytes, message, self);
+        Outgoing outgoing(rank.messages, {1, communicator, 3, sent.data(), bytes, {}, false});
+        mail.put(1, outgoing.announce());
+        while (!outgoing.progress()) take_turn(rank.node);
+      }
+      collectives.barrier({});
+      if (self == 1) {
+        const NeverWaiting both_sides(rank.node);
+        const auto envelope = mail.get(self);
+        ASSERT_TRUE(envelope);
+        const std::size_t now = message % 2, last = 1 - now;
+        incoming[now].emplace(rank.messages, *envelope, received[now].data(), bytes, 0);
+        if (message > 0) {
+          EXPECT_TRUE(incoming[last]->progress());
+        }
+        while (!incoming[now]->progress()) take_turn(rank.node);
+        EXPECT_EQ(received[now], bytes_of(bytes, message, 0));
+      }
+      collectives.barrier({});
+    }
+  });
+}
+
 /// What a probe is told: of one communicator and tag, in the order in which they were sent.
 TEST(Messages, AreFoundInTheirOrder) {
   World world;

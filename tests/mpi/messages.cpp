@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -503,18 +504,65 @@ void messages_are_exchanged(Context& context) {
   }
 }
 
+/// Each thread talks to the one with its tag, in all ways at once.
+void threads_send_and_receive(Context& context) {
+  const int other = partner_in(context);
+  constexpr int threads = 3, rounds = 60;
+  std::vector<int> wrong(threads);
+  const auto talk = [&](int tag) {
+    Random random(static_cast<std::uint64_t>(tag));  // the same on both sides
+    for (int round = 0; round < rounds && other != MPI_PROC_NULL; ++round) {
+      constexpr std::size_t sizes[] = {1, 60, 600, 3'000, 20'000, 140'000};
+      const std::size_t count = sizes[static_cast<std::size_t>(below(random, 6))];
+      const int way = below(random, 4), doubles = static_cast<int>(count);
+      std::vector<double> sent(count, context.rank() * 1000 + round), received(count, -1);
+      MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+      MPI_Status status{};
+      int got = doubles;
+      if (way == 0) MPI_Irecv(received.data(), doubles, MPI_DOUBLE, other, tag, MPI_COMM_WORLD, &requests[0]);
+      if (way == 3) {
+        MPI_Sendrecv(sent.data(), doubles, MPI_DOUBLE, other, tag, received.data(), doubles, MPI_DOUBLE, other, tag,
+                     MPI_COMM_WORLD, &status);
+      } else {
+        MPI_Isend(sent.data(), doubles, MPI_DOUBLE, other, tag, MPI_COMM_WORLD, &requests[1]);
+      }
+      if (way == 1) MPI_Recv(received.data(), doubles, MPI_DOUBLE, other, tag, MPI_COMM_WORLD, &status);
+      if (way == 2) {
+        MPI_Message message = MPI_MESSAGE_NULL;
+        MPI_Mprobe(other, tag, MPI_COMM_WORLD, &message, &status);
+        MPI_Get_count(&status, MPI_DOUBLE, &got);
+        MPI_Mrecv(received.data(), doubles, MPI_DOUBLE, &message, &status);
+      }
+      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      const bool right =
+          std::all_of(received.begin(), received.end(), [&](double each) { return each == other * 1000 + round; });
+      wrong[static_cast<std::size_t>(tag)] += !right || got != doubles;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int tag = 1; tag < threads; ++tag) others.emplace_back(talk, tag);
+  talk(0);
+  for (std::thread& each : others) each.join();
+  for (int tag = 0; tag < threads; ++tag)
+    context.expect(wrong[static_cast<std::size_t>(tag)] == 0, "%d messages of thread %d are wrong",
+                   wrong[static_cast<std::size_t>(tag)], tag);
+}
+
 }  // namespace
 
+/// With TUTTI_TEST_THREADS threads may call MPI at the same time, and one test is more.
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, std::getenv("TUTTI_TEST_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   int status = 0;
   {
     Context context(nullptr, 0);
-    const std::vector<Test> tests{
+    std::vector<Test> tests{
 #define TEST(name) {#name, &name}
         TEST(messages_are_exchanged), TEST(programs_may_lean_on_buffers), TEST(long_messages_are_truncated),
         TEST(receives_are_cancelled), TEST(requests_are_freed),           TEST(messages_by_chance),
     };
+    if (provided == MPI_THREAD_MULTIPLE) tests.push_back(TEST(threads_send_and_receive));
     status = run_tests(context, tests, argc, argv);
   }
   MPI_Finalize();

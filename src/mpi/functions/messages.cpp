@@ -26,11 +26,16 @@ struct Sending {
   int destination, tag;
   MPI_Comm communicator;
 };
+/// A receive of a message that MPI_Mprobe has matched is told no communicator: it has MPI_COMM_SELF then, and is counted among
+/// the requests of MPI_COMM_WORLD.
 struct Receiving {
   void* buffer;
   MPI_Count count;
   MPI_Datatype datatype;
   MPI_Comm communicator;
+  bool is_matched = false;
+
+  MPI_Comm carrier() const { return is_matched ? MPI_COMM_WORLD : communicator; }
 };
 
 enum class Mode { standard, synchronous };
@@ -62,7 +67,11 @@ struct Envelopable {
   const auto to = destination_of(what);
   if (!to || (!what.buffer && elements->info.predefined)) return std::nullopt;
   if (may_be_ours && bytes >= envelope_min(to->peer)) return Envelopable{*elements, *to};
-  if (bytes == messages::Envelope::bytes) our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, false});
+  try {
+    if (bytes == messages::Envelope::bytes) our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, false});
+  } catch (const messages::ArenaFull&) {
+    // Who asks for the length of this one may be told that of the next.
+  }
   return std::nullopt;
 }
 /// Bytes of the elements; none if the host is to say what is wrong with them.
@@ -90,6 +99,8 @@ std::optional<int> send(const Envelopable& what, Mode mode, const char* function
     return MPI_SUCCESS;
   } catch (const messages::ArenaFull&) {
     return std::nullopt;
+  } catch (const std::exception& problem) {
+    end_job(what.to.communicator, problem);
   }
 }
 
@@ -208,7 +219,7 @@ int send_again_or(const Sending& what, Mode mode, bool may_be_ours, MPI_Request*
 
 /// Whether what is received may be an envelope that stands for a message for which there is room.
 bool may_bring_envelope(const Receiving& into, int source, std::optional<MessageBuffer>& elements) {
-  const CommunicatorState* const state = state_for_messages(into.communicator);
+  const CommunicatorState* const state = state_for_messages(into.carrier());
   if (!state) return false;
   if (source != MPI_ANY_SOURCE) {
     if (source < 0 || static_cast<std::size_t>(source) >= state->node_ranks.size() || source == state->rank ||
@@ -220,14 +231,14 @@ bool may_bring_envelope(const Receiving& into, int source, std::optional<Message
 }
 
 /// A receive that the host has begun, or, persistent, is to begin: the program gets a request of ours in place of the host's.
-int stand_for(const MessageBuffer& elements, MPI_Comm communicator, bool is_persistent, MPI_Request* handle,
+int stand_for(const MessageBuffer& elements, const Receiving& into, bool is_persistent, MPI_Request* handle,
               const char* function) {
   bool failed = false;
   MPI_Request inner = *handle;
   code_of(function, failed, [&] {
-    auto request = std::make_unique<Request>(communicator, *state_for_messages(communicator));
+    auto request = std::make_unique<Request>(into.carrier(), *state_for_messages(into.carrier()));
     TwoSidedCall& call = make_call(*request);
-    call.receive(elements, communicator, inner, is_persistent);
+    call.receive(elements, into.communicator, inner, is_persistent);
     if (!is_persistent)
       return start(std::move(request), call, function, -1, elements.datatype, MPI_DATATYPE_NULL, handle);
     return keep(std::move(request), call, function, -1, elements.datatype, handle);
@@ -246,12 +257,16 @@ int start_receive_by(const Receiving& into, int source, MPI_Request* handle, boo
   if (bytes < messages::Envelope::bytes) return code;
   if (code != MPI_SUCCESS || !handle) return code;
   if (!is_persistent && bytes < our.least()) {
-    remembered.add(*handle, {into.buffer, into.count, into.datatype, into.communicator});
+    bool failed = false;
+    code_of(function.name(), failed, [&] {
+      remembered.add(*handle, {into.buffer, into.count, into.datatype, into.communicator});
+      return static_cast<int>(MPI_SUCCESS);
+    });
     return code;
   }
   std::optional<MessageBuffer> elements;
   if (!may_bring_envelope(into, source, elements)) return code;
-  return stand_for(*elements, into.communicator, is_persistent, handle, function.name());
+  return stand_for(*elements, into, is_persistent, handle, function.name());
 }
 
 /// What the host has found in its queue may be an envelope: then the status tells of the message. is_taken: a receive of it
@@ -305,7 +320,7 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
   if (!our_messages()) [[likely]]
     return by_host(status);
   StatusToLookAt looked(status);
-  const auto ours = envelopable(what);
+  const auto ours = into.count <= std::numeric_limits<int>::max() ? envelopable(what) : std::optional<Envelopable>();
   std::optional<SendPart> sent;
   if (ours) {
     try {
@@ -315,7 +330,6 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
   }
   if (!sent) return arrived(by_host(looked.get()), into, *looked, function.name());
   MPI_Request receive = MPI_REQUEST_NULL;
-  if (into.count > std::numeric_limits<int>::max()) return by_host(status);
   if (const int code = host.Irecv(into.buffer, static_cast<int>(into.count), into.datatype, source, tag,
                                   into.communicator, &receive);
       code != MPI_SUCCESS)
@@ -451,11 +465,11 @@ TUTTI_IRECV(Recv_init_c, MPI_Count, true)
     return receive_by({buf, count, datatype, MPI_COMM_SELF}, status, next.name,                                        \
                       [=](MPI_Status* told) { return next.name(buf, count, datatype, message, told); });               \
   }
-#define TUTTI_IMRECV(name, Int)                                                                                \
-  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,               \
-                              MPI_Request* request) {                                                          \
-    return start_receive_by({buf, count, datatype, MPI_COMM_WORLD}, MPI_ANY_SOURCE, request, false, next.name, \
-                            [=] { return next.name(buf, count, datatype, message, request); });                \
+#define TUTTI_IMRECV(name, Int)                                                                                     \
+  TUTTI_EXPORT int MPI_##name(void* buf, Int count, MPI_Datatype datatype, MPI_Message* message,                    \
+                              MPI_Request* request) {                                                               \
+    return start_receive_by({buf, count, datatype, MPI_COMM_SELF, true}, MPI_ANY_SOURCE, request, false, next.name, \
+                            [=] { return next.name(buf, count, datatype, message, request); });                     \
   }
 #define TUTTI_BSEND(name, Int)                                                                                       \
   TUTTI_EXPORT int MPI_##name(const void* buf, Int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) { \
