@@ -201,7 +201,7 @@ void Outgoing::fill() {
 
 Envelope Outgoing::announce() {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
-  Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, 0, message_.bytes, true});
+  Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true});
   envelope.message_bytes = message_.bytes;
   envelope.block = offset;
   envelope.region = block_->region.load(std::memory_order_relaxed);

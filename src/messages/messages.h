@@ -23,9 +23,9 @@
 #include <optional>
 #include <vector>
 
+#include "engine/lists.h"
 #include "engine/node.h"
 #include "memory/transfers.h"
-#include "messages/lists.h"
 #include "sync/flag.h"
 
 namespace tutti::messages {
@@ -41,7 +41,6 @@ struct Envelope {
   std::uint64_t block = 0;   ///< offset of its Block in the sender's arena
   std::uint64_t region = 0;  ///< where the sender has it
   std::int32_t sender = 0;   ///< node rank
-  std::int32_t padding = 0;
 };
 
 /// What the sender tells of a message: of all that are sent as envelopes, and of those that the MPI carries itself but that
@@ -49,15 +48,14 @@ struct Envelope {
 struct Record {
   std::uint64_t communicator = 0;  ///< its identity
   std::int32_t tag = 0;
-  std::int32_t padding = 0;
   std::uint64_t bytes = 0;
   bool is_envelope = false;  ///< or the MPI carries it as it is
 };
 
 /// Both sides of one message. In the sender's arena.
 struct Block {
-  /// A claim takes the next piece from the beginning for the sender (low half), or from the end for the receiver.
-  static constexpr std::uint64_t closed = ~std::uint64_t{0};  ///< the sender is copying the message to its arena
+  static constexpr std::uint64_t closed =
+      ~std::uint64_t{0};  ///< `claims`: the sender is copying the message to its arena
 
   // The sender's.
   alignas(sync::line_bytes) std::atomic<std::uint64_t> region;  ///< published by the record, and again by the claims
@@ -67,6 +65,7 @@ struct Block {
   std::atomic<std::uint64_t> destination, room;  ///< published by `accepted`: a region, or none; bytes that are wanted
   sync::Flag pulled;                             ///< pieces that it has read
   sync::Flag finished;                           ///< nobody needs any of it any more
+  /// How many pieces are taken: by the sender from the beginning on (low half), by the receiver from the end on (high half).
   alignas(sync::line_bytes) std::atomic<std::uint64_t> claims;
 };
 
@@ -108,7 +107,7 @@ class Messages {
   /// Tells node rank `peer` of a message. Returns an envelope for it. Throws ArenaFull.
   Envelope say(int peer, const Record& record);
 
-  /// Whether `bytes`, the beginning of a message of Envelope::bytes, are an envelope.
+  /// Whether what a message of Envelope::bytes begins with is one.
   bool is_envelope(const Envelope& envelope) const { return envelope.key[0] == key_[0] && envelope.key[1] == key_[1]; }
   /// It has come: it is not the next one any more.
   void has_come(const Envelope& envelope);

@@ -13,8 +13,8 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/lists.h"
 #include "engine/node.h"
-#include "messages/lists.h"
 
 namespace tutti::partitioned {
 
@@ -44,7 +44,7 @@ struct Announcement {
 class Announcements {
  public:
   /// Of what lies in each rank's arena, zero before use.
-  static std::size_t area_bytes(int ranks) { return messages::Lists<Announcement>::area_bytes(ranks); }
+  static std::size_t area_bytes(int ranks) { return Lists<Announcement>::area_bytes(ranks); }
 
   /// area: its offset in the arenas, the same on all ranks of the node. node: outlives this.
   Announcements(Node& node, std::size_t area);
@@ -73,7 +73,7 @@ class Announcements {
   void listen(int peer);
 
   std::mutex mutex_;
-  messages::Lists<Announcement> lists_;
+  Lists<Announcement> lists_;
   std::map<std::pair<Envelope, Role>, std::uint64_t> numbers_;  ///< how many there were; of a communicator together
   std::map<Key, Pair> pairs_;
 };

@@ -29,7 +29,7 @@ Side::Side(Node& node, Announcements& announcements, const Message& message, Rol
       partitions_(message.partitions),
       policy_(message.policy) {
   const std::optional<std::size_t> block = node.arena->allocate_used(block_bytes);
-  if (!block) throw messages::ArenaFull();
+  if (!block) throw ArenaFull();
   std::memset(node.arena->base() + *block, 0, block_bytes);
   mine_ = {message.envelope, 0, role, *block, static_cast<std::uint64_t>(partitions_.count), partitions_.bytes};
   if (node.operations) node.operations->add(since_);

@@ -204,7 +204,7 @@ TEST(Messages, AreFoundInTheirOrder) {
     std::vector<Envelope> said;
     if (self == 0) {
       for (std::uint64_t i = 0; i < 100; ++i)
-        rank.messages.say(1, {communicator + i % 2, static_cast<int>(i % 3), 0, 1000 + i, i % 4 != 0});
+        rank.messages.say(1, {communicator + i % 2, static_cast<int>(i % 3), 1000 + i, i % 4 != 0});
     }
     collectives.barrier({});
     if (self == 1) {

@@ -68,8 +68,8 @@ struct Envelopable {
   if (!to || (!what.buffer && elements->info.predefined)) return std::nullopt;
   if (may_be_ours && bytes >= envelope_min(to->peer)) return Envelopable{*elements, *to};
   try {
-    if (bytes == messages::Envelope::bytes) our_messages()->say(to->peer, {to->identity, to->tag, 0, bytes, false});
-  } catch (const messages::ArenaFull&) {
+    if (bytes == messages::Envelope::bytes) our_messages()->say(to->peer, {to->identity, to->tag, bytes, false});
+  } catch (const ArenaFull&) {
     // Who asks for the length of this one may be told that of the next.
   }
   return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<int> send(const Envelopable& what, Mode mode, const char* function
     wait_for_message(function, part.peer(), [&] { return part.progress(); });
     host_turns.after_call();
     return MPI_SUCCESS;
-  } catch (const messages::ArenaFull&) {
+  } catch (const ArenaFull&) {
     return std::nullopt;
   } catch (const std::exception& problem) {
     end_job(what.to.communicator, problem);
@@ -325,7 +325,7 @@ int send_and_receive(const Sending& what, const Receiving& into, int source, int
   if (ours) {
     try {
       sent.emplace(ours->elements, ours->to, false, in_place);
-    } catch (const messages::ArenaFull&) {
+    } catch (const ArenaFull&) {
     }
   }
   if (!sent) return arrived(by_host(looked.get()), into, *looked, function.name());

@@ -195,11 +195,11 @@ void TwoSidedCall::start() {
       send_.emplace(elements_, *to_, is_synchronous_);
       code_ = send_->begin();
       return;
-    } catch (const messages::ArenaFull&) {
+    } catch (const ArenaFull&) {
       send_.reset();
     }
   } else if (to_) {
-    our_messages()->say(to_->peer, {to_->identity, to_->tag, 0, elements_.bytes(), false});
+    our_messages()->say(to_->peer, {to_->identity, to_->tag, elements_.bytes(), false});
   }
   code_ = host.Start(&inner_);
   has_inner_ = code_ == MPI_SUCCESS;

@@ -60,12 +60,12 @@ struct Destination {
 /// A message that goes as an envelope.
 class SendPart {
  public:
-  /// Throws messages::ArenaFull, as long as nobody knows of it. is_copied: the elements are changed before it is over.
+  /// Throws ArenaFull, as long as nobody knows of it. is_copied: the elements are changed before it is over.
   SendPart(const MessageBuffer& elements, const Destination& to, bool is_synchronous, bool is_copied = false);
   SendPart(const SendPart&) = delete;
   SendPart& operator=(const SendPart&) = delete;
 
-  /// Sends the envelope. Returns a code of the host; once. Throws messages::ArenaFull: nobody knows of it.
+  /// Sends the envelope. Returns a code of the host; once. Throws ArenaFull: nobody knows of it.
   int begin();
   /// Does what can be done without waiting; true once it is over.
   bool progress();

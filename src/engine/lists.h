@@ -13,7 +13,7 @@
 #include "memory/rows.h"
 #include "sync/flag.h"
 
-namespace tutti::messages {
+namespace tutti {
 
 /// The memory is out in which this rank would say something to a peer.
 class ArenaFull : public std::bad_alloc {
@@ -100,4 +100,4 @@ class Lists {
   std::vector<Talk> talks_;  ///< by node rank
 };
 
-}  // namespace tutti::messages
+}  // namespace tutti
