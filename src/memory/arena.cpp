@@ -17,9 +17,9 @@ namespace tutti::memory {
 
 namespace {
 /// Of what is kept: what a program needs that makes and frees one thing after another, and a few of anything: a message of
-/// parts, that is made anew, leaves three.
+/// parts leaves three, and the next one may be made before the other side has freed the last.
 constexpr std::size_t kept_bytes_max = std::size_t{1} << 20;
-constexpr std::size_t always_kept = 4;
+constexpr std::size_t always_kept = 6;
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) & ~(page_bytes - 1);

@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "base/sanitizer.h"
@@ -192,6 +194,33 @@ TEST(Arena, SomeOfWhatIsStaleIsKeptForWhoWipesNothing) {
   int kept = 0;
   for (int i = 0; i < 100; ++i) kept += arena->base()[*arena->allocate_used(bytes)] == std::byte{1} ? 1 : 0;
   EXPECT_EQ(kept, 4);
+}
+
+/// A message leaves three parts, one of them long, now before the next is made and now after.
+TEST(Arena, AMessageMadeBeforeTheLastIsFreedLosesNothingThatIsKept) {
+  std::string reason;
+  const auto arena = Arena::create(std::size_t{16} << 20, reason);
+  ASSERT_NE(arena, nullptr) << reason;
+  int unwritten = 0;
+  const auto make = [&] {
+    std::array<std::size_t, 3> parts{};
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i] = *arena->allocate_used(i == 1 ? std::size_t{1} << 20 : page_bytes);
+      unwritten += std::exchange(arena->base()[parts[i]], std::byte{1}) == std::byte{0} ? 1 : 0;
+    }
+    return parts;
+  };
+  const auto free = [&](const std::array<std::size_t, 3>& parts) {
+    for (const std::size_t offset : parts) arena->release(offset, Arena::Contents::used);
+  };
+  auto message = make();
+  for (int i = 0; i < 10; ++i) {
+    const auto early = make();
+    free(message);
+    free(early);
+    message = make();
+  }
+  EXPECT_EQ(unwritten, 6);
 }
 
 TEST(Arena, WhatIsKeptIsNotMissing) {
