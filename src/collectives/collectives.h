@@ -105,12 +105,12 @@ class Collectives {
   /// What all calls have in common: ranks, levels, ranks per core.
   const selection::Shape& shape() const { return shape_; }
 
-  /// What a call has come to.
+  /// What a call has come to. One byte: of several, each stored by itself, the caller would wait for all.
   struct Done {
-    bool ours =
-        false;  ///< if not, nothing was communicated, and the host's own collective is to be used: on all ranks alike
-    bool truncated = false;     ///< bytes were left out that a peer sent, for want of room
-    bool lends_copies = false;  ///< for reports: it has lent a copy of what peers would have reached without
+    /// If not, nothing was communicated, and the host's own collective is to be used: on all ranks alike.
+    bool ours : 1 = false;
+    bool truncated : 1 = false;     ///< bytes were left out that a peer sent, for want of room
+    bool lends_copies : 1 = false;  ///< for reports: it has lent a copy of what peers would have reached without
 
     operator bool() const { return ours; }  // NOLINT(google-explicit-constructor)
   };
