@@ -51,6 +51,8 @@ class Lists {
     before.set(*offset);
     return talk.forgotten + talk.said.size() - 1;
   }
+  /// How many of the list of node rank `peer` were heard.
+  std::uint64_t heard(int peer) const { return talks_[static_cast<std::size_t>(peer)].heard_count; }
   /// hear(number, entry) for each that node rank `peer` has added since; its number is how many there were before it.
   template <class Hear>
   void listen(int peer, const Hear& hear) {

@@ -57,13 +57,22 @@ Pieces::Pieces(std::size_t of) : bytes(of) {
 Messages::Messages(Node& node, std::size_t area, std::uint64_t key)
     : node_(node), key_{key, 0x7475'7474'6920'6d73}, lists_(node, area), from_(node.peers.size()) {}
 
+std::uint64_t Envelope::checked() const {
+  std::uint64_t sum = key[0];
+  for (const std::uint64_t each : {number, message_bytes, block, region, static_cast<std::uint64_t>(sender)})
+    sum = (sum ^ each) * 0x9e37'79b9'7f4a'7c15;
+  return sum;
+}
+
+Envelope Messages::envelope_of(int sender, std::uint64_t number, const Record& record) const {
+  Envelope envelope{{key_[0], key_[1]}, number, record.bytes, record.block, record.region, sender, 0};
+  envelope.check = envelope.checked();
+  return envelope;
+}
+
 Envelope Messages::say(int peer, const Record& record) {
   const std::lock_guard lock(mutex_);
-  Envelope envelope;
-  std::copy(std::begin(key_), std::end(key_), envelope.key);
-  envelope.sender = node_.rank;
-  envelope.number = lists_.say(peer, record);
-  return envelope;
+  return envelope_of(node_.rank, lists_.say(peer, record), record);
 }
 
 std::deque<Messages::Pending>& Messages::listen(int peer) {
@@ -74,27 +83,46 @@ std::deque<Messages::Pending>& Messages::listen(int peer) {
   return from.pending;
 }
 
-void Messages::forget(From& from, std::uint64_t number) {
+bool Messages::forget(From& from, std::uint64_t number) {
   const auto found = std::find_if(from.pending.begin(), from.pending.end(),
                                   [&](const Pending& each) { return each.number == number; });
-  if (found != from.pending.end()) from.pending.erase(found);
+  if (found == from.pending.end()) return false;
+  from.pending.erase(found);
+  return true;
 }
 
-/// Nothing of the sender's is looked at for that, as long as nobody asks what comes next.
-void Messages::has_come(const Envelope& envelope) {
-  const std::lock_guard lock(mutex_);
-  From& from = from_[static_cast<std::size_t>(envelope.sender)];
-  from.come.push_back(envelope.number);
-  if (from.come.size() == come_max) listen(envelope.sender);
+bool Messages::is_envelope(const Envelope& found) const {
+  return found.key[0] == key_[0] && found.key[1] == key_[1] && found.check == found.checked();
 }
 
-void Messages::took_itself(int peer, std::uint64_t communicator, int tag) {
+/// False if it had before. Nothing of the sender's is looked at for that, as long as nobody asks what comes next.
+bool Messages::has_come(int peer, std::uint64_t number) {
+  From& from = from_[static_cast<std::size_t>(peer)];
+  if (number < lists_.heard(peer)) return forget(from, number);
+  if (std::find(from.come.begin(), from.come.end(), number) != from.come.end()) return false;
+  from.come.push_back(number);
+  if (from.come.size() == come_max) listen(peer);
+  return true;
+}
+
+std::optional<Envelope> Messages::come(int peer, std::uint64_t communicator, int tag, const Envelope& found) {
   const std::lock_guard lock(mutex_);
+  const bool is_one = is_envelope(found) && found.sender == peer;
+  if (is_one && has_come(peer, found.number)) return found;
+  // None, or what came later, and was looked at earlier, is where it was: then it is the first that could be it.
   std::deque<Pending>& pending = listen(peer);
-  const auto found = std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
-    return !each.record.is_envelope && each.record.communicator == communicator && each.record.tag == tag;
-  });
-  if (found != pending.end()) pending.erase(found);
+  const auto first = [&](bool of_envelopes) {
+    return std::find_if(pending.begin(), pending.end(), [&](const Pending& each) {
+      return each.record.is_envelope == of_envelopes && each.record.communicator == communicator &&
+             each.record.tag == tag;
+    });
+  };
+  auto it = is_one ? pending.end() : first(false);
+  if (it == pending.end()) it = first(true);
+  if (it == pending.end()) return std::nullopt;
+  const Pending took = *it;
+  pending.erase(it);
+  return took.record.is_envelope ? std::optional(envelope_of(peer, took.number, took.record)) : std::nullopt;
 }
 
 std::optional<Record> Messages::next_from(int peer, std::uint64_t communicator, int tag, bool is_matched) {
@@ -201,10 +229,8 @@ void Outgoing::fill() {
 
 Envelope Outgoing::announce() {
   const auto offset = static_cast<std::uint64_t>(reinterpret_cast<std::byte*>(block_) - node().arena->base());
-  Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true});
-  envelope.message_bytes = message_.bytes;
-  envelope.block = offset;
-  envelope.region = block_->region.load(std::memory_order_relaxed);
+  const Envelope envelope = messages_.say(message_.peer, {message_.communicator, message_.tag, message_.bytes, true,
+                                                          offset, block_->region.load(std::memory_order_relaxed)});
   since_ = ticks() | 1;
   return envelope;
 }

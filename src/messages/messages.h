@@ -41,6 +41,10 @@ struct Envelope {
   std::uint64_t block = 0;   ///< offset of its Block in the sender's arena
   std::uint64_t region = 0;  ///< where the sender has it
   std::int32_t sender = 0;   ///< node rank
+  std::uint64_t check = 0;   ///< of all of that
+
+  /// What `check` is where nothing of it was written over.
+  std::uint64_t checked() const;
 };
 
 /// What the sender tells of a message: of all that are sent as envelopes, and of those that the MPI carries itself but that
@@ -50,6 +54,9 @@ struct Record {
   std::int32_t tag = 0;
   std::uint64_t bytes = 0;
   bool is_envelope = false;  ///< or the MPI carries it as it is
+  /// As in its envelope, which may be written over before anybody has looked at it: programs have several receives under way
+  /// in one buffer when they do not care what comes.
+  std::uint64_t block = 0, region = 0;
 };
 
 /// Both sides of one message. In the sender's arena.
@@ -107,12 +114,11 @@ class Messages {
   /// Tells node rank `peer` of a message. Returns an envelope for it. Throws ArenaFull.
   Envelope say(int peer, const Record& record);
 
-  /// Whether what a message of Envelope::bytes begins with is one.
-  bool is_envelope(const Envelope& envelope) const { return envelope.key[0] == key_[0] && envelope.key[1] == key_[1]; }
-  /// It has come: it is not the next one any more.
-  void has_come(const Envelope& envelope);
-  /// A message of an envelope's length has come that was none.
-  void took_itself(int peer, std::uint64_t communicator, int tag);
+  /// A message of Envelope::bytes has come from `peer`, of which `found` is now the beginning in the receiver's buffer: what
+  /// envelope it was; nothing if it was none. It is not the next one any more.
+  std::optional<Envelope> come(int peer, std::uint64_t communicator, int tag, const Envelope& found);
+  /// Whether this is an envelope, as it was written.
+  bool is_envelope(const Envelope& found) const;
   /// What the next message of an envelope's length from `peer` with this tag is; nothing if nothing is known of it.
   /// is_matched: it is that of a receive that is still to come (MPI_Mprobe).
   std::optional<Record> next_from(int peer, std::uint64_t communicator, int tag, bool is_matched);
@@ -134,8 +140,10 @@ class Messages {
     Block* block;
     std::optional<std::size_t> staging;
   };
+  Envelope envelope_of(int sender, std::uint64_t number, const Record& record) const;
   std::deque<Pending>& listen(int peer);
-  void forget(From& from, std::uint64_t number);
+  static bool forget(From& from, std::uint64_t number);
+  bool has_come(int peer, std::uint64_t number);
   /// Zero, but for the sender's part.
   Block* take_block();
   /// The sender is over. A block that the receiver may still look at is given back later.

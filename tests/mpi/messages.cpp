@@ -428,6 +428,26 @@ void programs_may_lean_on_buffers(Context& context) {
   }
 }
 
+/// As benchmarks do, which do not care what comes: many at a time into one buffer, and out of one.
+void many_come_into_one_buffer(Context& context) {
+  constexpr int count = 64;
+  const int other = partner_in(context);
+  for (const int doubles : {60, 128, 2000, 20'000}) {
+    std::vector<double> sent(static_cast<std::size_t>(doubles), context.rank()), received(sent.size(), -1);
+    std::vector<MPI_Request> receives(count), sends(count);
+    for (int i = 0; i < 5; ++i) {
+      for (MPI_Request& each : receives)
+        MPI_Irecv(received.data(), doubles, MPI_DOUBLE, other, 10, MPI_COMM_WORLD, &each);
+      for (MPI_Request& each : sends) MPI_Isend(sent.data(), doubles, MPI_DOUBLE, other, 10, MPI_COMM_WORLD, &each);
+      MPI_Waitall(count, i % 2 ? sends.data() : receives.data(), MPI_STATUSES_IGNORE);
+      MPI_Waitall(count, i % 2 ? receives.data() : sends.data(), MPI_STATUSES_IGNORE);
+      if (other == MPI_PROC_NULL) continue;
+      const auto wrong = std::count_if(received.begin(), received.end(), [&](double each) { return each != other; });
+      context.expect(wrong == 0, "%d doubles: %d wrong", doubles, static_cast<int>(wrong));
+    }
+  }
+}
+
 void receives_are_cancelled(Context& context) {
   std::vector<double> buffer(40'000);
   for (const int source : {partner_in(context), static_cast<int>(MPI_ANY_SOURCE)}) {
@@ -560,7 +580,8 @@ int main(int argc, char** argv) {
     std::vector<Test> tests{
 #define TEST(name) {#name, &name}
         TEST(messages_are_exchanged), TEST(programs_may_lean_on_buffers), TEST(long_messages_are_truncated),
-        TEST(receives_are_cancelled), TEST(requests_are_freed),           TEST(messages_by_chance),
+        TEST(receives_are_cancelled), TEST(requests_are_freed),           TEST(many_come_into_one_buffer),
+        TEST(messages_by_chance),
     };
     if (provided == MPI_THREAD_MULTIPLE) tests.push_back(TEST(threads_send_and_receive));
     status = run_tests(context, tests, argc, argv);

@@ -105,7 +105,7 @@ bool SendPart::progress() {
   return is_over && sent;
 }
 
-std::optional<messages::Envelope> ReceivePart::open(const MPI_Status& status) {
+std::optional<messages::Envelope> ReceivePart::open(const MPI_Status& status, bool is_known) {
   messages::Messages* const all = our_messages();
   if (!all || !is_as_long_as_an_envelope(status) || elements_.bytes() < messages::Envelope::bytes) return std::nullopt;
   messages::Envelope envelope;
@@ -118,32 +118,23 @@ std::optional<messages::Envelope> ReceivePart::open(const MPI_Status& status) {
       return std::nullopt;
     std::memcpy(&envelope, begin.data(), sizeof envelope);
   }
-  if (all->is_envelope(envelope)) return envelope;
-  const CommunicatorState* const state = state_for_messages(communicator_);
-  const int peer = state ? state->node_ranks[static_cast<std::size_t>(status.MPI_SOURCE)] : -1;
-  if (peer >= 0) all->took_itself(peer, state->identity, status.MPI_TAG);
-  return std::nullopt;
+  // What MPI_Mprobe has found was told of then.
+  const CommunicatorState* const state = communicator_ == MPI_COMM_SELF ? nullptr : state_for_messages(communicator_);
+  if (!state || is_known) return all->is_envelope(envelope) ? std::optional(envelope) : std::nullopt;
+  const int peer = state->node_ranks[static_cast<std::size_t>(status.MPI_SOURCE)];
+  return peer < 0 ? std::nullopt : all->come(peer, state->identity, status.MPI_TAG, envelope);
 }
 
-bool ReceivePart::look_ahead(const MPI_Status& status) {
-  const auto envelope = open(status);
-  if (envelope) our_messages()->has_come(*envelope);
-  return envelope.has_value();
-}
-
-bool ReceivePart::look(const MPI_Status& status) {
-  const auto opened = open(status);
-  if (!opened) return false;
-  messages::Messages* const all = our_messages();
-  const messages::Envelope& envelope = *opened;
-  all->has_come(envelope);
+bool ReceivePart::look(const MPI_Status& status, bool is_known) {
+  const auto envelope = open(status, is_known);
+  if (!envelope) return false;
   std::byte* to = static_cast<std::byte*>(elements_.buffer);
   if (!lies_as_it_is(elements_)) {
     packed_.emplace(elements_.buffer, 1, elements_.count, elements_.datatype, elements_.info);
     to = packed_->bytes();
   }
   const std::size_t room = elements_.bytes();
-  incoming_.emplace(*all, envelope, to, room, patience_of_receiver);
+  incoming_.emplace(*our_messages(), *envelope, to, room, patience_of_receiver);
   return true;
 }
 

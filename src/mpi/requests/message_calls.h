@@ -89,11 +89,12 @@ class ReceivePart {
   ReceivePart(const ReceivePart&) = delete;
   ReceivePart& operator=(const ReceivePart&) = delete;
 
-  /// The host has received what `status` tells of. True if it was an envelope: then the message comes.
-  bool look(const MPI_Status& status);
+  /// The host has received what `status` tells of. True if it was an envelope: then the message comes. is_known: look_ahead()
+  /// has said so.
+  bool look(const MPI_Status& status, bool is_known = false);
   /// The same of what will be looked at later, so that a probe does not take it for what it has found. False if there is no need to
   /// look.
-  bool look_ahead(const MPI_Status& status);
+  bool look_ahead(const MPI_Status& status) { return open(status, false).has_value(); }
   /// Does what can be done without waiting; true once it is over.
   bool progress() { return !incoming_ || incoming_->progress(); }
   /// Once it is over: what the program is to find in its buffer, and in its status. Returns a code of MPI.
@@ -102,7 +103,7 @@ class ReceivePart {
 
  private:
   /// What has come, if it is an envelope. If not, it is what the sender has told of it.
-  std::optional<messages::Envelope> open(const MPI_Status& status);
+  std::optional<messages::Envelope> open(const MPI_Status& status, bool is_known);
 
   MessageBuffer elements_;
   MPI_Comm communicator_;

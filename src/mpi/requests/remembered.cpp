@@ -33,7 +33,7 @@ std::optional<RememberedReceives::Receive> RememberedReceives::take(MPI_Request 
   const Place& place = places_[at];
   if (!place.is_taken) return std::nullopt;
   std::optional<Receive> receive;
-  if (is_as_long && !place.is_none) [[unlikely]]
+  if (is_as_long && (!place.is_known || place.receive.is_envelope)) [[unlikely]]
     receive = place.receive;
   remove(at);
   return receive;
@@ -54,13 +54,13 @@ void RememberedReceives::remove(std::size_t hole) {
 void RememberedReceives::look_ahead() {
   const auto locked = lock();
   for (Place& each : places_) {
-    if (!each.is_taken || each.is_none) continue;
+    if (!each.is_taken || each.is_known) continue;
     int over = 0;
     MPI_Status status{};
     if (host.Request_get_status(each.handle, &over, &status) != MPI_SUCCESS || !over) continue;
     const auto into = message_buffer(each.receive.buffer, each.receive.count, each.receive.datatype);
-    if (into && is_as_long_as_an_envelope(status))
-      each.is_none = !ReceivePart(*into, each.receive.communicator).look_ahead(status);
+    each.is_known = into && is_as_long_as_an_envelope(status);
+    if (each.is_known) each.receive.is_envelope = ReceivePart(*into, each.receive.communicator).look_ahead(status);
   }
 }
 
@@ -86,7 +86,7 @@ int Completing::completed(int i, int at) {
   const auto into = message_buffer(receive->buffer, receive->count, receive->datatype);
   if (!into) return MPI_SUCCESS;
   ReceivePart part(*into, receive->communicator);
-  if (!part.look(told_[at])) return MPI_SUCCESS;
+  if (!part.look(told_[at], receive->is_envelope)) return MPI_SUCCESS;
   wait_for_message(function_, part.peer(), [&] { return part.progress(); });
   const int code = part.end(told_[at]);
   return code == MPI_SUCCESS ? code : raise(receive->communicator, code, function_);

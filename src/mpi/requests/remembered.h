@@ -22,6 +22,7 @@ class RememberedReceives {
     MPI_Count count;
     MPI_Datatype datatype;
     MPI_Comm communicator;
+    bool is_envelope = false;  ///< it has come, and is one
   };
 
   /// Inside MPI_Init. among_threads: threads of the program may call MPI at the same time.
@@ -49,7 +50,7 @@ class RememberedReceives {
   struct Place {
     std::uintptr_t key = 0;
     bool is_taken = false;
-    bool is_none = false;  ///< it has come, and is no envelope
+    bool is_known = false;  ///< it has come, and was looked at
     MPI_Request handle = MPI_REQUEST_NULL;
     Receive receive{};
   };
