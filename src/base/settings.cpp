@@ -126,7 +126,7 @@ const std::array<Row, settings_count>& table() {
         "algorithm, "
         "too, and how it is cut."},
        &Settings::persistent},
-      {{"MESSAGES", "bool", "0",
+      {{"MESSAGES", "bool", "1",
         "Messages between two ranks of a node (MPI_Send, MPI_Irecv, and so on) are copied once, out of one buffer into "
         "the other; the MPI matches them, and carries a short envelope in their place."},
        &Settings::messages},

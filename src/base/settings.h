@@ -43,7 +43,7 @@ struct Settings {
   double timeout = 0;
   std::string progress = "auto";
   std::string persistent = "plan";
-  bool messages = false;
+  bool messages = true;
   std::size_t messages_min = 0;
   std::string explain = "0";
   std::string internode = "auto";
