@@ -264,7 +264,7 @@ void Cell::take_turn(Runner& runner, bool counts) {
   for (int i = 0; i < (compares ? kIterationsAfterAChoice : kIterationsToBegin); ++i) iterate(runner);
   double inside_us = 0;
   const double with_us = loop_with_us(runner, inside_us);
-  if (runner.side == Side::kTutti) runner.outcome.choice = last_choice();
+  if (runner.side == Side::kTutti && bench_.options.form != Form::kMessages) runner.outcome.choice = last_choice();
   const double without_us = loop_without_us(runner);
   if (!counts) {
     longest_us_ = std::max(longest_us_, with_us);
@@ -375,11 +375,12 @@ std::vector<CellResult> Cell::sum_up() const {
     const auto with_us = slowest(runner.samples.with_us), without_us = slowest(runner.samples.without_us);
     const auto inside_us = slowest(runner.samples.inside_us);
     const bool correct = everybodys(runner.outcome.correct);
+    const int messages = collective_.messages();
     for (std::size_t state = 0; state < found.size(); ++state) {
       std::vector<double> costs_us, insides_us;
       for (const std::size_t round : found[state]) {
-        costs_us.push_back(std::max(with_us[round] - without_us[round], kLeastCostUs));
-        insides_us.push_back(inside_us[round]);
+        costs_us.push_back(std::max((with_us[round] - without_us[round]) / messages, kLeastCostUs));
+        insides_us.push_back(inside_us[round] / messages);
       }
       const Times times{median_of(std::move(costs_us)), median_of(std::move(insides_us)).value};
       CellResult& result = results[state];

@@ -1,12 +1,26 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <sstream>
 
 namespace tutti::bench {
 
 namespace {
+
+/// Names that were given are of one kind; without any there is a default.
+void check_names(const Known& known, Options& options) {
+  const bool of_messages = options.form == Form::kMessages;
+  const std::vector<std::string>& there = of_messages ? known.messages : known.collectives;
+  if (options.collectives.empty())
+    options.collectives.assign(there.begin(), of_messages ? there.end() : there.begin() + 4);
+  for (const std::string& name : options.collectives)
+    if (std::find(there.begin(), there.end(), name) == there.end())
+      throw CLI::ValidationError("--collective",
+                                 name + (of_messages ? " is not one of messages, as --form messages takes"
+                                                     : " is measured with --form messages"));
+}
 
 void check(const Options& options, int ranks) {
   if (options.minimum_bytes == 0 || options.minimum_bytes % 4 != 0)
@@ -22,16 +36,22 @@ void check(const Options& options, int ranks) {
     throw CLI::ValidationError("--overlap", "needs another --form than blocking");
   if (options.overlap && options.compares())
     throw CLI::ValidationError("--overlap", "cannot be measured where algorithms or mechanisms are compared");
+  if (options.form != Form::kMessages) return;
+  if (ranks < 2) throw CLI::ValidationError("--form", "messages need two ranks");
+  if (options.compares() || options.overlap || options.floor || options.in_place)
+    throw CLI::ValidationError("--form",
+                               "messages are measured without --algorithms, --mechanisms, --overlap, --floor "
+                               "and --in-place");
 }
 
 }  // namespace
 
-int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
-                  std::string& message) {
+int parse_options(int argc, char** argv, int ranks, const Known& known, Options& options, std::string& message) {
   CLI::App app{
-      "Measures what collectives of the MPI (PMPI_) and of Tutti (MPI_) cost a program, side by side in one process: a "
-      "loop that writes its data, calls, and uses the result, less the same loop without the call, on the slowest "
-      "rank. "
+      "Measures what collectives and messages of the MPI (PMPI_) and of Tutti (MPI_) cost a program, side by side in "
+      "one "
+      "process: a loop that writes its data, calls, and uses the result, less the same loop without the call, on the "
+      "slowest rank. "
       "Medians are printed.",
       "tutti-bench"};
   const std::map<std::string, Buffers> buffer_words{{"window", Buffers::kWindow},
@@ -42,14 +62,16 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
   const std::map<std::string, Form> form_words{{"blocking", Form::kBlocking},
                                                {"nonblocking", Form::kNonblocking},
                                                {"tested", Form::kTested},
-                                               {"persistent", Form::kPersistent}};
+                                               {"persistent", Form::kPersistent},
+                                               {"messages", Form::kMessages}};
   const std::map<std::string, bool> memory_words{{"same", false}, {"private", true}};
-  options.collectives.assign(known.begin(), known.begin() + 4);
+  std::vector<std::string> names = known.collectives;
+  names.insert(names.end(), known.messages.begin(), known.messages.end());
   std::string root = "0";
-  app.add_option("--collective", options.collectives, "Which collectives, separated by commas")
+  app.add_option("--collective", options.collectives,
+                 "Which collectives, separated by commas; without it the first four, and all of --form messages")
       ->delimiter(',')
-      ->check(CLI::IsMember(known))
-      ->capture_default_str();
+      ->check(CLI::IsMember(names));
   app.add_option("--min", options.minimum_bytes, "Smallest message or block in bytes")->capture_default_str();
   app.add_option("--max", options.maximum_bytes,
                  "Largest message or block in bytes; 0: 16 MiB, and 4 MiB where a rank has a block for each other")
@@ -70,9 +92,10 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
       ->option_text("same|private [same]");
   app.add_option("--form", options.form,
                  "blocking; nonblocking: started, and waited for at once; tested: started, and asked for by a loop of "
-                 "MPI_Test; persistent: started and waited for, made ready before")
+                 "MPI_Test; persistent: started and waited for, made ready before; messages: between two ranks, in the "
+                 "place of collectives")
       ->transform(CLI::CheckedTransformer(form_words))
-      ->option_text("blocking|nonblocking|tested|persistent [blocking]");
+      ->option_text("blocking|nonblocking|tested|persistent|messages [blocking]");
   app.add_flag(
       "--overlap", options.overlap,
       "Measure also how much of a nonblocking call goes on while its rank computes, for as long as the call alone "
@@ -110,6 +133,7 @@ int parse_options(int argc, char** argv, int ranks, const std::vector<std::strin
     options.rotate_root = root == "rotate";
     if (!options.rotate_root && !CLI::detail::lexical_cast(root, options.root))
       throw CLI::ValidationError("--root", "must be a rank or the word rotate");
+    check_names(known, options);
     check(options, ranks);
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;

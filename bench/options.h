@@ -11,8 +11,8 @@ namespace tutti::bench {
 enum class Buffers { kWindow, kStatic, kStack, kMmap, kFresh };
 
 /// How a collective is called: nonblocking or persistent ones are waited for at once; kTested: nonblocking ones, asked for by
-/// MPI_Test again and again.
-enum class Form { kBlocking, kNonblocking, kTested, kPersistent };
+/// MPI_Test again and again. kMessages: messages between two ranks in the place of collectives.
+enum class Form { kBlocking, kNonblocking, kTested, kPersistent, kMessages };
 
 struct Options {
   std::vector<std::string> collectives;
@@ -39,11 +39,15 @@ struct Options {
   bool compares() const { return !algorithms.empty() || !mechanisms.empty(); }
 };
 
-/// Parses the command line. known: names of collectives, the first four of which are the default. Returns a negative
-/// number if the program should go on; otherwise its exit status, with `message` holding what to print (help or what
-/// was wrong).
-int parse_options(int argc, char** argv, int ranks, const std::vector<std::string>& known, Options& options,
-                  std::string& message);
+/// What can be measured, by name.
+struct Known {
+  std::vector<std::string> collectives;  ///< the first four are the default
+  std::vector<std::string> messages;     ///< with the form of messages, in place of those; the default are all
+};
+
+/// Parses the command line. Returns a negative number if the program should go on; otherwise its exit status, with
+/// `message` holding what to print (help or what was wrong).
+int parse_options(int argc, char** argv, int ranks, const Known& known, Options& options, std::string& message);
 
 /// The sizes to measure: from the minimum to the maximum by the factor. default_maximum: where the options have none.
 std::vector<std::size_t> sizes_of(const Options& options, std::size_t default_maximum);

@@ -40,11 +40,11 @@ int ask(MPI_Request* request, MPI_Status* status) {
 }  // namespace
 
 const Functions& functions_of(Side side, Form form) {
-#define TUTTI_BENCH_ADDRESS(name, started) &PMPI_##name,
-  static const Functions host{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#define TUTTI_BENCH_ADDRESS(name, ...) &PMPI_##name,
+  static const Functions host{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS) TUTTI_BENCH_MESSAGES(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
-#define TUTTI_BENCH_ADDRESS(name, started) &MPI_##name,
-  static const Functions tutti{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};
+#define TUTTI_BENCH_ADDRESS(name, ...) &MPI_##name,
+  static const Functions tutti{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS) TUTTI_BENCH_MESSAGES(TUTTI_BENCH_ADDRESS)};
 #undef TUTTI_BENCH_ADDRESS
 #define TUTTI_BENCH_ADDRESS(name, started) &Waited<&PMPI_##started, &PMPI_Wait, decltype(&MPI_##name)>::call,
   static const Functions host_waited{TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_ADDRESS)};

@@ -1,4 +1,4 @@
-// The two sides that are compared: the host's own collectives (PMPI_, as host_own/ has them) and those of Tutti (MPI_).
+// The two sides that are compared: the host's own functions (PMPI_, as host_own/ has them) and those of Tutti (MPI_).
 #pragma once
 
 #include <mpi.h>
@@ -26,12 +26,17 @@ enum class Side { kHost, kTutti };
   X(Neighbor_allgather, Ineighbor_allgather) X(Neighbor_allgatherv, Ineighbor_allgatherv)                         \
   X(Neighbor_alltoall, Ineighbor_alltoall) X(Neighbor_alltoallv, Ineighbor_alltoallv)                             \
   X(Neighbor_alltoallw, Ineighbor_alltoallw)
+// Of messages between two ranks.
+#define TUTTI_BENCH_MESSAGES(X) X(Send) X(Recv) X(Isend) X(Irecv) X(Waitall) X(Sendrecv)
 // clang-format on
 
-/// The collectives of one side, under their names in MPI.
+/// The functions of one side, under their names in MPI. Those of messages are there in the form of messages only.
 struct Functions {
 #define TUTTI_BENCH_MEMBER(name, started) decltype(&MPI_##name) name;
   TUTTI_BENCH_FUNCTIONS(TUTTI_BENCH_MEMBER)
+#undef TUTTI_BENCH_MEMBER
+#define TUTTI_BENCH_MEMBER(name) decltype(&MPI_##name) name = nullptr;
+  TUTTI_BENCH_MESSAGES(TUTTI_BENCH_MEMBER)
 #undef TUTTI_BENCH_MEMBER
 };
 

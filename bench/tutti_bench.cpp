@@ -1,5 +1,5 @@
-// tutti-bench: collectives of the host MPI and of Tutti side by side. An ordinary MPI program; run it under the
-// preload:
+// tutti-bench: collectives, or messages, of the host MPI and of Tutti side by side. An ordinary MPI program; run it under
+// the preload:
 //
 //     tutti run mpirun -n 8 tutti-bench-mpich --collective bcast,allreduce --floor
 //
@@ -160,7 +160,7 @@ std::vector<Row> Measurement::measure(const Plan& cell, const Bench& bench) {
     const std::size_t copied = copy_bytes(*collective);
     row.copy_us = copied > 0 ? floor_.copy_us(copied) : 0;
   }
-  if (bench.measure_tutti)
+  if (bench.measure_tutti && !cell.entry->is_of_messages())
     row.prediction = predict(place.communicator, cell.entry->chosen_as, cell.entry->chosen_by(cell.bytes, ranks_));
   std::vector<Row> rows;
   for (CellResult& result : measure_cell(bench, *collective, place, row.prediction)) {
@@ -204,11 +204,13 @@ bool Measurement::run() {
 int main(int argc, char** argv) {
   const auto table = collective_table();
   if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
-    for (const CollectiveEntry& entry : table) std::printf("%s %s\n", entry.name, entry.chosen_as);
+    for (const CollectiveEntry& entry : table)
+      std::printf("%s %s\n", entry.name, entry.is_of_messages() ? entry.name : entry.chosen_as);
     return 0;
   }
-  std::vector<std::string> known;
-  for (const CollectiveEntry& entry : table) known.emplace_back(entry.name);
+  Known known;
+  for (const CollectiveEntry& entry : table)
+    (entry.is_of_messages() ? known.messages : known.collectives).emplace_back(entry.name);
   MPI_Init(&argc, &argv);
   int rank = 0;
   int ranks = 1;

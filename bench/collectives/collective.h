@@ -1,4 +1,5 @@
-// A collective as the benchmark sees it: which buffers it needs, how it is called on either side, what must come out.
+// A collective as the benchmark sees it: which buffers it needs, how it is called on either side, what must come out. Messages
+// between two ranks are measured as if they were one.
 //
 // To add one: a class in a file beside this one and its row in table.cpp.
 #pragma once
@@ -52,6 +53,8 @@ class Collective {
   virtual bool right(const Call&) const = 0;
   /// The call overwrites what this rank sends.
   virtual bool overwrites([[maybe_unused]] int root) const { return place_.in_place; }
+  /// Messages, one after the other or in one direction, that a call consists of: times are those of one.
+  virtual int messages() const { return 1; }
 
   MPI_Comm communicator() const { return place_.communicator; }
   std::size_t bytes_of(std::size_t elements) const { return elements * size_of(type()); }
@@ -73,17 +76,19 @@ class Collective {
 
 /// What the table says of a collective.
 struct CollectiveEntry {
-  const char* name;       ///< as in MPI, in lower case
-  const char* chosen_as;  ///< its name in TUTTI_ALGORITHM
-  bool has_sizes;         ///< false: it moves no data
-  bool has_blocks;        ///< sizes are those of a block, of which some rank has one for each other
-  bool neighbors;         ///< on the periodic ring of the ranks, not on MPI_COMM_WORLD
+  const char* name;  ///< as in MPI, in lower case
+  const char*
+      chosen_as;    ///< its name in TUTTI_ALGORITHM; null: messages between two ranks, for which nothing is chosen
+  bool has_sizes;   ///< false: it moves no data
+  bool has_blocks;  ///< sizes are those of a block, of which some rank has one for each other
+  bool neighbors;   ///< on the periodic ring of the ranks, not on MPI_COMM_WORLD
   std::unique_ptr<Collective> (*make)(const Place&);
 
   /// What the library chooses by where a block, or the message, has `bytes`.
   std::size_t chosen_by(std::size_t bytes, int ranks) const;
+  bool is_of_messages() const { return chosen_as == nullptr; }
   /// The largest size that is measured unless told otherwise.
-  std::size_t maximum_bytes() const { return has_blocks ? std::size_t{4} << 20 : std::size_t{16} << 20; }
+  std::size_t maximum_bytes() const { return std::size_t{has_blocks || is_of_messages() ? 4u : 16u} << 20; }
 };
 
 std::span<const CollectiveEntry> collective_table();

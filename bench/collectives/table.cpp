@@ -4,6 +4,7 @@
 #include "all_blocks.h"
 #include "collective.h"
 #include "layout.h"
+#include "messages.h"
 #include "neighbors.h"
 #include "one_message.h"
 #include "rooted_blocks.h"
@@ -48,6 +49,12 @@ constexpr std::array table{
     CollectiveEntry{"neighbor_alltoall", "neighbor", true, true, true, make<NeighborAlltoall, NeighborForm::kEven>},
     CollectiveEntry{"neighbor_alltoallv", "neighborv", true, true, true, make<NeighborAlltoall, NeighborForm::kCounts>},
     CollectiveEntry{"neighbor_alltoallw", "neighborv", true, true, true, make<NeighborAlltoall, NeighborForm::kTypes>},
+    CollectiveEntry{"latency", nullptr, true, false, false, make<PingPong>},
+    CollectiveEntry{"bandwidth", nullptr, true, false, false, make<Window, false>},
+    CollectiveEntry{"bidirectional", nullptr, true, false, false, make<Window, true>},
+    CollectiveEntry{"sendrecv", nullptr, true, false, false, make<Sendrecv>},
+    CollectiveEntry{"halo_2", nullptr, true, false, false, make<Halo, 2>},
+    CollectiveEntry{"halo_4", nullptr, true, false, false, make<Halo, 4>},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 """What `tutti bench` makes of the lines that the C++ program prints."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tutti.bench import command, runs
 from tutti.bench.measuring_program import parse_line
 from tutti.bench.report import Reports, plot, result_tables, summary_table
 from tutti.bench.runs import SCHEMA, BenchOptions, combine, document, geometric_means, measure, runs_of
-from tutti.bench.words import COLLECTIVES, GROUPS, library_names, parse_bytes, parse_collectives
+from tutti.bench.words import COLLECTIVES, GROUPS, MESSAGES, library_names, parse_bytes, parse_collectives
 from tutti.cli import app
 from tutti.errors import UserError
 from tutti.launch.hosts import Host, installed_hosts
@@ -122,11 +123,29 @@ def test_groups_and_names_become_names_once():
     assert parse_collectives("all") == list(COLLECTIVES)
 
 
+def test_messages_are_a_form_with_names_of_its_own():
+    assert parse_collectives("all", "messages") == list(MESSAGES)
+    assert parse_collectives("halo_4,latency", "messages") == ["halo_4", "latency"]
+    assert not set(MESSAGES) & set(parse_collectives("all"))
+
+
 def test_collectives_are_those_of_the_program():
     hosts = installed_hosts()
     if not hosts:
         pytest.skip("no benchmark is built")
-    assert set(library_names(hosts[0].bench)) == set(COLLECTIVES)
+    assert set(library_names(hosts[0].bench)) == {*COLLECTIVES, *MESSAGES}
+
+
+def test_each_kind_of_messages_is_measured_and_what_comes_is_checked(tutti_here):
+    if not installed_hosts():
+        pytest.skip("no benchmark is built")
+    words = ["--host", installed_hosts()[0].name, "--form", "messages", "--min", "16K", "--max", "16K"]
+    done = tutti_here("bench", *words, "-n", "2", "--seconds", "0.02", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {cell["collective"] for cell in told["cells"]} == set(MESSAGES)
+    assert all(cell["checked"] and cell["host_us"] > 0 and cell["tutti_us"] > 0 for cell in told["cells"])
+    assert told["options"]["variables"]["TUTTI_MESSAGES"] == "1"
 
 
 def shown(table):
@@ -157,6 +176,17 @@ def test_overlap_gets_two_columns_only_if_measured():
     text = shown(result_tables([cell(1.0, host_overlap_pct=12.3, tutti_overlap_pct=87.0)], {})[0])
     for word in ("overlap", "12 %", "87 %"):
         assert word in text
+
+
+def test_of_messages_the_table_has_what_passes_in_a_second():
+    assert "GB/s" not in shown(result_tables([cell(1.0)], {})[0])
+    cells = [cell(2.0, name, 1 << 20) for name in ("bandwidth", "bidirectional", "halo_2")]
+    text = shown(result_tables(cells, {})[0])
+    assert "cost of a message in us" in text
+    # 1 MiB in 20 and in 10 us; and as much in the other direction.
+    rates = [re.findall(r"\d+\.\d\d", line)[-2:] for line in text.splitlines() if "1 MiB" in line]
+    assert rates[:2] == [["52.43", "104.86"], ["104.86", "209.72"]]
+    assert "algorithm" not in text
 
 
 def test_document_can_be_read_back():
@@ -214,6 +244,18 @@ def test_what_is_no_size_is_refused(text):
         (["--collective", "bcast,blcoks"], "the nearest is blocks"),
         (["--collectives", ","], "expected names or groups"),
         (["--overlap"], "--overlap needs another --form than blocking"),
+        (
+            ["--form", "message"],
+            "--form message: expected blocking, nonblocking, tested, persistent or messages",
+        ),
+        (
+            ["--form", "messages", "-c", "bcast"],
+            "--collectives bcast: --form messages has latency, bandwidth,",
+        ),
+        (["--form", "messages", "-c", "haol_2"], "the nearest is halo_2"),
+        (["-c", "bandwidth"], "--collectives bandwidth: those are messages; say --form messages"),
+        (["--form", "messages", "--floor"], "--form messages: without --algorithm,"),
+        (["--form", "messages", "-n", "1"], "expected --ranks 2 or more"),
         (["--min", "6"], "--min 6: sizes are multiples of 4 bytes, one float; the nearest is 4"),
         (["--min", "0"], "the nearest is 4"),
         (["--min", "1K", "--max", "16"], "--max 16: less than --min 1K"),
@@ -295,6 +337,19 @@ def test_the_table_of_an_mpi_is_shown_before_the_next_one_is_measured(monkeypatc
     assert "Open MPI, 2 ranks" in rest
     assert rest.count("slower cells") == 1
     assert "MPICH, 2 ranks (times" not in rest
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [([], "1"), (["-s", "MESSAGES=0"], "0")],
+)
+def test_messages_are_tutti_s_where_they_are_measured(monkeypatch, words, chosen):
+    asked = []
+    monkeypatch.setattr(command, "installed_hosts", lambda: [HOST])
+    monkeypatch.setattr(runs, "measure", lambda part, options, *_: asked.append(options) or [])
+    main.get_command(app).main(["bench", "--form", "messages", *words], standalone_mode=False)
+    assert asked[0].variables["TUTTI_MESSAGES"] == chosen
+    assert asked[0].collectives == list(MESSAGES)
 
 
 @pytest.mark.parametrize(

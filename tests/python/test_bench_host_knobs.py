@@ -53,6 +53,14 @@ def test_open_mpi_is_told_each_algorithm_that_it_lists(tmp_path):
     }
 
 
+def test_messages_are_tried_with_what_concerns_messages(tmp_path):
+    known = OMPI_INFO.replace("<<END\n", "<<END\nmca:smsc:base:param:smsc:value:\n")
+    names = [
+        knob.name for knob in knobs_of(host(tmp_path, "openmpi", "openmpi", "ompi_info", known), "bandwidth")
+    ]
+    assert names == [DEFAULT, "no cma"]
+
+
 def test_intel_is_told_each_preset_that_it_has(tmp_path):
     knobs = knobs_of(host(tmp_path, "intel", "mpich", "impi_info", IMPI_INFO), "bcast")
     assert [knob.name for knob in knobs] == [DEFAULT, "no cma", "preset 1", "preset 2", "preset 3"]

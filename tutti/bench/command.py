@@ -44,15 +44,18 @@ def bench(
         "", "--ranks", "-n", help="Numbers of ranks, e.g. 2,4; default: one for each core."
     ),
     collective: str = typer.Option(
-        "basic",
+        "",
         "--collectives",
         "--collective",
         "-c",
-        help="Names or groups (all, basic, blocks, reductions, neighbors), with commas.",
+        help="Names or groups (all, basic, blocks, reductions, neighbors), with commas; default: basic. With --form "
+        "messages: latency, bandwidth, bidirectional, sendrecv, halo_2, halo_4; default: all.",
     ),
     minimum: str = typer.Option("4", "--min", help="Smallest message or block in bytes (4, 64K, ...)."),
     maximum: str = typer.Option(
-        "", "--max", help="Largest; sizes go up by 4. Default: 16M for a message, 4M for a block."
+        "",
+        "--max",
+        help="Largest; sizes go up by 4. Default: 16M, and 4M for a block or with --form messages.",
     ),
     root: str = typer.Option("0", "--root", help="A rank, or rotate: another root in each call."),
     in_place: bool = typer.Option(False, "--in-place", help="With MPI_IN_PLACE."),
@@ -65,8 +68,8 @@ def bench(
     form: str = typer.Option(
         "blocking",
         "--form",
-        help="blocking; nonblocking: started and waited for at once; tested: asked for by a loop of MPI_Test; or "
-        "persistent, made ready before.",
+        help="blocking; nonblocking: started and waited for at once; tested: asked for by a loop of MPI_Test; "
+        "persistent: made ready before; or messages, between two ranks.",
     ),
     overlap: bool = typer.Option(
         False,
@@ -114,10 +117,11 @@ def bench(
         help="Where standard error is no terminal: print a line now and then, how far it is.",
     ),
 ) -> None:
-    """What collectives cost a program: the MPI's own against Tutti's, in turns in the same processes."""
+    """What collectives and messages cost a program: the MPI's own against Tutti's, in turns in the same processes."""
     from tutti.bench.report import Reports
     from tutti.bench.runs import BenchOptions, Cell, check_algorithms, document, measure
     from tutti.bench.words import (
+        FORMS,
         AlgorithmWords,
         parse_bounds,
         parse_buffers,
@@ -128,7 +132,8 @@ def bench(
     from tutti.settings import setting_names
     from tutti.variables import parse_settings
 
-    collectives = parse_collectives(collective)
+    of_messages = form == "messages"
+    collectives = parse_collectives(collective or ("all" if of_messages else "basic"), form)
     minimum_bytes, maximum_bytes = parse_bounds(minimum, maximum)
     compared = parse_mechanisms(mechanisms)
     kinds = parse_buffers(buffers)
@@ -138,13 +143,17 @@ def bench(
     if len(kinds) > 1 and (words or compared):
         raise UserError("--buffers: one kind at a time where algorithms or mechanisms are compared")
     if seconds is None:
-        seconds = 0.25 if collective == "basic" and not ranks else 0.5
+        seconds = 0.25 if collective in ("", "basic") and not ranks else 0.5
     if not 0 < seconds < math.inf:
         raise UserError(f"--seconds {seconds:g}: expected more than 0")
     if repeats < 1:
         raise UserError(f"--repeats {repeats}: expected at least 1")
-    if form not in ("blocking", "nonblocking", "tested", "persistent"):
-        raise UserError(f"--form {form}: expected blocking, nonblocking, tested or persistent")
+    if form not in FORMS:
+        raise UserError(f"--form {form}: expected {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    if of_messages and (algorithm or words or compared or overlap or floor or in_place or root != "0"):
+        raise UserError(
+            "--form messages: without --algorithm, --algorithms, --mechanisms, --overlap, --floor, --in-place, --root"
+        )
     if overlap and (form == "blocking" or words or compared):
         raise UserError(
             "--overlap needs another --form than blocking, and compares no algorithms or mechanisms"
@@ -155,6 +164,8 @@ def bench(
         raise UserError(f"--root {root}: expected a rank or rotate")
     rank_counts = parse_ranks(ranks) if ranks else [max(2, len(os.sched_getaffinity(0)))]
     most = RANKS_PER_CORE_MAX * len(os.sched_getaffinity(0))
+    if of_messages and min(rank_counts) < 2:
+        raise UserError("--form messages: a rank alone sends none; expected --ranks 2 or more")
     if max(rank_counts) > most:
         raise UserError(f"--ranks {max(rank_counts)}: more than {RANKS_PER_CORE_MAX} a core, {most} here")
     if root != "rotate" and int(root) >= min(rank_counts):
@@ -169,6 +180,8 @@ def bench(
     variables, warnings = parse_settings(pairs, setting_names())
     for line in warnings:
         print(f"tutti: warning: {line}", file=sys.stderr)
+    if of_messages:
+        variables = {"TUTTI_MESSAGES": "1", **variables}
     if words:
         check_algorithms(words, hosts[0], collectives, rank_counts[0])
     options = BenchOptions(

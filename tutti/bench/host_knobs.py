@@ -1,5 +1,5 @@
-"""What an expert would set to make an MPI's own collectives fast: within a node, for `tutti bench --host-best`, and
-between nodes, for `bench/between-nodes`.
+"""What an expert would set to make an MPI's own collectives and messages fast: within a node, for `tutti bench
+--host-best`, and between nodes, for `bench/between-nodes`.
 
 Each set of variables is a knob. Which there are is asked of the installed MPI's own tool, so that none is set in vain.
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Mapping, Tuple
 
+from tutti.bench.words import COLLECTIVES
 from tutti.launch.hosts import Host
 
 DEFAULT = "as it comes"
@@ -33,7 +34,7 @@ AS_IT_COMES = Knob()
 
 @dataclass(frozen=True)
 class Recipe:
-    """A knob for some collectives (none named: for all)."""
+    """A knob for some collectives (none named: for all, and for messages)."""
 
     name: str
     variables: Mapping[str, str]
@@ -88,9 +89,11 @@ _MPICH = [
 #: Open MPI's components one before the other, and how its messages travel. `ompi_info` has them.
 _OPENMPI = [
     Recipe("coll sm", {"OMPI_MCA_coll_sm_priority": "100"}, _REDUCING),
-    Recipe("coll tuned", {"OMPI_MCA_coll_tuned_priority": "90"}),
-    Recipe("coll tuned, no cma", {"OMPI_MCA_coll_tuned_priority": "90", "OMPI_MCA_smsc": "^cma"}),
-    Recipe("coll han", {"OMPI_MCA_coll_han_priority": "90"}),
+    Recipe("coll tuned", {"OMPI_MCA_coll_tuned_priority": "90"}, COLLECTIVES),
+    Recipe(
+        "coll tuned, no cma", {"OMPI_MCA_coll_tuned_priority": "90", "OMPI_MCA_smsc": "^cma"}, COLLECTIVES
+    ),
+    Recipe("coll han", {"OMPI_MCA_coll_han_priority": "90"}, COLLECTIVES),
     Recipe("coll adapt", {"OMPI_MCA_coll_adapt_priority": "90"}, ("bcast", "reduce")),
     Recipe(
         "eager up to 32K", {"OMPI_MCA_btl_sm_eager_limit": "32768", "OMPI_MCA_btl_sm_max_send_size": "65536"}

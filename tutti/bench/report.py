@@ -13,6 +13,7 @@ from tutti.bench.choice import choices_of, report, summary
 from tutti.bench.compare import comparison_plots, comparison_tables
 from tutti.bench.host_knobs import DEFAULT
 from tutti.bench.runs import Cell, Place, geometric_means, place_of
+from tutti.bench.words import AT_ONCE, MESSAGES
 from tutti.console import WIDTH
 from tutti.sizes import human_bytes
 
@@ -30,6 +31,12 @@ def _floor_text(floor: object) -> str:
     if isinstance(floor, dict):
         return ", ".join(f"{name[: -len('_us')]} {_microseconds(floor[name])}" for name in sorted(floor))
     return _microseconds(floor)
+
+
+def _rate(cell: Cell, side: str) -> str:
+    """GB (10^9 bytes) that pass between two ranks in a second."""
+    at_once, microseconds = AT_ONCE.get(str(cell["collective"])), float(cell[f"{side}_us"] or 0)
+    return f"{at_once * int(cell['bytes']) / microseconds / 1000:.2f}" if at_once and microseconds else ""
 
 
 def panels(cells: List[Cell]) -> Dict[Place, List[Cell]]:
@@ -53,9 +60,11 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
     the program, and what lies between its entry and exit."""
     tables = []
     for place, rows in panels(cells).items():
-        table = Table(title=f"{title_of(place, titles)} (cost of a call in us)", title_justify="left")
+        of_messages = all(cell["collective"] in MESSAGES for cell in rows)
+        costs = "message" if of_messages else "call"
+        table = Table(title=f"{title_of(place, titles)} (cost of a {costs} in us)", title_justify="left")
         for name in (
-            "collective",
+            "messages" if of_messages else "collective",
             "size",
             "MPI",
             "Tutti",
@@ -63,13 +72,11 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             "+-%",
             "inside: MPI",
             "Tutti",
-            "algorithm",
-            "memory",
+            *(("GB/s: MPI", "Tutti") if of_messages else ("algorithm", "memory")),
             "result",
         ):
-            table.add_column(
-                name, justify="left" if name in ("collective", "algorithm", "memory", "result") else "right"
-            )
+            words = ("collective", "messages", "algorithm", "memory", "result")
+            table.add_column(name, justify="left" if name in words else "right")
         with_floor = any(cell.get("floor_us") is not None for cell in rows)
         if with_floor:
             table.add_column("floor", justify="right")
@@ -91,7 +98,10 @@ def result_tables(cells: List[Cell], titles: Dict[str, str]) -> List[Table]:
             spread = cell.get("spread_pct")
             line += [f"{float(spread):.0f}" if spread is not None else ""]
             line += [_microseconds(cell.get(f"{side}_inside_us")) for side in ("host", "tutti")]
-            line += [str(cell.get("algorithm") or ""), str(cell.get("mechanism") or ""), checked]
+            if of_messages:
+                line += [_rate(cell, "host"), _rate(cell, "tutti"), checked]
+            else:
+                line += [str(cell.get("algorithm") or ""), str(cell.get("mechanism") or ""), checked]
             line += [_floor_text(cell.get("floor_us"))] if with_floor else []
             overlaps = [cell.get(f"{side}_overlap_pct") for side in ("host", "tutti")] if with_overlap else []
             line += ["" if value is None else f"{float(value):.0f} %" for value in overlaps]
@@ -106,7 +116,7 @@ def summary_table(cells: List[Cell], titles: Dict[str, str]) -> Table:
     means = geometric_means(cells)
     places = panels(cells)
     table = Table(title="Speed-up over the MPI, geometric mean over sizes", title_justify="left")
-    table.add_column("collective")
+    table.add_column("messages" if all(cell["collective"] in MESSAGES for cell in cells) else "collective")
     for place in places:
         table.add_column(title_of(place, titles).replace(", ", "\n"), justify="right")
     for collective in dict.fromkeys(str(cell["collective"]) for cell in cells):
@@ -195,7 +205,7 @@ def plot(cells: List[Cell], titles: Dict[str, str], file: Path) -> None:
                 draw_curve(axes, some)
                 axes.legend(fontsize=7)
             axes.set_title(f"{collective}: {title_of(place, titles)}", fontsize=9)
-            axes.set_ylabel("cost of a call in us", fontsize=8)
+            axes.set_ylabel(f"cost of a {'message' if collective in MESSAGES else 'call'} in us", fontsize=8)
             axes.grid(True, which="major", alpha=0.3)
     figure.savefig(file, dpi=130)
     pyplot.close(figure)

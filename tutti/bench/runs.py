@@ -1,4 +1,4 @@
-"""`tutti bench`: what each collective of an MPI and of Tutti costs a program, in the same processes.
+"""`tutti bench`: what each collective, or message, of an MPI and of Tutti costs a program, in the same processes.
 
 The measuring is done by the C++ program of each host MPI (bench/); here it is started, and its output collected.
 """
@@ -55,7 +55,8 @@ class BenchOptions:
     #: What is compared with each other in one run, beside Tutti's own choice; None or empty: nothing.
     algorithms: Optional[AlgorithmWords] = None
     mechanisms: List[str] = field(default_factory=list)
-    #: blocking, nonblocking, tested or persistent: the latter are started, and waited for or asked for at once.
+    #: blocking, nonblocking, tested or persistent: the latter are started, and waited for or asked for at once; or
+    #: messages in the place of collectives.
     form: str = "blocking"
     #: Measure also how much of a nonblocking call goes on while its rank computes.
     overlap: bool = False

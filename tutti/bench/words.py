@@ -1,4 +1,4 @@
-"""What the options of `tutti bench` may say: collectives and their groups, sizes, algorithms, mechanisms."""
+"""What the options of `tutti bench` may say: collectives and their groups, messages, sizes, algorithms, mechanisms."""
 
 import json
 import subprocess
@@ -22,6 +22,11 @@ GROUPS = {
     ),
 }  # fmt: skip
 COLLECTIVES = tuple(dict.fromkeys(name for names in GROUPS.values() for name in names))
+#: What `--form messages` measures in the place of collectives, and messages that pass while one in one direction does,
+#: where it is of interest how many bytes pass in a second.
+MESSAGES = ("latency", "bandwidth", "bidirectional", "sendrecv", "halo_2", "halo_4")
+AT_ONCE = {"bandwidth": 1, "bidirectional": 2}
+FORMS = ("blocking", "nonblocking", "tested", "persistent", "messages")
 MECHANISMS = ("window", "xpmem", "cma", "staged")
 #: Kinds of buffers: of malloc, arrays of the program, its stack, pages of the system, of malloc anew for each call.
 BUFFERS = ("window", "static", "stack", "mmap", "fresh")
@@ -41,21 +46,29 @@ def split(text: str) -> List[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def parse_collectives(text: str) -> List[str]:
-    """Names and groups (or "all") as names, each once. Raises UserError for anything else."""
+def parse_collectives(text: str, form: str = "blocking") -> List[str]:
+    """Names and groups (or "all") as names, each once; with the form "messages" those of messages. Raises UserError for
+    anything else."""
+    of_messages = form == "messages"
+    names, groups = (MESSAGES, {}) if of_messages else (COLLECTIVES, GROUPS)
     found: List[str] = []
     for word in split(text):
         if word == "all":
-            found += COLLECTIVES
-        elif word in GROUPS:
-            found += GROUPS[word]
-        elif word in COLLECTIVES:
+            found += names
+        elif word in groups:
+            found += groups[word]
+        elif word in names:
             found.append(word)
+        elif of_messages:
+            like = hint(word, [*names, "all"])
+            raise UserError(f"--collectives {word}: --form messages has {', '.join(names)}{like}")
+        elif word in MESSAGES:
+            raise UserError(f"--collectives {word}: those are messages; say --form messages")
         else:
-            like = hint(word, [*COLLECTIVES, *GROUPS, "all"])
+            like = hint(word, [*names, *groups, "all"])
             raise UserError(f"--collectives {word}: no such collective or group{like}")
     if not found:
-        raise UserError(f"--collectives: expected names or groups (all, {', '.join(GROUPS)})")
+        raise UserError(f"--collectives: expected names or groups (all, {', '.join(groups or names)})")
     return list(dict.fromkeys(found))
 
 
